@@ -1,0 +1,119 @@
+"""`python -m benchmarks`: measure, print a table a case, and write JSON if asked."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from benchmarks import first_call, gravity, import_time, launch
+from benchmarks.contract import Case, Contender
+from benchmarks.harness import Row, Settings, measure
+from benchmarks.peers import PEERS
+from benchmarks.report import as_json, machine, table
+from benchmarks.runners import Interpreters
+
+__all__ = ["WORKLOADS", "main"]
+
+WORKLOADS: Mapping[str, tuple[Case, ...]] = {
+    "gravity": gravity.CASES,
+    "first_call": first_call.CASES,
+    "import": import_time.CASES,
+    "launch": launch.CASES,
+}
+
+
+def main(arguments: Sequence[str] | None = None, workloads: Mapping[str, tuple[Case, ...]] = WORKLOADS) -> int:
+    """Run what the command line asks for; return 1 if any contender failed or was wrong, else 0."""
+    described = parser(workloads)
+    options = described.parse_args(arguments)
+    if unknown := [name for name in options.workloads if name not in workloads]:
+        described.error(f"no workload {unknown[0]!r}; there are {', '.join(workloads)}")
+    settings = Settings(options.rounds, options.slice / 1000, Interpreters(options.peer_python, dict(options.python)))
+    about = machine()
+    print(f"{about['processor']}, {about['cores']} cores, load {about['load']}, Python {about['python']}")
+    print(about["c_compiler"] or "no C compiler")
+    print(f"minimum of {settings.rounds} rounds of {options.slice:g} ms (fewer where every round is a fresh process)")
+    results: list[tuple[Case, list[Row]]] = []
+    for name in options.workloads or workloads:
+        for case in workloads[name]:
+            chosen = restrict(case, options.only)
+            if not chosen.contenders:
+                continue
+            rows = measure(chosen, settings, tell)
+            tell("")
+            print(f"\n{table(chosen, rows)}", flush=True)
+            results.append((chosen, rows))
+    if options.json:
+        options.json.write_text(json.dumps(as_json(results, settings), indent=1) + "\n", encoding="utf-8")
+    return int(any(row.failed or row.wrong for _, rows in results for row in rows))
+
+
+def parser(workloads: Mapping[str, tuple[Case, ...]]) -> argparse.ArgumentParser:
+    """Return the command line's description."""
+    described = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    described.add_argument(
+        "workloads", nargs="*", metavar="WORKLOAD", help=f"which to run: {', '.join(workloads)} (default: all)"
+    )
+    described.add_argument(
+        "--only", action="append", metavar="NAME", help="only contenders whose name begins with this word (repeatable)"
+    )
+    described.add_argument("--rounds", type=positive, default=20, help="slices a contender gets (default: %(default)s)")
+    described.add_argument(
+        "--slice", type=float, default=50.0, metavar="MS", help="length of a slice (default: %(default)g ms)"
+    )
+    described.add_argument("--json", type=Path, metavar="OUT", help="write everything measured to this file")
+    described.add_argument(
+        "--peer-python",
+        metavar="PATH",
+        default=os.environ.get("BENCHMARKS_PEER_PYTHON"),
+        help="interpreter for the peers (default: $BENCHMARKS_PEER_PYTHON, or the one that runs this, as tinote does)",
+    )
+    described.add_argument(
+        "--python",
+        action="append",
+        type=assignment,
+        default=[],
+        metavar="NAME=PATH",
+        help=f"interpreter for one package, of {', '.join(PEERS)} (repeatable)",
+    )
+    return described
+
+
+def positive(text: str) -> int:
+    """Read a number of at least 1."""
+    number = int(text)
+    if number < 1:
+        raise argparse.ArgumentTypeError("at least 1")
+    return number
+
+
+def assignment(text: str) -> tuple[str, str]:
+    """Read NAME=PATH, where NAME is a package of the table."""
+    name, equals, path = text.partition("=")
+    if not equals or name not in PEERS:
+        raise argparse.ArgumentTypeError(f"expected NAME=PATH with NAME one of {', '.join(PEERS)}")
+    return name, path
+
+
+def restrict(case: Case, names: Sequence[str] | None) -> Case:
+    """Return `case` with only the contenders whose name begins with one of `names`."""
+
+    def wanted(contender: Contender) -> bool:
+        return not names or contender.name.split()[0] in names
+
+    return replace(case, contenders=tuple(filter(wanted, case.contenders)))
+
+
+def tell(progress: str) -> None:
+    """Show progress on a terminal, in one line that the next replaces."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{progress}", end="", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

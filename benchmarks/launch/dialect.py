@@ -1,0 +1,58 @@
+"""Launches in the dialect: one program for tinote, Taichi and Quadrants.
+
+Without `from __future__ import annotations`: the module `ti` is a parameter here, so a kernel's argument types have to
+be evaluated where the kernel is defined.
+"""
+
+import importlib
+
+import numpy as np
+
+from benchmarks.launch.system import ARGUMENT, SIZE, LaunchSystem, initial_values
+
+__all__ = ["create"]
+
+
+class DialectLaunch(LaunchSystem):
+    """Both kernels, for the module `ti`."""
+
+    def __init__(self, ti, kernel: str) -> None:
+        super().__init__(kernel)
+        ti.init(arch=ti.cpu)
+        s = ti.field(dtype=ti.f32, shape=())
+        x = ti.field(dtype=ti.f32, shape=SIZE)
+        y = ti.field(dtype=ti.f32, shape=SIZE)
+
+        @ti.kernel
+        def scalar(value: ti.f32):
+            s[None] = value
+
+        @ti.kernel
+        def loop():
+            for i in x:
+                y[i] = 2 * x[i] + 1
+
+        x.from_numpy(initial_values())
+        self._scalar, self._loop = scalar, loop
+        self._target = s if kernel == "scalar" else y
+
+    def run(self, count: int) -> None:
+        if self.kernel == "scalar":
+            launch = self._scalar
+            for _ in range(count):
+                launch(ARGUMENT)
+        else:
+            launch = self._loop
+            for _ in range(count):
+                launch()
+
+    def clear(self) -> None:
+        self._target.fill(0)
+
+    def result(self) -> np.ndarray:
+        return self._target.to_numpy()
+
+
+def create(package: str, kernel: str) -> DialectLaunch:
+    """Return the launches of the module called `package`."""
+    return DialectLaunch(importlib.import_module(package), kernel)

@@ -1,0 +1,41 @@
+"""What every launch contender has in common."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+
+import numpy as np
+
+from benchmarks.contract import Subject, relative_deviation
+
+__all__ = ["ARGUMENT", "SIZE", "LaunchSystem", "initial_values"]
+
+SIZE = 1024
+
+ARGUMENT = 3.25
+
+
+def initial_values() -> np.ndarray:
+    """Return x of the loop, f32."""
+    return np.linspace(-1, 1, SIZE, dtype=np.float32)
+
+
+class LaunchSystem(Subject):
+    """A kernel, `scalar` or `loop`, ready to be launched."""
+
+    def __init__(self, kernel: str) -> None:
+        self.kernel = kernel
+
+    def deviation(self) -> float:
+        self.clear()
+        self.run(1)
+        expected = np.array([ARGUMENT]) if self.kernel == "scalar" else 2 * initial_values().astype(np.float64) + 1
+        return relative_deviation(self.result().reshape(-1), expected)
+
+    @abstractmethod
+    def clear(self) -> None:
+        """Forget the last launch's result."""
+
+    @abstractmethod
+    def result(self) -> np.ndarray:
+        """Return what the last launch stored."""

@@ -1,0 +1,90 @@
+"""`GUI` in JupyterLab: a blocking loop draws in its cell's output, takes events, and stops at Interrupt."""
+
+from __future__ import annotations
+
+import numpy as np
+
+LOOP = """
+import numpy as np
+from tinote.viz.gui import GUI
+gui = GUI("gravity", res=(320, 240), background_color=0x112F41)
+turn = 0
+seen = []
+while gui.running:
+    for event in gui.get_events(GUI.PRESS):
+        seen.append((event.key, round(event.pos[0], 1), round(event.pos[1], 1)))
+    if "Escape" in [key for key, *_ in seen]:
+        break
+    turn += 1
+    angle = turn / 30
+    planet = [0.5 + 0.3 * np.cos(angle), 0.5 + 0.3 * np.sin(angle)]
+    gui.circles(np.array([[0.5, 0.5], planet]), radius=20, color=0xED553B)
+    gui.text(f"turn {turn}", (0.03, 0.97), color=0xEEEEF0)
+    gui.show()
+after = "the loop has ended"
+"""
+CANVAS = ".tinote-gui canvas"
+PAINTED = "Number(document.querySelector('.tinote-gui')?.dataset.painted ?? 0)"
+PICTURE = ".jp-OutputArea-output img"
+
+
+def orange(pixels: np.ndarray) -> np.ndarray:
+    """Which pixels belong to the circles, 0xED553B, as JPEG keeps it."""
+    return (np.abs(pixels[:, :, :3] - [0xED, 0x55, 0x3B]) < 24).all(axis=2)
+
+
+def test_loop_draws_inline_and_stops_at_interrupt(notebook):
+    page = notebook(LOOP, "print('the next cell')")
+    page.run_all()
+    page.wait(f"{PAINTED} > 20")
+    canvas = page.canvas(CANVAS)
+    assert canvas.shape == (240, 320, 4)
+    # Two discs of radius 20 cover 2 π 400 pixels.
+    assert np.isclose(orange(canvas).sum(), 2 * np.pi * 400, rtol=0.1)
+    assert np.abs(canvas[120, 5, :3] - [0x11, 0x2F, 0x41]).max() < 12
+    before = page.canvas(CANVAS)
+    page.page.wait_for_timeout(300)
+    assert (orange(before) != orange(page.canvas(CANVAS))).sum() > 100
+    page.interrupt()
+    page.page.wait_for_selector(PICTURE)
+    page.wait_idle()
+    assert page.page.locator(".tinote-gui").count() == 0
+    assert np.isclose(orange(page.pixels(PICTURE)).sum(), 2 * np.pi * 400, rtol=0.1)
+    assert "KeyboardInterrupt" in page.page.locator(".jp-OutputArea-output").last.inner_text()
+    # The session is alive with its data, and the GUI can go on in another cell.
+    assert int(page.python("print(turn)")) > 20
+    assert page.python("gui.frame > 20 and print(gui.running)") == "True"
+    assert page.problems == []
+
+
+def test_frames_come_at_most_sixty_times_a_second(notebook):
+    bounded = LOOP.replace("while gui", "import time\nbegin = time.perf_counter()\nwhile turn < 90 and gui")
+    page = notebook(bounded + "elapsed = time.perf_counter() - begin")
+    page.run_all()
+    page.page.wait_for_selector(PICTURE)
+    page.wait_idle()
+    assert float(page.python("print(elapsed)")) > 89 / 60
+
+
+def test_stop_button_ends_the_loop(notebook):
+    page = notebook(LOOP)
+    page.run_all()
+    page.wait(f"{PAINTED} > 5")
+    page.page.get_by_role("button", name="Stop").click()
+    page.page.wait_for_selector(PICTURE)
+    page.wait_idle()
+    assert page.python("print(after, gui.running)") == "the loop has ended False"
+
+
+def test_events_reach_the_loop(notebook):
+    page = notebook(LOOP)
+    page.run_all()
+    page.wait(f"{PAINTED} > 5")
+    box = page.page.locator(CANVAS).bounding_box()
+    page.page.mouse.click(box["x"] + 0.3 * box["width"], box["y"] + 0.1 * box["height"])
+    page.page.keyboard.press("a")
+    page.page.keyboard.press("ArrowUp")
+    page.page.keyboard.press("Escape")
+    page.page.wait_for_selector(PICTURE)
+    page.wait_idle()
+    assert page.python("print(seen)") == "[('LMB', 0.3, 0.9), ('a', 0.3, 0.9), ('Up', 0.3, 0.9), ('Escape', 0.3, 0.9)]"

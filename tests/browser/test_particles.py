@@ -1,0 +1,177 @@
+"""The live view of particles in JupyterLab: painted, controlled, reloaded, stopped."""
+
+from __future__ import annotations
+
+import numpy as np
+
+SETUP = """
+import numpy as np
+from tinote.viz.particles import Particles
+start = np.random.default_rng(0).random((400, 2))
+x = start.copy()
+v = (np.random.default_rng(1).random((400, 2)) - 0.5) * 0.01
+def step():
+    np.add(x, v, out=x)
+    v[(x < 0) | (x > 1)] *= -1
+    np.clip(x, 0, 1, out=x)
+def kinetic():
+    return 50 * (v**2).sum()
+def height():
+    return x[:, 1].mean()
+def reset():
+    x[:] = start
+view = Particles(x, step, reset=reset, radius=4, color=0xe02020, plot_label="energy",
+                     plots={"kinetic": kinetic, "height": height, "total": lambda: kinetic() + height()})
+view
+"""
+VIEW = "document.querySelector('.tinote-view')"
+STAGE = ".tinote-view canvas.tinote-stage"
+PAINTED = f"Number({VIEW}?.dataset.painted ?? 0)"
+
+
+def reddish(pixels: np.ndarray) -> np.ndarray:
+    """Which pixels belong to the particles, which are red."""
+    return (pixels[:, :, 0] > 150) & (pixels[:, :, 1] < 120) & (pixels[:, :, 2] < 120)
+
+
+def test_first_frame_is_painted_without_running(notebook):
+    page = notebook(SETUP)
+    page.run_all()
+    page.wait(f"{PAINTED} >= 1")
+    pixels = page.pixels(STAGE)
+    covered = reddish(pixels).mean()
+    # 400 discs of radius 4 on 480 × 480 pixels cover at most 400 π 16 / 480² = 8.7 %, less where they overlap.
+    assert 0.04 < covered < 0.09
+    # Paper is the page's own colour: the first column inside of the border holds mostly paper.
+    assert (pixels.min(axis=2) > 240).mean() > 0.8
+    assert page.python("print(view.steps, view.state)") == "0 paused"
+    assert page.problems == []
+
+
+def test_play_pause_step_reset_stop(notebook):
+    page = notebook(SETUP)
+    page.run_all()
+    page.wait(f"{PAINTED} >= 1")
+    first = page.canvas(STAGE)
+    button = page.page.get_by_role
+    button("button", name="Play").click()
+    page.wait(f"{PAINTED} > 30")
+    assert page.python("print(view.state)") == "playing"
+    in_flight, window, steps = map(
+        int, page.python("print(view.credits.in_flight, view.credits.window, view.steps)").split()
+    )
+    assert 0 <= in_flight <= window <= 8
+    assert steps >= 30
+    button("button", name="Pause").click()
+    page.wait(f"{VIEW}.dataset.state === 'paused'")
+    page.page.wait_for_timeout(300)
+    steps = int(page.python("print(view.steps)"))
+    page.wait(f"{VIEW}.dataset.step === '{steps}'")
+    page.page.wait_for_timeout(300)
+    assert int(page.python("print(view.steps)")) == steps
+    moved = page.canvas(STAGE)
+    assert reddish(moved).mean() > 0.04
+    assert (reddish(first) != reddish(moved)).mean() > 0.02
+    button("button", name="Step").click()
+    page.wait(f"{VIEW}.dataset.step === '{steps + 1}'")
+    button("button", name="Reset").click()
+    page.wait(f"{VIEW}.dataset.step === '0'")
+    assert np.array_equal(page.canvas(STAGE), first)
+    slider = page.page.get_by_role("slider", name="Speed")
+    slider.focus()
+    slider.press("ArrowRight")
+    slider.press("ArrowRight")
+    assert "3 steps / frame" in page.page.locator(".tinote-speed-text").inner_text()
+    button("button", name="Step").click()
+    page.wait(f"{VIEW}.dataset.step === '3'")
+    button("button", name="Play").click()
+    page.wait(f"Number({VIEW}.dataset.step) > 30")
+    button("button", name="Stop").click()
+    page.wait(f"{VIEW}.dataset.state === 'stopped'")
+    assert page.python("print(view.state, view._worker)") == "stopped None"
+    assert page.problems == []
+
+
+def test_keyboard_reaches_the_controls(notebook):
+    page = notebook(SETUP)
+    page.run_all()
+    page.wait(f"{PAINTED} >= 1")
+    page.page.get_by_role("button", name="Play").focus()
+    page.page.keyboard.press("Enter")
+    page.wait(f"{VIEW}.dataset.state === 'playing' && {PAINTED} > 5")
+    page.page.keyboard.press(" ")
+    page.wait(f"{VIEW}.dataset.state === 'paused'")
+    page.page.keyboard.press("Tab")
+    focused = page.page.evaluate("() => document.activeElement.getAttribute('aria-label')")
+    assert focused.startswith("Step")
+
+
+def test_reload_goes_on(notebook):
+    page = notebook(SETUP + "\nview.play()\nview")
+    page.run_all()
+    page.wait(f"{PAINTED} > 10")
+    page.reload()
+    page.wait(f"{PAINTED} > 10")
+    first = int(page.python("print(view.steps)"))
+    page.wait(f"Number({VIEW}.dataset.step) > {first + 10}")
+    assert reddish(page.pixels(STAGE)).mean() > 0.04
+    assert page.python("print(view.state)") == "playing"
+
+
+def test_nothing_is_computed_out_of_sight(notebook):
+    page = notebook(SETUP + "\nview.play()\nview", *["print('\\n' * 60)"] * 2)
+    page.run_all()
+    page.wait_idle()
+    page.page.locator(STAGE).scroll_into_view_if_needed()
+    page.wait(f"{PAINTED} > 5")
+    page.page.locator(".jp-CodeCell").last.scroll_into_view_if_needed()
+    page.page.wait_for_timeout(600)
+    hidden = int(page.python("print(view.steps)"))
+    page.page.wait_for_timeout(500)
+    assert int(page.python("print(view.steps)")) == hidden
+    page.page.locator(STAGE).scroll_into_view_if_needed()
+    page.wait(f"Number({VIEW}.dataset.step) > {hidden + 5}")
+
+
+def test_error_in_step_is_shown_and_stops(notebook):
+    page = notebook(
+        SETUP + "\ndef broken():\n    raise ValueError('the spring is broken')\nview = Particles(x, broken)\nview"
+    )
+    page.run_all()
+    page.wait(f"{PAINTED} >= 1")
+    page.page.get_by_role("button", name="Play").click()
+    page.page.get_by_role("alert").wait_for()
+    text = page.page.get_by_role("alert").inner_text()
+    assert "ValueError: the spring is broken" in text
+    assert "in broken" in text
+    assert page.python("print(view.state, type(view.exception).__name__)") == "stopped ValueError"
+
+
+def test_other_cells_answer_while_a_slow_step_runs(notebook):
+    slow = "\nimport time\ndef slow():\n    time.sleep(0.2)\n    step()\nview = Particles(x, slow)\nview.play()\nview"
+    page = notebook(SETUP + slow)
+    page.run_all()
+    page.wait(f"{PAINTED} >= 2")
+    elapsed = page.page.evaluate(
+        """async () => {
+            const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
+            const begin = performance.now();
+            for (let turn = 0; turn < 5; turn += 1) await kernel.requestExecute({ code: 'None' }).done;
+            return performance.now() - begin;
+        }"""
+    )
+    # Five answers one after another: had each waited for a step of 200 ms, this would take a second.
+    assert elapsed < 900
+    assert page.python("print(view.state)") == "playing"
+
+
+def test_follows_the_theme(notebook):
+    page = notebook(SETUP)
+    page.run_all()
+    page.wait(f"{PAINTED} >= 1")
+    page.set_theme("JupyterLab Dark")
+    dark = page.pixels(STAGE)
+    page.set_theme("JupyterLab Light")
+    light = page.pixels(STAGE)
+    assert np.median(dark.max(axis=2)) < 60
+    assert np.median(light.min(axis=2)) > 240

@@ -1,0 +1,108 @@
+"""What every test shares: options, golden files, and the rule that nothing is skipped in CI."""
+
+from __future__ import annotations
+
+import difflib
+import os
+import re
+from collections.abc import Callable, Generator
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+from hypothesis import settings
+
+# Compiling makes the first example of a property slow: the time of a single one says nothing.
+settings.register_profile("tinote", deadline=None)
+settings.load_profile("tinote")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """The project's own options."""
+    group = parser.getgroup("tinote")
+    group.addoption("--update-golden", action="store_true", help="rewrite the golden files with what the tests produce")
+    group.addoption(
+        "--random-programs",
+        type=int,
+        default=200,
+        metavar="N",
+        help="how many random kernels each property test generates (default: %(default)s)",
+    )
+
+
+Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
+
+
+class SkipsFail:
+    """Turns skipped and expected failures, tests as well as whole modules and notebook cells, into failures."""
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_makereport(self) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+        """After the outcome of one test is known."""
+        return self._fail_if_skipped((yield))
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_make_collect_report(self) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        """After a module has been collected (`pytest.importorskip` at its top skips it here)."""
+        return self._fail_if_skipped((yield))
+
+    @staticmethod
+    def _fail_if_skipped(report: Report) -> Report:
+        if report.outcome == "skipped":
+            reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+            if hasattr(report, "wasxfail"):
+                reason = f"expected failure: {report.wasxfail}\n{report.longrepr}"
+                del report.wasxfail
+            report.outcome = "failed"
+            report.longrepr = f"nothing may be skipped in CI: {reason}"
+        return report
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """A plugin object, unlike a hook of this file, also sees the notebooks, which lie outside this folder."""
+    if os.environ.get("CI", "").lower() not in ("", "0", "false"):
+        config.pluginmanager.register(SkipsFail(), "tinote-skips-fail")
+
+
+Golden = Callable[..., None]
+
+
+@pytest.fixture
+def golden(request: pytest.FixtureRequest) -> Golden:
+    """Compares text with a file under `golden/` beside the test module: `golden(text)` or `golden(text, name)`.
+
+    The file is named after the module and the test, or after `name` (which keeps its suffix, `.txt` if it has none).
+    `--update-golden` writes what the test produced instead; a file that is missing fails otherwise.
+    """
+    update = request.config.getoption("--update-golden")
+    folder = request.path.parent / "golden"
+
+    def compare(text: str, name: str | None = None) -> None:
+        __tracebackhide__ = True
+        stem = name or f"{request.path.stem.removeprefix('test_')}.{request.node.name.removeprefix('test_')}.txt"
+        file = folder / re.sub(r"[^\w.=+-]+", "_", stem)
+        if not file.suffix:
+            file = file.with_name(file.name + ".txt")
+        found = text if text.endswith("\n") else text + "\n"
+        if update:
+            folder.mkdir(exist_ok=True)
+            file.write_text(found, encoding="utf-8")
+            return
+        if not file.exists():
+            pytest.fail(f"there is no golden file {_place(file)} yet: run again with --update-golden and read it")
+        expected = file.read_text(encoding="utf-8")
+        if found != expected:
+            lines = difflib.unified_diff(expected.splitlines(), found.splitlines(), "golden", "found", lineterm="")
+            pytest.fail(f"{_place(file)} differs (--update-golden accepts what was found):\n" + "\n".join(lines))
+
+    return compare
+
+
+@pytest.fixture
+def random_programs(request: pytest.FixtureRequest) -> int:
+    """How many random programs a property test generates: the option `--random-programs`."""
+    return int(request.config.getoption("--random-programs"))
+
+
+def _place(file: Path) -> str:
+    return os.path.relpath(file)

@@ -1,0 +1,170 @@
+"""From LLVM text to machine code: linking, errors, views, remarks."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+
+import pytest
+
+from tests.runtime.texts import ADD_ONE
+from tinote.errors import CompilerBug
+from tinote.runtime import jit, support
+
+AXPY = """
+define void @axpy(ptr noalias %x, ptr noalias %y, float %a, i64 %n) !dbg !4 {
+entry:
+  br label %loop, !dbg !7
+loop:
+  %i = phi i64 [ 0, %entry ], [ %i.next, %loop ]
+  %x.at = getelementptr float, ptr %x, i64 %i
+  %y.at = getelementptr float, ptr %y, i64 %i
+  %x.value = load float, ptr %x.at, !dbg !8
+  %y.value = load float, ptr %y.at, !dbg !8
+  %product = fmul float %x.value, %a, !dbg !8
+  %sum = fadd float %product, %y.value, !dbg !8
+  store float %sum, ptr %y.at, !dbg !8
+  %i.next = add nuw i64 %i, 1
+  %more = icmp ult i64 %i.next, %n
+  br i1 %more, label %loop, label %exit, !dbg !7
+exit:
+  ret void
+}
+!llvm.dbg.cu = !{!0}
+!llvm.module.flags = !{!3}
+!0 = distinct !DICompileUnit(language: DW_LANG_Python, file: !1, producer: "t", isOptimized: true, runtimeVersion: 0,
+  emissionKind: LineTablesOnly)
+!1 = !DIFile(filename: "Cell In[5]", directory: "")
+!3 = !{i32 2, !"Debug Info Version", i32 3}
+!4 = distinct !DISubprogram(name: "axpy", file: !1, line: 2, type: !5, unit: !0, spFlags: DISPFlagDefinition)
+!5 = !DISubroutineType(types: !6)
+!6 = !{}
+!7 = !DILocation(line: 3, column: 5, scope: !4)
+!8 = !DILocation(line: 4, column: 9, scope: !4)
+"""
+
+
+def test_compiled_code_runs_at_every_level() -> None:
+    for level in range(4):
+        binary = jit.compile_module(ADD_ONE, level=level, entry_points=("entry",))
+        words = (ctypes.c_int64 * 20)()
+        words[16] = 41
+        assert ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(binary.address("entry"))(ctypes.addressof(words)) == 0
+        assert words[16] == 42
+
+
+def test_libm_resolves() -> None:
+    text = """
+declare double @ldexp(double, i32)
+define double @f(double %x) {
+  %r = call double @ldexp(double %x, i32 3)
+  ret double %r
+}
+"""
+    binary = jit.compile_module(text, entry_points=("f",))
+    assert ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(binary.address("f"))(1.5) == 12.0
+
+
+def test_equal_names_in_two_binaries_do_not_meet() -> None:
+    texts = [f"define i32 @entry(ptr %b) {{\n ret i32 {n}\n}}" for n in (5, 6)]
+    first, second = (jit.compile_module(text, entry_points=("entry",)) for text in texts)
+    call = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)
+    assert call(first.address("entry"))(None) == 5
+    assert call(second.address("entry"))(None) == 6
+
+
+def test_an_unresolved_symbol_is_an_exception_that_names_it() -> None:
+    text = (
+        "declare void @no_such_function()\ndefine i32 @entry(ptr %b) {\n call void @no_such_function()\n ret i32 0\n}"
+    )
+    with pytest.raises(CompilerBug, match="nothing defines no_such_function"):
+        jit.compile_module(text, entry_points=("entry",))
+    with pytest.raises(CompilerBug, match="linking"):
+        jit.link_object(jit.emit_object(text), ("entry",))
+    # The JIT is not harmed.
+    assert jit.compile_module(ADD_ONE, entry_points=("entry",)).address("entry")
+
+
+def test_a_missing_entry_point_is_an_exception() -> None:
+    with pytest.raises(CompilerBug):
+        jit.compile_module(ADD_ONE, entry_points=("entry", "other"))
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["define i32 @entry(", "define i32 @entry(ptr %b) {\n ret i64 0\n}", "define void @f() {\n br label %nowhere\n}"],
+)
+def test_bad_text_is_an_exception(text: str) -> None:
+    with pytest.raises(CompilerBug, match="LLVM"):
+        jit.compile_module(text, entry_points=("entry",))
+
+
+def test_invalid_module_is_refused_by_the_verifier() -> None:
+    text = "define i32 @f(i1 %c) {\nentry:\n br i1 %c, label %a, label %b\na:\n %x = add i32 1, 2\n br label %b\nb:\n ret i32 %x\n}"
+    with pytest.raises(CompilerBug, match="dominate"):
+        jit.compile_module(text, entry_points=("f",))
+
+
+def test_objects_link_again() -> None:
+    image = jit.emit_object("define i32 @entry(ptr %b) {\n ret i32 77\n}")
+    binaries = [jit.link_object(image, ("entry",)) for _ in range(3)]
+    for binary in binaries:
+        assert ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(binary.address("entry"))(None) == 77
+    with pytest.raises(KeyError):
+        binaries[0].address("task")
+
+
+def test_views_of_the_code() -> None:
+    assert "<4 x float>" in (text := jit.optimise(AXPY, 3)) or "<8 x float>" in text or "<16 x float>" in text
+    assert " x float>" not in jit.optimise(AXPY, 0)
+    assert "axpy:" in jit.assembly(AXPY, 2)
+
+
+def test_remarks_are_in_the_lines_of_the_cell() -> None:
+    before = os.stat(2)
+    found = jit.remarks(AXPY, 3)
+    vectorised = [remark for remark in found if "vectorized loop" in remark.text]
+    assert [(remark.line, remark.column) for remark in vectorised] == [(3, 5)]
+    line, column, text = vectorised[0]
+    assert (line, column) == (3, 5) and "width" in text
+    assert os.fstat(2).st_ino == before.st_ino
+
+
+def test_remarks_are_off_again_afterwards(capfd: pytest.CaptureFixture[str]) -> None:
+    assert jit.remarks(AXPY, 3)
+    jit.optimise(AXPY, 3)
+    assert capfd.readouterr().err == ""
+    assert jit.remarks(AXPY, 3)
+
+
+def test_a_loop_that_cannot_be_vectorised_says_why() -> None:
+    text = AXPY.replace("%product = fmul float %x.value, %a", "%product = call float @opaque(float %x.value)")
+    found = jit.remarks("declare float @opaque(float)\n" + text, 3)
+    assert any("loop not vectorized" in remark.text for remark in found)
+    assert not any(remark.text.startswith("vectorized loop") for remark in found)
+
+
+def test_host() -> None:
+    host = jit.host()
+    assert host.threads >= 1
+    assert host.vector_bits in (128, 256, 512)
+    assert host.triple.split("-")[0].replace("arm64", "aarch64") == platform.machine().replace("arm64", "aarch64")
+
+
+@pytest.mark.parametrize("architecture", ["x86_64", "aarch64", "riscv64"])
+def test_the_support_module_is_valid_for_other_architectures(architecture: str) -> None:
+    text = support.support_text(architecture)
+    assert "$" not in text
+    assert ("x86.sse2.pause" in text) == (architecture == "x86_64")
+    assert ("aarch64.hint" in text) == (architecture == "aarch64")
+    module = jit._parse(text, jit._create_machine(0))
+    defined = {function.name for function in module.functions if not function.is_declaration}
+    assert set(support.EXPORTS) <= defined
+
+
+def test_the_support_module_for_macos_is_valid(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.platform", "darwin")
+    text = support.support_text("aarch64")
+    assert "pthread_cond_timedwait_relative_np" in text and "pthread_condattr_setclock" not in text
+    jit._parse(text, jit._create_machine(0))

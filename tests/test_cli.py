@@ -1,0 +1,195 @@
+"""The `tinote` command, each time in a process of its own, as a user calls it."""
+
+from __future__ import annotations
+
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from importlib import metadata
+from pathlib import Path
+
+import nbformat
+import pytest
+
+from tinote import cli
+
+PROJECT = Path(__file__).resolve().parents[1]
+PICTURE = "%matplotlib inline\nimport matplotlib.pyplot as plt\nplt.plot([1, 4, 9]);"
+
+
+def tinote(*arguments: str | Path, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "tinote.cli", *map(str, arguments)]
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+
+
+def write_notebook(file: Path, *sources: str) -> Path:
+    cells = [nbformat.v4.new_markdown_cell("# A *title*"), *(nbformat.v4.new_code_cell(text) for text in sources)]
+    nbformat.write(nbformat.v4.new_notebook(cells=cells), file)
+    return file
+
+
+def test_version() -> None:
+    version = tinote("--version")
+    assert version.returncode == 0
+    assert version.stdout == f"tinote {metadata.version('tinote')}\n"
+
+
+@pytest.mark.parametrize("command", ["lab", "run", "doctor"])
+def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit, match=r"^0$"):
+        cli.main([command, "--help"])
+    assert capsys.readouterr().out.startswith(f"usage: tinote {command}")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [([], "required: COMMAND"), (["fly"], "invalid choice: 'fly'"), (["run"], "required: NOTEBOOK")],
+)
+def test_a_wrong_call_is_a_usage_error(
+    arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit, match=r"^2$"):
+        cli.main(arguments)
+    assert complaint in capsys.readouterr().err
+
+
+def test_run_leaves_a_page_with_its_pictures(tmp_path: Path) -> None:
+    notebook = write_notebook(tmp_path / "one.ipynb", "x = 6 * 7", PICTURE, "print('the answer is', x)")
+    before = notebook.read_bytes()
+    done = tinote("run", notebook)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.strip() == str(tmp_path / "one.html")
+    page = (tmp_path / "one.html").read_text(encoding="utf-8")
+    assert "the answer is 42" in page
+    assert len(re.findall(r'<img [^>]*src="data:image/png;base64,', page)) == 1
+    assert "<em>title</em>" in page
+    assert notebook.read_bytes() == before, "running a notebook does not rewrite it"
+
+
+def test_run_reports_each_cell_in_plain_lines_when_it_is_no_terminal(tmp_path: Path) -> None:
+    done = tinote("run", write_notebook(tmp_path / "two.ipynb", "1", "2"), "--html", tmp_path / "page.html")
+    assert done.returncode == 0, done.stderr
+    assert re.fullmatch(r"two.ipynb: cell 1 of 2, \d+\.\d s\ntwo.ipynb: cell 2 of 2, \d+\.\d s\n", done.stderr), (
+        done.stderr
+    )
+    assert (tmp_path / "page.html").exists()
+    assert not (tmp_path / "two.html").exists()
+
+
+def test_run_shows_the_error_of_the_cell_that_failed_and_keeps_what_was_reached(tmp_path: Path) -> None:
+    notebook = write_notebook(tmp_path / "bad.ipynb", "print('reached')", "ratio = 1 / 0", "print('never')")
+    done = tinote("run", notebook)
+    assert done.returncode == 1
+    assert "bad.ipynb: cell 3 raised" in done.stderr
+    assert "ratio = 1 / 0" in done.stderr
+    assert "ZeroDivisionError: division by zero" in done.stderr
+    assert "\x1b[" not in done.stderr
+    page = (tmp_path / "bad.html").read_text(encoding="utf-8")
+    assert "ZeroDivisionError" in page
+    assert "<pre>reached" in page
+    assert "<pre>never" not in page
+
+
+def test_run_gives_up_on_a_slow_cell_and_on_a_dead_kernel(tmp_path: Path) -> None:
+    slow = tinote("run", write_notebook(tmp_path / "slow.ipynb", "import time; time.sleep(60)"), "--timeout", "1")
+    assert slow.returncode == 1
+    assert "cell 2 took longer than 1 s" in slow.stderr
+    dead = tinote("run", write_notebook(tmp_path / "dead.ipynb", "import os; os._exit(3)"))
+    assert dead.returncode == 1
+    assert "cell 2 ended the kernel's process" in dead.stderr
+
+
+def test_run_refuses_what_is_no_notebook(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(tmp_path / "none.ipynb") == 2
+    assert "cannot read" in capsys.readouterr().err
+    (tmp_path / "text.ipynb").write_text("not a notebook", encoding="utf-8")
+    assert cli.run(tmp_path / "text.ipynb") == 2
+    assert "cannot read" in capsys.readouterr().err
+    assert not (tmp_path / "text.html").exists()
+
+
+def test_run_uses_this_python(tmp_path: Path) -> None:
+    notebook = write_notebook(tmp_path / "where.ipynb", "import sys; print('prefix', sys.prefix)")
+    assert tinote("run", notebook).returncode == 0
+    assert f"prefix {sys.prefix}" in (tmp_path / "where.html").read_text(encoding="utf-8")
+
+
+def test_doctor_names_the_cpu_the_compiler_and_the_front_ends() -> None:
+    found = tinote("doctor")
+    assert found.returncode == 0, found.stdout
+    lines = dict(re.findall(r"^(\S.*?) {2,}(.+)$", found.stdout, flags=re.MULTILINE))
+    assert lines["tinote"].startswith(metadata.version("tinote"))
+    assert lines["LLVM"].endswith(f"(llvmlite {metadata.version('llvmlite')})")
+    assert re.fullmatch(r"(128|256|512) bits", lines["vectors"])
+    assert int(lines["threads"]) >= 1
+    assert lines["CPU"]
+    for name in ("jupyterlab", "ipykernel", "anywidget"):
+        assert f"{name} {metadata.version(name)}" in lines["front ends"]
+
+
+def test_tutorials_of_a_checkout_are_its_own() -> None:
+    assert cli.tutorials() == PROJECT / "notebooks"
+
+
+def test_copies_keep_what_is_there_already(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    (source / "data").mkdir(parents=True)
+    (source / ".ipynb_checkpoints").mkdir()
+    for name in ("a.ipynb", "b.ipynb", "data/c.csv", ".ipynb_checkpoints/a.ipynb"):
+        (source / name).write_text("new", encoding="utf-8")
+    target = tmp_path / "target"
+    target.mkdir()
+    (target / "a.ipynb").write_text("mine", encoding="utf-8")
+    assert cli.copy_missing(source, target) == 2
+    assert (target / "a.ipynb").read_text(encoding="utf-8") == "mine"
+    assert (target / "data" / "c.csv").read_text(encoding="utf-8") == "new"
+    assert not (target / ".ipynb_checkpoints").exists()
+
+
+@pytest.mark.slow
+def test_lab_serves_copies_of_the_tutorials(tmp_path: Path) -> None:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    folder = tmp_path / "mine"
+    private = {name: str(tmp_path / name) for name in ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR")}
+    environment = {**os.environ, **private, "PYTHONPATH": str(PROJECT), "JUPYTER_TOKEN": "tested"}
+    command = [sys.executable, "-m", "tinote.cli", "lab", str(folder), "--no-browser", f"--port={port}"]
+    log = tmp_path / "log.txt"
+    with (
+        log.open("w", encoding="utf-8") as output,
+        subprocess.Popen(command, env=environment, stdout=output, stderr=output) as server,
+    ):
+        try:
+            names = _contents(f"http://127.0.0.1:{port}/api/contents?token=tested", log)
+        finally:
+            _stop(server)
+    assert {file.name for file in (PROJECT / "notebooks").glob("*.ipynb")} <= names
+    assert names == {file.name for file in folder.iterdir()}
+    with pytest.raises(urllib.error.URLError, match="refused"):
+        urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=5)
+
+
+def _contents(address: str, log: Path) -> set[str]:
+    deadline = time.monotonic() + 60
+    while time.monotonic() < deadline:
+        try:
+            with urllib.request.urlopen(address, timeout=5) as answer:
+                return set(re.findall(r'"path": ?"([^"]+)"', answer.read().decode()))
+        except (urllib.error.URLError, ConnectionError):
+            time.sleep(0.3)
+    raise AssertionError(log.read_text(encoding="utf-8"))
+
+
+def _stop(server: subprocess.Popen[bytes]) -> None:
+    server.terminate()
+    try:
+        server.wait(timeout=20)
+    finally:
+        server.kill()

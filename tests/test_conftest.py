@@ -1,0 +1,75 @@
+"""The shared test machinery itself: golden files, and skips that fail in CI."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import nbformat
+
+CONFTEST = Path(__file__).with_name("conftest.py")
+
+
+def run_pytest(folder: Path, *arguments: str, ci: bool = False) -> subprocess.CompletedProcess[str]:
+    """pytest in a child process, on a folder that has our conftest."""
+    (folder / "tests").mkdir(exist_ok=True)
+    (folder / "tests" / "conftest.py").write_text(CONFTEST.read_text(encoding="utf-8"), encoding="utf-8")
+    (folder / "pytest.ini").write_text("[pytest]\naddopts = -p no:cacheprovider\n", encoding="utf-8")
+    environment = {**os.environ, "CI": "true" if ci else ""}
+    command = [sys.executable, "-m", "pytest", "-q", *arguments]
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+
+
+def write_test(folder: Path, text: str) -> None:
+    (folder / "tests").mkdir(exist_ok=True)
+    (folder / "tests" / "test_sample.py").write_text(text, encoding="utf-8")
+
+
+def test_golden_writes_compares_and_reports_a_difference(tmp_path: Path) -> None:
+    write_test(tmp_path, "def test_text(golden):\n    golden('one\\ntwo')\n")
+    missing = run_pytest(tmp_path)
+    assert missing.returncode == 1
+    assert "there is no golden file" in missing.stdout
+
+    assert run_pytest(tmp_path, "--update-golden").returncode == 0
+    file = tmp_path / "tests" / "golden" / "sample.text.txt"
+    assert file.read_text(encoding="utf-8") == "one\ntwo\n"
+    assert run_pytest(tmp_path).returncode == 0
+
+    write_test(tmp_path, "def test_text(golden):\n    golden('one\\nthree')\n")
+    different = run_pytest(tmp_path)
+    assert different.returncode == 1
+    assert "-two" in different.stdout
+    assert "+three" in different.stdout
+
+
+SKIPS = {
+    "call": "import pytest\ndef test_it():\n    pytest.skip('no device')\n",
+    "mark": "import pytest\n@pytest.mark.skipif(True, reason='no device')\ndef test_it():\n    pass\n",
+    "module": "import pytest\npytest.importorskip('no_such_module_here', reason='no device')\n",
+    "xfail": "import pytest\n@pytest.mark.xfail(reason='no device')\ndef test_it():\n    assert False\n",
+}
+
+
+def test_a_skip_of_any_kind_fails_in_ci_alone(tmp_path: Path) -> None:
+    """Tests that skip or are expected to fail, a module that skips itself, and a notebook's cell."""
+    (tmp_path / "tests").mkdir()
+    for kind, text in SKIPS.items():
+        (tmp_path / "tests" / f"test_{kind}.py").write_text(text, encoding="utf-8")
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("# NBVAL_SKIP\n1 / 0")])
+    (tmp_path / "notebooks").mkdir()
+    nbformat.write(notebook, tmp_path / "notebooks" / "one.ipynb")
+
+    arguments = ("--nbval-lax", "--nbval-current-env", "--continue-on-collection-errors", "tests", "notebooks")
+    relaxed = run_pytest(tmp_path, *arguments)
+    assert relaxed.returncode == 0
+    assert "4 skipped, 1 xfailed" in relaxed.stdout
+
+    strict = run_pytest(tmp_path, *arguments, ci=True)
+    assert strict.returncode == 1
+    # The mark skips in the set-up phase, the module while it is collected: pytest calls these errors.
+    assert "3 failed, 2 errors" in strict.stdout
+    assert strict.stdout.count("nothing may be skipped in CI: ") >= 5
+    assert strict.stdout.count("no device") >= 4

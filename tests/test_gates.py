@@ -1,0 +1,115 @@
+"""The project's habits, each as a test: style, types, floors, file length, a light import, consistent packaging."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tomllib
+from importlib import metadata
+from pathlib import Path
+
+import nbformat
+from packaging.requirements import Requirement
+
+PROJECT = Path(__file__).resolve().parents[1]
+LONGEST_FILE = 500
+HEAVY = ("llvmlite", "ipywidgets", "anywidget", "matplotlib", "IPython")
+
+
+def check(*command: str) -> None:
+    """Runs a tool in the project's root; what it says is the message of the failure."""
+    __tracebackhide__ = True
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=600)
+    assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout}{done.stderr}"
+
+
+def script(name: str) -> str:
+    """A console script of the environment that runs the tests."""
+    return str(Path(sys.executable).with_name(name))
+
+
+def test_ruff_finds_nothing() -> None:
+    check(sys.executable, "-m", "ruff", "check", "--output-format=concise", ".")
+
+
+def test_code_is_formatted() -> None:
+    check(sys.executable, "-m", "ruff", "format", "--check", ".")
+
+
+def test_types_check() -> None:
+    check(sys.executable, "-m", "pyright", "--pythonpath", sys.executable)
+
+
+def test_imports_point_downwards() -> None:
+    check(script("lint-imports"), "--no-cache")
+
+
+def test_files_stay_short() -> None:
+    folders = ("tinote", "tests", "benchmarks")
+    files = [file for folder in folders for file in sorted((PROJECT / folder).rglob("*.py"))]
+    assert len(files) > 20
+    lengths = {str(file.relative_to(PROJECT)): len(file.read_text(encoding="utf-8").splitlines()) for file in files}
+    assert {name: length for name, length in lengths.items() if length > LONGEST_FILE} == {}
+
+
+def test_a_bare_import_is_light() -> None:
+    program = f"import json, sys, tinote; print(json.dumps([m for m in {HEAVY!r} if m in sys.modules]))"
+    command = [sys.executable, "-c", program]
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=60, check=True)
+    assert json.loads(done.stdout) == []
+
+
+def project_table() -> dict[str, object]:
+    return tomllib.loads((PROJECT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+def test_readme_shows_one_command_to_start_and_one_to_test() -> None:
+    """`.ci/run` takes its command from here, so that the two cannot differ."""
+    commands = re.findall(r"^python3 -m venv .*$", (PROJECT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert [command.split("&&")[-1].strip() for command in commands] == [".venv/bin/tinote lab", ".venv/bin/pytest"]
+    assert all("pip install" in command for command in commands)
+    assert "'.[test]'" in commands[1]
+
+
+def test_binder_pins_satisfy_the_requirements() -> None:
+    lines = (PROJECT / "binder" / "requirements.txt").read_text(encoding="utf-8").splitlines()
+    pins = dict(line.split("==") for line in lines if line and not line.startswith("#"))
+    normal = {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in pins.items()}
+    for text in project_table()["dependencies"]:
+        requirement = Requirement(text)
+        assert requirement.name in normal, f"{requirement.name} is not pinned for Binder"
+        assert requirement.specifier.contains(normal[requirement.name]), text
+
+
+def test_the_tests_run_on_this_tree() -> None:
+    """An installed copy of an older version would pass where this one fails."""
+    origin = subprocess.run(
+        [sys.executable, "-c", "import tinote; print(tinote.__file__)"],
+        cwd=PROJECT.parent,
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=True,
+    )
+    assert Path(origin.stdout.strip()).resolve().parent == PROJECT / "tinote"
+    assert metadata.version("tinote") == project_table()["version"]
+
+
+def test_notebooks_keep_their_pictures_and_no_error() -> None:
+    """They are read on a code-hosting site, where nobody runs them."""
+    files = sorted((PROJECT / "notebooks").glob("*.ipynb"))
+    assert files
+    for file in files:
+        document = nbformat.read(file, as_version=4)
+        nbformat.validate(document)
+        outputs = [output for cell in document.cells for output in cell.get("outputs", [])]
+        assert any("image/png" in output.get("data", {}) for output in outputs), f"{file.name} shows no picture"
+        unexpected = [
+            cell.source
+            for cell in document.cells
+            if "raises-exception" not in cell.metadata.get("tags", [])
+            and any(output.output_type == "error" for output in cell.get("outputs", []))
+        ]
+        assert unexpected == [], file.name

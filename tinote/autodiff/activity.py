@@ -1,0 +1,99 @@
+"""Which variables vary: floats that depend, through differentiable operations, on a buffer that has a gradient.
+
+Only these get an adjoint. A fixed point, because a loop's carried value may start constant, and a temporary varies once somebody stores a varying value into it.
+"""
+
+from __future__ import annotations
+
+from tinote.autodiff.rules import RULES, NoDerivative
+from tinote.ir import primitives as p
+from tinote.ir.nodes import Atom, Atomic, Buffer, BufferKind, For, Function, If, Load, Op, Prim, Region, Store, Var, While
+from tinote.ir.query import walk
+from tinote.ir.types import Ref, Stack, is_float
+
+__all__ = ["guarded_variables", "varied_variables"]
+
+
+class _Activity:
+    def __init__(self) -> None:
+        self.varied: set[Var] = set()
+        self.temporaries: set[Buffer] = set()
+        self.changed = False
+
+    def is_varied(self, atom: Atom) -> bool:
+        return type(atom) is Var and atom in self.varied
+
+    def mark(self, var: Var) -> None:
+        if var not in self.varied and not isinstance(var.type, Ref | Stack) and is_float(var.type):
+            self.varied.add(var)
+            self.changed = True
+
+    def link(self, sources: tuple[Atom, ...], targets: tuple[Var, ...]) -> None:
+        for source, target in zip(sources, targets, strict=True):
+            if self.is_varied(source):
+                self.mark(target)
+
+    def varies(self, buffer: Buffer) -> bool:
+        return buffer in self.temporaries if buffer.kind is BufferKind.TEMPORARY else buffer.adjoint is not None
+
+    def region(self, region: Region) -> None:
+        for op in region.body:
+            self.op(op)
+
+    def op(self, op: Op) -> None:
+        if isinstance(op, Prim):
+            rule = RULES[op.prim]
+            if isinstance(rule, NoDerivative) and rule.zero:
+                return
+            if any(self.is_varied(a) for a in op.args):
+                self.mark(op.out)
+        elif isinstance(op, Load):
+            if self.varies(op.buffer):
+                self.mark(op.out)
+        elif isinstance(op, Store | Atomic):
+            if op.buffer.kind is BufferKind.TEMPORARY and op.buffer not in self.temporaries and self.is_varied(op.value):
+                self.temporaries.add(op.buffer)
+                self.changed = True
+            if isinstance(op, Atomic) and op.outs and self.varies(op.buffer):
+                self.mark(op.out)
+        elif isinstance(op, If):
+            self.region(op.then)
+            self.region(op.orelse)
+            self.link(op.then.yields, op.outs)
+            self.link(op.orelse.yields, op.outs)
+        elif isinstance(op, For | While):
+            first = 1 if isinstance(op, For) else 0
+            initial = op.initial
+            for region in op.regions:
+                self.link(initial, region.params[first:])
+                self.region(region)
+            self.link(op.regions[-1].yields, op.regions[-1].params[first:])
+            self.link(initial, op.outs)
+            self.link(op.regions[-1].yields, op.outs)
+
+
+def varied_variables(fn: Function) -> tuple[set[Var], set[Buffer]]:
+    """The varied variables of `fn`, and the temporaries that hold varied values."""
+    activity = _Activity()
+    while True:
+        activity.changed = False
+        activity.region(fn.region)
+        if not activity.changed:
+            return activity.varied, activity.temporaries
+
+
+def guarded_variables(fn: Function) -> set[Var]:
+    """Variables whose value may be thrown away by a `select`: those from which an arm of one is computed."""
+    definitions = {op.out: op for op in walk(fn.region) if isinstance(op, Prim)}
+    found: set[Var] = set()
+    pending: list[Atom] = [a for op in definitions.values() if op.prim is p.select for a in op.args[1:]]
+    while pending:
+        atom = pending.pop()
+        if type(atom) is Var and atom not in found:
+            found.add(atom)
+            op = definitions.get(atom)
+            if op is not None:
+                pending.extend(op.args)
+    return found
+
+

@@ -1,0 +1,467 @@
+"""Reverse mode: a function that accumulates adjoints, from a function in scalar form.
+
+    for parallel %i in 0..8:                 for parallel %i in 0..8:
+      %x = load @x[%i]                         %x = load @x[%i]            the forward part, without its side effects
+      %y = sin %x                      ->      %g = load @U.grad[]         then the reverse part
+      atomic add @U[], %y                      %c = cos %x
+                                               %d = mul %g, %c
+                                               atomic add @x.grad[%i], %d
+
+Each region is emitted twice over: its forward part again, without side effects, and behind it the adjoint of each operation in reverse order. The reverse part
+refers to forward variables as it likes; whatever of the forward part it does not refer to is pruned away. A parallel loop carries nothing, so that its reverse is one
+fused parallel loop. A serial loop's reverse runs the iterations backwards, and each starts from the values that the loop carried into it: *which* of them it needs is
+read off as the free variables of the finished reverse region, and exactly those are pushed by the forward loop and popped by the reverse one. Everything else in an
+iteration is recomputed from them. The cost: a value in d nested loops is recomputed at most d times; the memory: the needed carried values times the trip count.
+
+The loads that are executed again must find what the primal found. `needed_loads` lists them (`hazards` checks them).
+
+Method: adjoint of structured programs by reversal with recomputation; cf. Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, chapters 3 and 12.
+"""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import NamedTuple
+
+from tinote.autodiff.activity import guarded_variables, varied_variables
+from tinote.autodiff.rules import RULES, Emit, NoDerivative
+from tinote.errors import DifferentiationError
+from tinote.ir import primitives as p
+from tinote.ir.build import Builder, OpenRegion
+from tinote.ir.nodes import (
+    Atom,
+    Atomic,
+    Buffer,
+    BufferKind,
+    Check,
+    For,
+    Function,
+    If,
+    Lit,
+    Load,
+    NewStack,
+    Op,
+    Pop,
+    Prim,
+    Print,
+    Push,
+    Region,
+    Store,
+    Var,
+    While,
+)
+from tinote.ir.primitives import Defaults
+from tinote.ir.prune import prune
+from tinote.ir.query import free_variables, walk
+from tinote.ir.types import Scalar, Stack, Tensor, i64
+
+__all__ = ["Gradient", "reverse"]
+
+
+class Gradient(NamedTuple):
+    """The gradient function, and what must be known to trust it.
+
+    `needed_loads`: the primal loads that it executes again. `severed`: stores of a varying value into a buffer without a gradient, behind which the chain
+    from parameter to loss breaks if anybody reads it.
+    """
+
+    function: Function
+    needed_loads: tuple[Load, ...]
+    severed: tuple[Store | Atomic, ...]
+
+
+def reverse(fn: Function, defaults: Defaults = Defaults()) -> Gradient:
+    """Differentiate `fn` (scalar form, simplified). Raises `DifferentiationError`, located, for what has no derivative yet."""
+    reverser = _Reverser(fn, defaults)
+    region = reverser.function_region()
+    needed: dict[Op, None] = {}
+    for op in walk(region):
+        if isinstance(op, Load) and isinstance(op.origin, Load) and op.buffer is op.origin.buffer:
+            needed[op.origin] = None
+    for v in free_variables(region):
+        if v in reverser.unavailable:
+            place = reverser.unavailable[v].loc
+            raise DifferentiationError(
+                "the gradient needs the old value that this atomic operation returned, which is not saved yet",
+                place,
+                hint="compute with the value before or after the update instead",
+            )
+    return Gradient(Function(f"{fn.name}.grad", region, fn.loc), tuple([op for op in needed if isinstance(op, Load)]), tuple(reverser.severed))
+
+
+class _Reverser:
+    def __init__(self, fn: Function, defaults: Defaults) -> None:
+        self.fn = fn
+        self.varied, self.temporaries = varied_variables(fn)
+        self.builder = Builder(defaults)
+        self.guarded = guarded_variables(fn)
+        self.emit = Emit(self.builder, {}, set())
+        self.temporary_adjoints: dict[Buffer, Buffer] = {}
+        self.severed: list[Store | Atomic] = []
+        self.unavailable: dict[Var, Op] = {}
+
+    # ---- the whole function
+
+    def function_region(self) -> Region:
+        region = self.fn.region
+        env: dict[Var, Atom] = {v: v for v in region.params}
+        body = self.block(region, env, {}, top=True)
+        result = prune(Region(region.params, tuple(body), ()))
+        while True:
+            read = {op.buffer for op in walk(result) if isinstance(op, Load)}
+            without = _without_unread_temporaries(result, read)
+            if without is result:
+                return result
+            result = prune(without)
+
+    # ---- adjoint bookkeeping
+
+    def is_varied(self, atom: Atom) -> bool:
+        return type(atom) is Var and atom in self.varied
+
+    def accumulate(self, adjoints: dict[Var, Atom], target: Atom, g: Atom | None) -> None:
+        """Add `g` to the adjoint of a primal variable."""
+        if g is None or not self.is_varied(target) or (isinstance(g, Lit) and g.value == 0):
+            return
+        assert isinstance(target, Var)
+        known = adjoints.get(target)
+        adjoints[target] = g if known is None else self.emit.add(known, g)
+
+    def zero_of(self, v: Var) -> Atom:
+        return self.emit.zero(v)
+
+    def adjoint_of(self, buffer: Buffer) -> Buffer | None:
+        if buffer.kind is not BufferKind.TEMPORARY:
+            return buffer.adjoint
+        if buffer not in self.temporaries:
+            return None
+        return self.temporary_adjoint(buffer, buffer.name, buffer.dtype)
+
+    def temporary_adjoint(self, key: Buffer, name: str, dtype: Scalar) -> Buffer:
+        found = self.temporary_adjoints.get(key)
+        if found is None:
+            found = self.temporary_adjoints[key] = Buffer(f"{name}.grad", dtype, key.shape, key.element, BufferKind.TEMPORARY)
+        return found
+
+    # ---- one region: forward part, then reverse part
+
+    def block(self, region: Region, env: dict[Var, Atom], adjoints: dict[Var, Atom], top: bool = False) -> list[Op]:
+        """The operations of `region` forward and then backward. `env`: primal variable -> what stands for it here; `adjoints` is updated in place."""
+        items: list[list[Op]] = []
+        with self.builder.region() as forward:
+            for op in region.body:
+                start = len(forward.body)
+                self.forward(op, env, keep_temporaries=top)
+                items.append(forward.body[start:])
+        with self.builder.region() as backward:
+            for op, item in zip(reversed(region.body), reversed(items), strict=True):
+                self.builder.loc, self.builder.origin = op.loc, op
+                self.backward(op, item, env, adjoints, top)
+        return [*chain.from_iterable(items), *backward.body]
+
+    def forward(self, op: Op, env: dict[Var, Atom], *, keep_temporaries: bool) -> None:
+        """Clone `op` without side effects. `origin` of the copy is the primal operation."""
+        if isinstance(op, Store | Atomic):
+            if isinstance(op, Atomic) and op.outs:
+                # Its value depended on the moment of execution: it cannot be had again.
+                env[op.out] = lost = Var(op.out.type, op.out.name)
+                self.unavailable[lost] = op
+            if not (keep_temporaries and op.buffer.kind is BufferKind.TEMPORARY):
+                return
+        elif isinstance(op, Check | Print):
+            return
+        args = tuple([_look(env, a) for a in op.args])
+        regions = tuple([self.forward_region(r, env, keep_temporaries) for r in op.regions])
+        outs: tuple[Var, ...] = ()
+        if not isinstance(op, Atomic):
+            outs = tuple([Var(v.type, v.name) for v in op.outs])
+            env.update(zip(op.outs, outs, strict=True))
+        new = op.rebuilt(args, regions, outs)
+        new.origin = op
+        for v, out in zip(op.outs, outs, strict=False):
+            self.emit.definitions[out] = new
+            if v in self.guarded:
+                self.emit.guarded.add(out)
+        self.builder.emit(new)
+
+    def forward_region(self, region: Region, env: dict[Var, Atom], keep_temporaries: bool) -> Region:
+        params = tuple([Var(q.type, q.name) for q in region.params])
+        env.update(zip(region.params, params, strict=True))
+        with self.builder.region(*params) as inner:
+            for op in region.body:
+                self.forward(op, env, keep_temporaries=keep_temporaries)
+        return inner.close(*[_look(env, y) for y in region.yields])
+
+    # ---- the adjoint of one operation
+
+    def backward(self, op: Op, item: list[Op], env: dict[Var, Atom], adjoints: dict[Var, Atom], top: bool) -> None:
+        if isinstance(op, Prim):
+            g = adjoints.pop(op.out, None)
+            if g is not None:
+                self.backward_prim(op, g, env, adjoints)
+        elif isinstance(op, Load):
+            g = adjoints.pop(op.out, None)
+            target = self.adjoint_of(op.buffer)
+            if g is not None and target is not None:
+                self.builder.atomic(p.add, target, [_look(env, a) for a in op.index], g)
+        elif isinstance(op, Store | Atomic):
+            self.backward_write(op, env, adjoints)
+        elif isinstance(op, If):
+            self.backward_if(op, env, adjoints)
+        elif isinstance(op, For):
+            self.backward_for(op, item, env, adjoints, top)
+        elif isinstance(op, While):
+            self.backward_while(op, item, env, adjoints)
+
+    def backward_prim(self, op: Prim, g: Atom, env: dict[Var, Atom], adjoints: dict[Var, Atom]) -> None:
+        if op.prim is p.extract:
+            tensor = op.args[0]
+            if not self.is_varied(tensor):
+                return
+            assert isinstance(tensor, Var)
+            index = [_look(env, a) for a in op.args[1:]]
+            known = adjoints.get(tensor)
+            whole = self.zero_of(tensor) if known is None else known
+            component = g if known is None else self.emit.add(self.builder.extract(whole, *index), g)
+            adjoints[tensor] = self.builder.insert(whole, index, component)
+            return
+        if op.prim is p.insert:
+            tensor, value = op.args[0], op.args[-1]
+            index = [_look(env, a) for a in op.args[1:-1]]
+            self.accumulate(adjoints, value, self.builder.extract(g, *index))
+            if self.is_varied(tensor):
+                assert isinstance(tensor.type, Tensor)
+                self.accumulate(adjoints, tensor, self.builder.insert(g, index, Lit(0.0, tensor.type.dtype)))
+            return
+        rule = RULES[op.prim]
+        if isinstance(rule, NoDerivative):
+            if not rule.zero:
+                raise DifferentiationError(f"`{op.prim}` cannot be differentiated: {rule.reason}", op.loc)
+            return
+        y = env[op.out]
+        assert isinstance(y, Var)
+        args = tuple([_look(env, a) for a in op.args])
+        for primal, contribution in zip(op.args, rule(self.emit, g, y, args), strict=True):
+            self.accumulate(adjoints, primal, contribution)
+
+    def backward_write(self, op: Store | Atomic, env: dict[Var, Atom], adjoints: dict[Var, Atom]) -> None:
+        target = self.adjoint_of(op.buffer)
+        if target is None:
+            if op.buffer.kind is not BufferKind.TEMPORARY and self.is_varied(op.value):
+                self.severed.append(op)
+            return
+        index = [_look(env, a) for a in op.index]
+        if isinstance(op, Atomic) and op.prim is not p.add:
+            raise DifferentiationError(f"an atomic `{op.prim}` on a field with a gradient is not differentiated yet", op.loc, hint="accumulate with += instead")
+        if isinstance(op, Atomic) and op.outs and adjoints.pop(op.out, None) is not None:
+            raise DifferentiationError("the old value that an atomic operation returns is not differentiated yet", op.loc)
+        g = self.builder.load(target, index)
+        if isinstance(op, Store):
+            # What stood here before does not reach the loss any more.
+            self.builder.store(target, index, Lit(0.0, target.dtype))
+        self.accumulate(adjoints, op.value, g)
+
+    def outer_varied(self, *regions: Region) -> list[Var]:
+        found: dict[Var, None] = {}
+        for region in regions:
+            found.update(dict.fromkeys(v for v in free_variables(region) if v in self.varied))
+        return list(found)
+
+    def backward_if(self, op: If, env: dict[Var, Atom], adjoints: dict[Var, Atom]) -> None:
+        seeds = [adjoints.pop(v, None) for v in op.outs]
+        if not self.has_adjoint_work(op, seeds):
+            return
+        outer = self.outer_varied(op.then, op.orelse)
+        before: list[Atom] = [adjoints[v] if v in adjoints else self.zero_of(v) for v in outer]
+        branches: list[tuple[list[Op], list[Atom]]] = []
+        for region in op.regions:
+            inner = dict(zip(outer, before, strict=True))
+            with self.builder.region() as opened:
+                self.seed(inner, region.yields, seeds)
+                self.emit_block(opened, region, env, inner)
+            branches.append((opened.body, [inner[v] for v in outer]))
+        touched = [k for k in range(len(outer)) if any(after[k] is not before[k] for _, after in branches)]
+        regions = [prune(Region((), tuple(body), tuple([after[k] for k in touched]))) for body, after in branches]
+        outs = tuple([Var(outer[k].type) for k in touched])
+        self.builder.emit(If(_look(env, op.condition), regions[0], regions[1], outs, op.loc, op))
+        adjoints.update({outer[k]: out for k, out in zip(touched, outs, strict=True)})
+
+    def seed(self, adjoints: dict[Var, Atom], yields: tuple[Atom, ...], seeds: list[Atom | None]) -> None:
+        for y, g in zip(yields, seeds, strict=True):
+            self.accumulate(adjoints, y, g)
+
+    def emit_block(self, opened: OpenRegion, region: Region, env: dict[Var, Atom], adjoints: dict[Var, Atom]) -> None:
+        """Forward and reverse part of `region`, at the end of the open one. What the region binds is its own here: each use of it gets fresh variables."""
+        loc, origin = self.builder.loc, self.builder.origin
+        opened.body.extend(self.block(region, dict(env), adjoints))
+        self.builder.loc, self.builder.origin = loc, origin
+
+    def has_adjoint_work(self, op: Op, seeds: list[Atom | None]) -> bool:
+        if any(g is not None for g in seeds):
+            return True
+        return any(isinstance(inner, Store | Atomic) and self.touches_adjoint(inner) for inner in walk(Region((), (op,))))
+
+    def touches_adjoint(self, op: Store | Atomic) -> bool:
+        return self.adjoint_of(op.buffer) is not None or self.is_varied(op.value)
+
+    # ---- loops
+
+    def backward_for(self, op: For, item: list[Op], env: dict[Var, Atom], adjoints: dict[Var, Atom], top: bool) -> None:
+        seeds = [adjoints.pop(v, None) for v in op.outs]
+        if not self.has_adjoint_work(op, seeds):
+            return
+        outer = self.outer_varied(op.body)
+        if op.parallel and top and outer:
+            self.backward_shared(op, outer, env, adjoints)
+            return
+        index = Var(op.index.type, op.index.name)
+        bounds = _look(env, op.lo), _look(env, op.hi)
+        pops, result, carried = self.reverse_loop(op.body, op.carried, op.initial, seeds, outer, {op.index: index}, env, adjoints)
+        outs = tuple([Var(v.type) for v in carried.targets])
+        body = Region((index, *carried.params), result.body, result.yields)
+        if pops:
+            forward = item[-1]
+            assert isinstance(forward, For)
+            item[:] = self.with_pushes(forward, forward.carried, pops, bounds)
+        parallel = op.parallel and not carried.targets
+        backwards = not op.reverse and not op.parallel
+        self.builder.emit(For(*bounds, carried.initial, body, outs, op.loc, parallel=parallel, reverse=backwards, origin=op))
+        self.settle(carried, outs, op.initial, adjoints)
+
+    def backward_shared(self, op: For, outer: list[Var], env: dict[Var, Atom], adjoints: dict[Var, Atom]) -> None:
+        """A parallel loop that reads varying values from outside of it: their adjoints meet in temporaries."""
+        index = Var(op.index.type, op.index.name)
+        shared = {v: Buffer(f"{v.name or 'shared'}.grad", v.type, (), (), BufferKind.TEMPORARY) for v in outer if isinstance(v.type, Scalar)}
+        if len(shared) != len(outer):
+            raise DifferentiationError("a local array that is read inside a parallel loop is not differentiated yet", op.loc, hint="keep it in a field, or fill it inside the loop")
+        with self.builder.region(index) as opened:
+            inner: dict[Var, Atom] = {}
+            self.emit_block(opened, op.body, {**env, op.index: index}, inner)
+            for v, buffer in shared.items():
+                if v in inner:
+                    self.builder.atomic(p.add, buffer, (), inner[v])
+        body = prune(opened.close())
+        self.builder.emit(For(_look(env, op.lo), _look(env, op.hi), (), body, (), op.loc, parallel=True, origin=op))
+        for v, buffer in shared.items():
+            if v in inner:
+                self.accumulate(adjoints, v, self.builder.load(buffer, ()))
+
+    def backward_while(self, op: While, item: list[Op], env: dict[Var, Atom], adjoints: dict[Var, Atom]) -> None:
+        seeds = [adjoints.pop(v, None) for v in op.outs]
+        if not self.has_adjoint_work(op, seeds):
+            return
+        outer = self.outer_varied(op.body)
+        turn = Var(i64, "turn")
+        pops, result, carried = self.reverse_loop(op.body, op.body.params, op.initial, seeds, outer, {}, env, adjoints)
+        outs = tuple([Var(v.type) for v in carried.targets])
+        body = Region((turn, *carried.params), result.body, result.yields)
+        forward = item[-1]
+        assert isinstance(forward, While)
+        counted, count = _counting(forward)
+        item[:] = self.with_pushes(counted, counted.body.params[:-1], pops, None)
+        self.builder.emit(For(Lit(0, i64), count, carried.initial, body, outs, op.loc, reverse=True, origin=op))
+        self.settle(carried, outs, op.initial, adjoints)
+
+    def reverse_loop(
+        self,
+        region: Region,
+        params: tuple[Var, ...],
+        initial: tuple[Atom, ...],
+        seeds: list[Atom | None],
+        outer: list[Var],
+        known: dict[Var, Atom],
+        env: dict[Var, Atom],
+        adjoints: dict[Var, Atom],
+    ) -> tuple[list[tuple[int, Var]], Region, _Carried]:
+        """The body of a loop that runs `region` backwards.
+
+        Carried through it: the adjoint of each varying value that the primal loop carries, and of each varying variable from outside. Gives the positions of the
+        primal carried values that the body needs, each with the stack it pops; the body; and what the new loop carries.
+        """
+        active = [k for k, q in enumerate(params) if q in self.varied]
+        entering = [Var(q.type, q.name) for q in params]
+        flowing = [Var(params[k].type, f"d_{params[k].name}") for k in active]
+        sums = [Var(v.type, f"d_{v.name}") for v in outer]
+        inner: dict[Var, Atom] = dict(zip(outer, sums, strict=True))
+        with self.builder.region() as opened:
+            for k, g in zip(active, flowing, strict=True):
+                self.accumulate(inner, region.yields[k], g)
+            self.emit_block(opened, region, {**env, **known, **dict(zip(params, entering, strict=True))}, inner)
+            # A carried value that the body yields unchanged is both a yield and a parameter: its adjoint was accumulated under its own name.
+            yields = [inner.get(params[k], None) for k in active]
+            finished = [g if g is not None else self.zero_of(params[k]) for k, g in zip(active, yields, strict=True)]
+        touched = [k for k, v in enumerate(outer) if inner[v] is not sums[k]]
+        body = prune(opened.close(*finished, *[inner[outer[k]] for k in touched]))
+        free = set(free_variables(body))
+        pops = [(k, Var(Stack(_content(v)), v.name)) for k, v in enumerate(entering) if v in free]
+        popping: list[Op] = [Pop((stack,), (entering[k],)) for k, stack in pops]
+        start: list[Atom] = [s if s is not None else self.zero_of(params[k]) for k, s in ((k, seeds[k]) for k in active)]
+        start += [adjoints[outer[k]] if outer[k] in adjoints else self.zero_of(outer[k]) for k in touched]
+        carried = _Carried(tuple([*flowing, *[sums[k] for k in touched]]), tuple(start), tuple([*[params[k] for k in active], *[outer[k] for k in touched]]), tuple(active))
+        return pops, Region((), (*popping, *body.body), body.yields), carried
+
+    def settle(self, carried: _Carried, outs: tuple[Var, ...], initial: tuple[Atom, ...], adjoints: dict[Var, Atom]) -> None:
+        """After the reverse loop: adjoints of outside variables are replaced by the loop's sums, and what reached the first iteration goes to the initial values."""
+        for target, out in list(zip(carried.targets, outs, strict=True))[len(carried.active) :]:
+            adjoints[target] = out
+        for k, out in zip(carried.active, outs, strict=False):
+            self.accumulate(adjoints, initial[k], out)
+
+    def with_pushes(self, loop: Op, params: tuple[Var, ...], pops: list[tuple[int, Var]], bounds: tuple[Atom, Atom] | None) -> list[Op]:
+        """New stacks, and `loop` with a push of each needed carried value at the start of its body. Without bounds the stacks must grow."""
+        with self.builder.region() as opened:
+            capacity = () if bounds is None else (self.trip_count(*bounds),)
+            for _, stack in pops:
+                self.builder.emit(NewStack(capacity, (stack,), (), loop.loc, loop.origin))
+        pushes: list[Op] = [Push((stack, params[k]), (), (), loop.loc, loop.origin) for k, stack in pops]
+        body = loop.regions[-1]
+        regions = (*loop.regions[:-1], Region(body.params, (*pushes, *body.body), body.yields))
+        return [*opened.body, loop.rebuilt(loop.args, regions)]
+
+    def trip_count(self, lo: Atom, hi: Atom) -> Atom:
+        if isinstance(lo, Lit) and isinstance(hi, Lit):
+            return Lit(max(int(hi.value) - int(lo.value), 0), i64)
+        count = self.builder.prim(p.sub, self.builder.cast(hi, i64), self.builder.cast(lo, i64))
+        return self.builder.prim(p.maximum, count, Lit(0, i64))
+
+
+class _Carried(NamedTuple):
+    """What a reverse loop carries: its parameters, their initial values, the primal variables they are adjoints of; `active`: positions in the primal loop."""
+
+    params: tuple[Var, ...]
+    initial: tuple[Atom, ...]
+    targets: tuple[Var, ...]
+    active: tuple[int, ...]
+
+
+def _look(env: dict[Var, Atom], atom: Atom) -> Atom:
+    return env.get(atom, atom) if type(atom) is Var else atom
+
+
+def _content(v: Var) -> Scalar | Tensor:
+    assert isinstance(v.type, Scalar | Tensor)
+    return v.type
+
+
+def _counting(loop: While) -> tuple[While, Var]:
+    """`loop` with a further carried value that counts its turns, and the variable that holds the final count."""
+    asked, turn, following = Var(i64, "turns"), Var(i64, "turns"), Var(i64, "turns")
+    step = Prim(p.add, (turn, Lit(1, i64)), (following,), loop.loc, loop.origin)
+    condition = Region((*loop.condition.params, asked), loop.condition.body, loop.condition.yields)
+    body = Region((*loop.body.params, turn), (*loop.body.body, step), (*loop.body.yields, following))
+    count = Var(i64, "turns")
+    return While((*loop.initial, Lit(0, i64)), condition, body, (*loop.outs, count), loop.loc, loop.origin), count
+
+
+def _without_unread_temporaries(region: Region, read: set[Buffer]) -> Region:
+    """`region` without writes to temporaries that nobody loads; itself when there are none."""
+    body: list[Op] = []
+    for op in region.body:
+        if isinstance(op, Store | Atomic) and op.buffer.kind is BufferKind.TEMPORARY and op.buffer not in read:
+            continue
+        regions = tuple([_without_unread_temporaries(r, read) for r in op.regions])
+        body.append(op if all(a is b for a, b in zip(regions, op.regions, strict=True)) else op.rebuilt(op.args, regions))
+    if len(body) == len(region.body) and all(a is b for a, b in zip(body, region.body, strict=True)):
+        return region
+    return Region(region.params, tuple(body), region.yields)
+

@@ -1,0 +1,219 @@
+"""The table of derivative rules: one for each primitive, or the reason why there is none.
+
+A rule takes the adjoint `g` of the result `y` and the operands, and gives the adjoint of each operand (None: no derivative flows there), as in the textbook:
+y = f(a, b) gives (g · ∂f/∂a, g · ∂f/∂b). Forward mode uses the same table, since a Jacobian-vector product is the sum of these products applied to tangents.
+
+At a kink the rule picks a subgradient: |x| and a root of a sum of squares give 0 at 0, `max(a, b)` follows its meaning (`a if a > b else b`).
+Singular rules (division, root, logarithm, power) are guarded where the result feeds an arm of a `select`: the arm that was not taken contributes 0, never NaN.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from tinote.ir import primitives as p
+from tinote.ir.build import Builder
+from tinote.ir.nodes import Atom, Lit, Op, Prim, Var
+from tinote.ir.primitives import Primitive
+from tinote.ir.types import Scalar, Tensor, is_float
+
+__all__ = ["RULES", "Emit", "NoDerivative", "Rule"]
+
+
+class Emit:
+    """What rules build with: arithmetic on atoms of one float type, with the zeros and ones left out."""
+
+    __slots__ = ("builder", "definitions", "guarded")
+
+    def __init__(self, builder: Builder, definitions: dict[Var, Op], guarded: set[Var]) -> None:
+        self.builder = builder
+        self.definitions = definitions
+        self.guarded = guarded
+
+    def lit(self, value: float, like: Atom) -> Lit:
+        assert isinstance(like.type, Scalar)
+        return Lit(value, like.type)
+
+    def add(self, a: Atom, b: Atom) -> Atom:
+        return self.builder.prim(p.add, a, b)
+
+    def sub(self, a: Atom, b: Atom) -> Atom:
+        return self.builder.prim(p.sub, a, b)
+
+    def mul(self, a: Atom, b: Atom) -> Atom:
+        if isinstance(a, Lit) and a.value == 1.0:
+            return b
+        if isinstance(b, Lit) and b.value == 1.0:
+            return a
+        return self.builder.prim(p.mul, a, b)
+
+    def div(self, a: Atom, b: Atom) -> Atom:
+        return self.builder.prim(p.div, a, b)
+
+    def neg(self, a: Atom) -> Atom:
+        return self.builder.prim(p.neg, a)
+
+    def of(self, prim: Primitive, *args: Atom) -> Atom:
+        return self.builder.prim(prim, *args)
+
+    def zero(self, like: Atom) -> Atom:
+        """A zero of the type of `like`, a scalar or a tensor."""
+        if isinstance(like.type, Tensor):
+            return self.builder.pack([Lit(0.0, like.type.dtype)] * like.type.count, like.type)
+        return self.lit(0.0, like)
+
+    def where(self, condition: Atom, a: Atom, b: Atom) -> Atom:
+        return self.builder.prim(p.select, condition, a, b)
+
+    def safe(self, y: Var, g: Atom, value: Atom) -> Atom:
+        """`value`, or 0 where `g` is 0 if `y` feeds an arm of a select: there 0 · ∞ would be NaN."""
+        if y not in self.guarded:
+            return value
+        return self.where(self.of(p.eq, g, self.lit(0.0, g)), self.lit(0.0, g), value)
+
+    def is_sum_of_squares(self, a: Atom) -> bool:
+        """Whether `a` is computed as t·t, or as a sum of such."""
+        op = self.definitions.get(a) if isinstance(a, Var) else None
+        if not isinstance(op, Prim):
+            return False
+        if op.prim is p.mul:
+            return op.args[0] == op.args[1]
+        return op.prim is p.add and all(self.is_sum_of_squares(x) for x in op.args)
+
+
+Rule = Callable[[Emit, Atom, Var, tuple[Atom, ...]], Sequence[Atom | None]]
+
+
+class NoDerivative:
+    """Why a primitive has no derivative rule. `zero`: its derivative is zero almost everywhere, which is right and no error."""
+
+    __slots__ = ("reason", "zero")
+
+    def __init__(self, reason: str, *, zero: bool) -> None:
+        self.reason = reason
+        self.zero = zero
+
+    def __repr__(self) -> str:
+        return f"NoDerivative({self.reason!r})"
+
+
+def _sqrt(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
+    slope = e.div(e.mul(g, e.lit(0.5, g)), y)
+    if e.is_sum_of_squares(a[0]):
+        return (e.where(e.of(p.gt, y, e.lit(0.0, g)), slope, e.lit(0.0, g)),)
+    return (e.safe(y, g, slope),)
+
+
+def _power(e: Emit, g: Atom, y: Var, args: tuple[Atom, ...]) -> Sequence[Atom | None]:
+    a, b = args
+    zero, one = e.lit(0.0, g), e.lit(1.0, g)
+    slope = e.mul(e.mul(g, b), e.of(p.power, a, e.sub(b, one)))
+    base = e.safe(y, g, e.where(e.of(p.eq, b, zero), zero, slope))
+    if isinstance(b, Lit):
+        return base, None
+    positive = e.of(p.gt, a, zero)
+    logarithm = e.of(p.log, e.where(positive, a, one))
+    return base, e.where(positive, e.mul(e.mul(g, y), logarithm), zero)
+
+
+def _absolute(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
+    zero = e.lit(0.0, g)
+    return (e.where(e.of(p.gt, a[0], zero), g, e.where(e.of(p.lt, a[0], zero), e.neg(g), zero)),)
+
+
+def _atan2(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
+    scale = e.safe(y, g, e.div(g, e.add(e.mul(a[0], a[0]), e.mul(a[1], a[1]))))
+    return e.mul(scale, a[1]), e.neg(e.mul(scale, a[0]))
+
+
+def _divide(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
+    top = e.safe(y, g, e.div(g, a[1]))
+    return top, e.safe(y, g, e.neg(e.mul(top, y)))
+
+
+def _rounded_quotient(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
+    # y = a - q·b with q constant almost everywhere
+    return g, e.safe(y, g, e.neg(e.mul(g, e.of(p.round_, e.div(e.sub(a[0], y), a[1])))))
+
+
+def _cast(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
+    t = a[0].type
+    assert isinstance(t, Scalar | Tensor)
+    return (e.builder.cast(g, t) if is_float(t) else None,)
+
+
+def _root(e: Emit, a: Atom) -> Atom:
+    """sqrt(1 - a²)"""
+    return e.of(p.sqrt, e.sub(e.lit(1.0, a), e.mul(a, a)))
+
+
+_STEP = NoDerivative("piecewise constant", zero=True)
+_TRUTH = NoDerivative("a truth value has no derivative", zero=True)
+_INTEGER = NoDerivative("integer bits have no derivative", zero=True)
+
+RULES: dict[Primitive, Rule | NoDerivative] = {
+    p.add: lambda e, g, y, a: (g, g),
+    p.sub: lambda e, g, y, a: (g, e.neg(g)),
+    p.mul: lambda e, g, y, a: (e.mul(g, a[1]), e.mul(g, a[0])),
+    p.div: _divide,
+    p.raw_div: _divide,
+    p.floordiv: _STEP,
+    p.mod: _rounded_quotient,
+    p.raw_mod: _rounded_quotient,
+    p.neg: lambda e, g, y, a: (e.neg(g),),
+    p.absolute: _absolute,
+    p.minimum: lambda e, g, y, a: _choose(e, g, e.of(p.lt, a[0], a[1])),
+    p.maximum: lambda e, g, y, a: _choose(e, g, e.of(p.gt, a[0], a[1])),
+    p.power: _power,
+    p.select: lambda e, g, y, a: (None, *_choose(e, g, a[0])),
+    p.sqrt: _sqrt,
+    p.rsqrt: lambda e, g, y, a: (e.safe(y, g, e.mul(g, e.mul(e.lit(-0.5, g), e.div(y, a[0])))),),
+    p.exp: lambda e, g, y, a: (e.safe(y, g, e.mul(g, y)),),
+    p.log: lambda e, g, y, a: (e.safe(y, g, e.div(g, a[0])),),
+    p.sin: lambda e, g, y, a: (e.mul(g, e.of(p.cos, a[0])),),
+    p.cos: lambda e, g, y, a: (e.neg(e.mul(g, e.of(p.sin, a[0]))),),
+    p.tan: lambda e, g, y, a: (e.mul(g, e.add(e.lit(1.0, g), e.mul(y, y))),),
+    p.asin: lambda e, g, y, a: (e.safe(y, g, e.div(g, _root(e, a[0]))),),
+    p.acos: lambda e, g, y, a: (e.safe(y, g, e.neg(e.div(g, _root(e, a[0])))),),
+    p.atan2: _atan2,
+    p.tanh: lambda e, g, y, a: (e.mul(g, e.sub(e.lit(1.0, g), e.mul(y, y))),),
+    p.cast: _cast,
+    p.floor: _STEP,
+    p.ceil: _STEP,
+    p.round_: _STEP,
+    p.lt: _TRUTH,
+    p.le: _TRUTH,
+    p.gt: _TRUTH,
+    p.ge: _TRUTH,
+    p.eq: _TRUTH,
+    p.ne: _TRUTH,
+    p.logical_not: _TRUTH,
+    p.isnan: _TRUTH,
+    p.and_: _INTEGER,
+    p.or_: _INTEGER,
+    p.xor: _INTEGER,
+    p.invert: _INTEGER,
+    p.shl: _INTEGER,
+    p.shr: _INTEGER,
+    p.random_bits: NoDerivative("a random draw does not depend on the program's inputs", zero=True),
+    p.bitcast: NoDerivative("the bits of a number are not a differentiable function of it", zero=False),
+    # A tensor's adjoint is a tensor that is updated component by component: `reverse` does that itself.
+    p.pack: lambda e, g, y, a: tuple([e.builder.extract(g, *_position(y, k)) for k in range(len(a))]),
+    p.extract: NoDerivative("handled where tensors' adjoints are kept", zero=False),
+    p.insert: NoDerivative("handled where tensors' adjoints are kept", zero=False),
+}
+
+
+def _choose(e: Emit, g: Atom, condition: Atom) -> tuple[Atom, Atom]:
+    zero = e.zero(g)
+    return e.where(condition, g, zero), e.where(condition, zero, g)
+
+
+def _position(tensor: Var, flat: int) -> list[Lit]:
+    """The literal indices of the component that stands at `flat` in row-major order."""
+    from_last: list[Lit] = []
+    assert isinstance(tensor.type, Tensor)
+    for extent in reversed(tensor.type.shape):
+        flat, position = divmod(flat, extent)
+        from_last.append(Lit(position, p.i32))
+    return from_last[::-1]

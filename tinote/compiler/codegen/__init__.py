@@ -1,0 +1,1 @@
+"""IR to a target, one file a target."""

@@ -1,0 +1,479 @@
+"""The code of one task: control flow, checks, prints, and the walk over its operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tinote.compiler.codegen import llvm_memory
+from tinote.compiler.codegen.llvm_cost import BETWEEN_POLLS, LoopPlan, Loops, Polling
+from tinote.compiler.codegen.llvm_prims import emit_prim
+from tinote.compiler.codegen.llvm_ranges import range_of, result_range
+from tinote.compiler.codegen.llvm_stacks import Stacks
+from tinote.compiler.codegen.llvm_text import TYPES, FunctionText, literal
+from tinote.errors import CompilerBug
+from tinote.ir import primitives as p
+from tinote.ir.nodes import (
+    Atom,
+    Atomic,
+    Buffer,
+    BufferKind,
+    Check,
+    Extent,
+    FaultKind,
+    For,
+    Get,
+    If,
+    Lit,
+    Load,
+    Local,
+    NewStack,
+    Op,
+    Pop,
+    Prim,
+    Print,
+    Push,
+    Region,
+    Set,
+    Store,
+    Var,
+    While,
+)
+from tinote.ir.query import walk
+from tinote.ir.types import Scalar, i32, i64, u1
+from tinote.runtime.sites import Bounds, Part, Site, SiteKind, Value
+from tinote.source import NOWHERE, Span
+
+if TYPE_CHECKING:
+    from tinote.compiler.codegen.llvm import ModuleText
+
+__all__ = ["Emitter"]
+
+_PAYLOAD_WORDS = 6
+
+
+class Emitter(FunctionText):
+    """Emits one task function. `tid` is the thread's number as LLVM text."""
+
+    def __init__(self, module: ModuleText, region: Region, tid: str, private: dict[Buffer, str] | None = None) -> None:
+        super().__init__(module.flags, module.helpers)
+        self.module = module
+        self.tid = tid
+        self.env: dict[Var, str] = {}
+        self.stacks = Stacks(self)
+        self.loops = Loops()
+        #: access groups of the parallel loops around the place under construction, and how an access says that it belongs to them
+        self.groups: tuple[int, ...] = ()
+        self.group_text = ""
+        self.vectorized = False
+        self.written = {llvm_memory.root_of(op.buffer) for op in walk(region) if isinstance(op, Store | Atomic)}
+        self._pointers: dict[Buffer, str] = dict(private or {})
+        self._constants: dict[tuple[Buffer, int], str] = {}
+        self._wide: dict[Var, str] = {}
+        self._offsets = _offset_arithmetic(region)
+        self._fuel = ""
+        self._words = 0
+
+    # atoms
+
+    def use(self, atom: Atom) -> str:
+        """An atom as LLVM text."""
+        if type(atom) is Lit:
+            return literal(atom)
+        found = self.env.get(atom)  # type: ignore[arg-type]
+        if found is not None:
+            return found
+        offset = self.module.layout.parameters.get(atom)  # type: ignore[arg-type]
+        if offset is None:
+            raise CompilerBug("LLVM code", f"{atom!r} is not bound in this task")
+        text = self.slot(atom.type, offset)  # type: ignore[arg-type]
+        self.env[atom] = text  # type: ignore[index]
+        return text
+
+    def slot(self, t: Scalar, offset: int) -> str:
+        """A scalar in the launch block that does not change while the task runs, loaded once."""
+        at = self.first(f"getelementptr i8, ptr %block, i64 {offset}")
+        if t is u1:
+            return self.first(f"icmp ne i8 {self.first(f'load i8, ptr {at}, align 8, !invariant.load !0')}, 0")
+        return self.first(f"load {TYPES[t]}, ptr {at}, align 8, !invariant.load !0")
+
+    def wide(self, atom: Atom) -> str:
+        """An integer atom as an i64."""
+        t = atom.type
+        assert isinstance(t, Scalar)
+        if type(atom) is Lit:
+            return str(i64.wrap(int(atom.value)))
+        found = self._wide.get(atom)  # type: ignore[arg-type]
+        if found is None:
+            text = self.use(atom)
+            found = text if t.bits == 64 else self.value(f"{'sext' if t.kind == 'i' else 'zext'} {TYPES[t]} {text} to i64")
+        return found
+
+    # the launch block
+
+    def pointer(self, buffer: Buffer) -> str:
+        """The base address of a buffer, loaded once."""
+        found = self._pointers.get(buffer)
+        if found is None:
+            layout = self.module.layout
+            if buffer.kind is BufferKind.PRIVATE:
+                raise CompilerBug("LLVM code", f"{buffer!r} is not private to this task")
+            if buffer.kind is BufferKind.TEMPORARY:
+                found = self.first(f"getelementptr i8, ptr %block, i64 {layout.temporaries[buffer]}")
+            else:
+                at = self.first(f"getelementptr i8, ptr %block, i64 {layout.pointers[buffer]}")
+                found = self.first(f"load ptr, ptr {at}, align 8, !invariant.load !0")
+            self._pointers[buffer] = found
+        return found
+
+    def extent(self, buffer: Buffer, axis: int) -> str:
+        key = (buffer, -1 - axis)
+        found = self._constants.get(key)
+        if found is None:
+            found = self._constants[key] = self.slot(i32, self.module.layout.extents[buffer, axis])
+        return found
+
+    def constant_temporary(self, buffer: Buffer, offset: int) -> str:
+        """A temporary that this task only reads."""
+        found = self._constants.get((buffer, offset))
+        if found is None:
+            found = self._constants[buffer, offset] = self.slot(buffer.dtype, self.module.layout.temporaries[buffer] + offset)
+        return found
+
+    # walking
+
+    def region(self, region: Region) -> list[str]:
+        """Emit a region's operations; its yields as text."""
+        self.stacks.enter()
+        outer = self.mark
+        location = self.module.debug.location
+        for op in region.body:
+            handler = _HANDLERS.get(type(op))
+            if handler is None:
+                raise CompilerBug("LLVM code", f"no code for {op!r}")
+            self.mark = location(op.loc) if op.loc is not NOWHERE else outer
+            handler(self, op)
+        self.mark = outer
+        yields = [self.use(y) for y in region.yields]
+        self.stacks.leave(region)
+        return yields
+
+    def prim(self, op: Prim) -> None:
+        out = op.outs[0]
+        t = out.type
+        if not isinstance(t, Scalar):
+            raise CompilerBug("LLVM code", f"a tensor value in machine code: {op!r}")
+        if t.bits >= 32 and t.kind == "i":
+            known = result_range(self.ranges, op, t)
+            fits = known is not None and t.lowest <= known[0] and known[1] <= t.highest
+            if fits:
+                self.ranges[out] = known  # type: ignore[assignment]
+            self.no_wrap = fits or out in self._offsets
+        else:
+            self.no_wrap = False
+        if op.prim is p.cast and t is i64 and op.args[0] in self._wide:
+            self.env[out] = self._wide[op.args[0]]  # type: ignore[index]
+            return
+        self.env[out] = emit_prim(self, op.prim, t, op.args, [self.use(a) for a in op.args])
+
+    # loops
+
+    def for_(self, op: For) -> None:
+        plan = self.loops.plans[op]
+        index = op.index
+        lows, highs = range_of(self.ranges, op.lo), range_of(self.ranges, op.hi)
+        self.ranges[index] = (lows[0], max(highs[1] - 1, lows[0]))
+        lo, hi = self.wide(op.lo), self.wide(op.hi)
+        initial = [self.use(a) for a in op.initial]
+        outs = self.loop(op.body, lo, hi, initial, plan, parallel=op.parallel, vectorize=op.vectorize, reverse=op.reverse, runs=lows[1] < highs[0])
+        for out, text in zip(op.outs, outs, strict=True):
+            self.env[out] = text
+
+    def loop(self, body: Region, lo: str, hi: str, initial: list[str], plan: LoopPlan, *, parallel: bool, vectorize: bool, reverse: bool, runs: bool) -> list[str]:
+        """A loop over [lo, hi) in i64; `runs`: at least one turn for certain. Returns the carried values at its end."""
+        group = self.module.metadata.distinct("!{}") if parallel or vectorize else None
+        if plan.polling is not Polling.STRIPS:
+            return self._turns(body, lo, hi, initial, plan, group, vectorize, reverse, runs)
+        # Strips of turns, each a loop that nothing interrupts.
+        step = plan.strip
+        less = "ult" if body.params[0].type is not None and body.params[0].type.kind == "u" and body.params[0].type.bits == 64 else "slt"  # type: ignore[union-attr]
+        carried = [TYPES[v.type] for v in body.params[1:]]  # type: ignore[index]
+        before, strip, done = self.block, self.label(), self.label()
+        before = self._guard(lo, hi, strip, done, runs, less)
+        self.begin(strip)
+        start = self.name()
+        hole = self.hole()
+        values = [self.name() for _ in carried]
+        holes = [self.hole() for _ in carried]
+        # The rest cannot wrap as an unsigned number, however far apart the bounds are.
+        rest = self.value(f"sub i64 {start}, {lo}" if reverse else f"sub i64 {hi}, {start}")
+        count = self.value(f"call i64 @llvm.umin.i64(i64 {rest}, i64 {step})")
+        end = self.value(f"sub i64 {start}, {count}" if reverse else f"add i64 {start}, {count}")
+        first, last = (end, start) if reverse else (start, end)
+        results = self._turns(body, first, last, values, plan, group, vectorize, reverse, True)
+        self._burn(self.value(f"mul nuw nsw i64 {count}, {plan.cost}"))
+        more = self.value(f"icmp ne i64 {end}, {lo if reverse else hi}")
+        latch = self.block
+        self.do(f"br i1 {more}, label %{strip}, label %{done}")
+        self.fill(hole, f"{start} = phi i64 [ {hi if reverse else lo}, %{before} ], [ {end}, %{latch} ]")
+        for at, name, ty, a, b in zip(holes, values, carried, initial, results, strict=True):
+            self.fill(at, f"{name} = phi {ty} [ {a}, %{before} ], [ {b}, %{latch} ]")
+        self.begin(done)
+        if runs:
+            return results
+        return [self.value(f"phi {ty} [ {a}, %{before} ], [ {b}, %{latch} ]") for ty, a, b in zip(carried, initial, results, strict=True)]
+
+    def _guard(self, lo: str, hi: str, enter: str, skip: str, runs: bool, less: str) -> str:
+        """Enter a loop if it has a turn; returns the block that this is decided in."""
+        if runs:
+            self.do(f"br label %{enter}")
+        else:
+            self.do(f"br i1 {self.value(f'icmp {less} i64 {lo}, {hi}')}, label %{enter}, label %{skip}")
+        return self.block
+
+    def _turns(self, body: Region, lo: str, hi: str, initial: list[str], plan: LoopPlan, group: int | None, vectorize: bool, reverse: bool, runs: bool) -> list[str]:
+        """The loop itself: entered if it has a turn, left at its bottom."""
+        index = body.params[0]
+        t = index.type
+        assert isinstance(t, Scalar)
+        unsigned = t.kind == "u" and t.bits == 64
+        carried = [TYPES[v.type] for v in body.params[1:]]  # type: ignore[index]
+        loop, done = self.label(), self.label()
+        start = self.value(f"add i64 {hi}, -1") if reverse else lo
+        before = self._guard(lo, hi, loop, done, runs, "ult" if unsigned else "slt")
+        self.begin(loop)
+        turn = self.name()
+        hole = self.hole()
+        values = [self.name() for _ in carried]
+        holes = [self.hole() for _ in carried]
+        if t.bits < 64:
+            self.env[index] = self.value(f"trunc {'nsw' if t.kind == 'i' else 'nuw'} i64 {turn} to {TYPES[t]}")
+        else:
+            self.env[index] = turn
+        self._wide[index] = turn
+        for v, name in zip(body.params[1:], values, strict=True):
+            self.env[v] = name
+        outer = (self.groups, self.group_text, self.vectorized)
+        if group is not None:
+            self.groups = (*self.groups, group)
+            chosen = group if len(self.groups) == 1 else self.module.metadata.add("!{" + ", ".join(f"!{g}" for g in self.groups) + "}")
+            self.group_text = f", !llvm.access.group !{chosen}"
+        self.vectorized = vectorize
+        results = self.region(body)
+        self.groups, self.group_text, self.vectorized = outer
+        if plan.polling is Polling.TURNS:
+            self._burn(str(plan.cost))
+        wraps = "" if unsigned else " nsw"
+        following = self.value(f"add{wraps} i64 {turn}, {-1 if reverse else 1}")
+        if reverse:
+            more = self.value(f"icmp {'ugt' if unsigned else 'sgt'} i64 {turn}, {lo}")
+        else:
+            more = self.value(f"icmp {'ult' if unsigned else 'slt'} i64 {following}, {hi}")
+        latch = self.block
+        note = self._loop_note(group)
+        self.do(f"br i1 {more}, label %{loop}, label %{done}{note}")
+        self.fill(hole, f"{turn} = phi i64 [ {start}, %{before} ], [ {following}, %{latch} ]")
+        for at, name, ty, a, b in zip(holes, values, carried, initial, results, strict=True):
+            self.fill(at, f"{name} = phi {ty} [ {a}, %{before} ], [ {b}, %{latch} ]")
+        self.begin(done)
+        if runs:
+            return [self.value(f"phi {ty} [ {b}, %{latch} ]") for ty, b in zip(carried, results, strict=True)]
+        return [self.value(f"phi {ty} [ {a}, %{before} ], [ {b}, %{latch} ]") for ty, a, b in zip(carried, initial, results, strict=True)]
+
+    def _loop_note(self, group: int | None) -> str:
+        """Loop metadata. `vectorize.enable` is not used: LLVM takes it as leave to reorder sums whatever the flags say, and warns where it cannot vectorise."""
+        if group is None:
+            return ""
+        metadata = self.module.metadata
+        promise = metadata.add(f'!{{!"llvm.loop.parallel_accesses", !{group}}}')
+        return f", !llvm.loop !{metadata.distinct(f'!{{{{self}}, !{promise}}}')}"
+
+    def while_(self, op: While) -> None:
+        types = [TYPES[v.type] for v in op.body.params]  # type: ignore[index]
+        initial = [self.use(a) for a in op.initial]
+        before, head, inside, done = self.block, self.label(), self.label(), self.label()
+        self.do(f"br label %{head}")
+        self.begin(head)
+        values = [self.name() for _ in types]
+        holes = [self.hole() for _ in types]
+        for region in op.regions:
+            self.env.update(zip(region.params, values, strict=True))
+        outer = (self.groups, self.group_text)
+        self.groups, self.group_text = (), ""
+        (condition,) = self.region(op.condition)
+        self.do(f"br i1 {condition}, label %{inside}, label %{done}")
+        self.begin(inside)
+        results = self.region(op.body)
+        self._burn(str(self.loops.plans[op].cost))
+        self.groups, self.group_text = outer
+        latch = self.block
+        self.do(f"br label %{head}")
+        for at, name, ty, a, b in zip(holes, values, types, initial, results, strict=True):
+            self.fill(at, f"{name} = phi {ty} [ {a}, %{before} ], [ {b}, %{latch} ]")
+        self.begin(done)
+        self.env.update(zip(op.outs, values, strict=True))
+
+    def if_(self, op: If) -> None:
+        condition = self.use(op.condition)
+        then, orelse, join = self.label(), self.label(), self.label()
+        otherwise = orelse if op.orelse.body or op.outs else join
+        self.do(f"br i1 {condition}, label %{then}, label %{otherwise}")
+        ends: list[tuple[list[str], str]] = []
+        for label, region in ((then, op.then), (orelse, op.orelse)):
+            if label is orelse and otherwise is join:
+                break
+            self.begin(label)
+            yields = self.region(region)
+            ends.append((yields, self.block))
+            self.do(f"br label %{join}")
+        self.begin(join)
+        for k, out in enumerate(op.outs):
+            (a, at), (b, bt) = ((yields[k], block) for yields, block in ends)
+            self.env[out] = self.value(f"phi {TYPES[out.type]} [ {a}, %{at} ], [ {b}, %{bt} ]")  # type: ignore[index]
+
+    # the stop word
+
+    def _burn(self, work: str) -> None:
+        """Account for work; look at the stop word when enough has come together."""
+        if not self._fuel:
+            self._fuel = self.first("alloca i64")
+            self.head.append(f"store i64 0, ptr {self._fuel}")
+        total = self.value(f"add nuw nsw i64 {self.value(f'load i64, ptr {self._fuel}')}, {work}")
+        self.do(f"store i64 {total}, ptr {self._fuel}")
+        poll, on = self.label(), self.label()
+        self.do(f"br i1 {self.value(f'icmp ult i64 {total}, {BETWEEN_POLLS}')}, label %{on}, label %{poll}, !prof !{self.module.likely}")
+        status, stop, stopped = self.name(), self.name(), self.label()
+        self.cold_block(
+            poll,
+            f"store i64 0, ptr {self._fuel}",
+            f"{status} = call i32 @tn_poll(ptr %block, i32 {self.tid})",
+            f"{stop} = icmp eq i32 {status}, 0",
+            f"br i1 {stop}, label %{on}, label %{stopped}, !prof !{self.module.likely}",
+        )
+        self.cold_block(stopped, f"ret i32 {status}")
+        self.begin(on)
+
+    # faults and prints
+
+    def word(self, atom: Atom) -> str:
+        """A scalar as an i64 of its bits; integers extended."""
+        t = atom.type
+        if not isinstance(t, Scalar):
+            raise CompilerBug("LLVM code", f"a tensor value in machine code: {atom!r}")
+        if t.kind != "f":
+            return self.wide(atom)
+        bits = self.value(f"bitcast {TYPES[t]} {self.use(atom)} to i{t.bits}")
+        return bits if t.bits == 64 else self.value(f"zext i{t.bits} {bits} to i64")
+
+    def fail_if(self, bad: str, site: Site, words: list[str]) -> None:
+        """Leave the task with a located fault when `bad` holds; `words` are i64 values for the message."""
+        number = self.module.site(site)
+        self._words = max(self._words, len(words))
+        fault, on, status = self.label(), self.label(), self.name()
+        self.do(f"br i1 {bad}, label %{fault}, label %{on}, !prof !{self.module.unlikely}")
+        lines: list[str] = []
+        for k, word in enumerate(words):
+            at = self.name()
+            lines += [f"{at} = getelementptr i64, ptr %words, i64 {k}", f"store i64 {word}, ptr {at}"]
+        payload = "%words" if words else "null"
+        self.cold_block(
+            fault,
+            *lines,
+            f"{status} = call i32 @tn_fail(ptr %block, i32 {int(site.kind)}, i32 {number}, i32 {len(words)}, ptr {payload})",
+            f"ret i32 {status}",
+        )
+        self.begin(on)
+
+    def check(self, op: Check) -> None:
+        condition = op.args[0]
+        if type(condition) is Lit and condition.value:
+            return
+        shown = op.args[1:][:_PAYLOAD_WORDS]
+        bad = self.value(f"xor i1 {self.use(condition)}, true")
+        self.fail_if(bad, self._fault_site(op, shown), [self.word(a) for a in shown])
+
+    def _fault_site(self, op: Check, shown: tuple[Atom, ...]) -> Site:
+        kind = SiteKind(op.kind.value)
+        if op.kind is FaultKind.BOUNDS:
+            shape = self.module.shape_named(op.text, op.axis, op.args[2])
+            return Site(kind, op.loc, op.text, Bounds(shape, (0,), () if shape else (1,), op.axis))
+        if op.kind is FaultKind.ASSERT or "{}" in op.text:
+            return Site(kind, op.loc, op.text.replace("{}", "?"), _message(op.text, shown))
+        return Site(kind, op.loc, op.text)
+
+    def print_(self, op: Print) -> None:
+        values = iter(op.args)
+        parts: list[Part] = [part if part is not None else Value(next(values).type.name) for part in op.parts]  # type: ignore[union-attr]
+        number = self.module.site(Site(SiteKind.PRINT, op.loc, "", tuple(parts)))
+        self._words = max(self._words, len(op.args))
+        for k, a in enumerate(op.args):
+            word = self.word(a)
+            self.do(f"store i64 {word}, ptr {self.value(f'getelementptr i64, ptr %words, i64 {k}')}")
+        self.do(f"call void @tn_print(ptr %block, i32 {number}, i32 {len(op.args)}, ptr {'%words' if op.args else 'null'})")
+
+    def finish(self) -> None:
+        """Call once when the body is complete."""
+        if self._words:
+            self.head.insert(0, f"%words = alloca [{self._words} x i64]")
+
+
+def _message(text: str, shown: tuple[Atom, ...]) -> tuple[Part, ...]:
+    """A format text with `{}` as parts; what has no room in a fault's payload is shown as dots."""
+    pieces = text.split("{}")
+    parts: list[Part] = [pieces[0]]
+    for k, piece in enumerate(pieces[1:]):
+        parts.append(Value(shown[k].type.name) if k < len(shown) else "...")  # type: ignore[union-attr]
+        parts.append(piece)
+    return tuple(part for part in parts if part != "")
+
+
+def _offset_arithmetic(region: Region) -> set[Var]:
+    """Sums and products in i64 that serve only as byte offsets. Where the access is made it is in range, so that they do not wrap."""
+    made: list[tuple[Var, Prim]] = []
+    other: set[Var] = set()
+    offsets: set[Var] = set()
+
+    def visit(r: Region) -> None:
+        for op in r.body:
+            if isinstance(op, Prim) and op.outs[0].type is i64 and (op.prim is p.add or op.prim is p.mul or op.prim is p.sub):
+                made.append((op.outs[0], op))
+            elif isinstance(op, Load | Store | Atomic):
+                if op.index and type(op.index[0]) is Var:
+                    offsets.add(op.index[0])
+                if not isinstance(op, Load):
+                    other.add(op.value)  # type: ignore[arg-type]
+            else:
+                other.update(op.args)  # type: ignore[arg-type]
+            for inner in op.regions:
+                visit(inner)
+        other.update(r.yields)  # type: ignore[arg-type]
+
+    visit(region)
+    found: set[Var] = set()
+    for out, op in reversed(made):
+        if out in offsets and out not in other:
+            found.add(out)
+            offsets.update(a for a in op.args if type(a) is Var)
+        else:
+            other.update(a for a in op.args if type(a) is Var)
+    return found
+
+
+_HANDLERS: dict[type[Op], Callable[[Emitter, Op], None]] = {
+    Prim: Emitter.prim,
+    Load: llvm_memory.load,
+    Store: llvm_memory.store,
+    Atomic: llvm_memory.atomic,
+    Extent: llvm_memory.extent,
+    For: Emitter.for_,
+    While: Emitter.while_,
+    If: Emitter.if_,
+    Local: llvm_memory.local,
+    Get: llvm_memory.get,
+    Set: llvm_memory.set_,
+    NewStack: lambda e, op: e.stacks.new(op),
+    Push: lambda e, op: e.stacks.push(op),
+    Pop: lambda e, op: e.stacks.pop(op),
+    Check: Emitter.check,
+    Print: Emitter.print_,
+}  # type: ignore[assignment]

@@ -1,0 +1,90 @@
+"""Where a kernel finds things in the launch block: scalar arguments, base pointers, extents, temporaries and return values.
+
+Offsets are in bytes from the start of the block; the kernel's own part begins at `FIRST`. Every scalar has an 8-byte slot of its own, little endian.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from tinote.errors import CompilerBug, KernelMemoryError
+from tinote.ir.nodes import Buffer, BufferKind, Function, Var
+from tinote.ir.query import buffers_of
+
+__all__ = ["FIRST", "Layout", "buffer_bytes", "make_layout"]
+
+FIRST = 128
+_LARGEST_TEMPORARY = 4096
+
+
+@dataclass(slots=True)
+class Layout:
+    """`slots` is the number of 8-byte slots from `FIRST` on; `scratch_bytes` what one thread needs for private copies.
+
+    `buffers` are the fields and arrays whose addresses a launch provides, in the order of `pointers`. `extents` are keyed by buffer and axis and hold an i32 each;
+    `temporaries` lie in the block itself; `results` has one offset a returned value.
+    """
+
+    parameters: dict[Var, int] = field(default_factory=dict)
+    pointers: dict[Buffer, int] = field(default_factory=dict)
+    extents: dict[tuple[Buffer, int], int] = field(default_factory=dict)
+    temporaries: dict[Buffer, int] = field(default_factory=dict)
+    results: tuple[int, ...] = ()
+    slots: int = 0
+    scratch_bytes: int = 0
+
+    @property
+    def buffers(self) -> tuple[Buffer, ...]:
+        return tuple(self.pointers)
+
+
+def buffer_bytes(buffer: Buffer) -> int:
+    """The size of a temporary or private copy, whose shape is known: from its first byte to past its last."""
+    size = buffer.dtype.size
+    if buffer.strides is None or None in buffer.shape:
+        raise CompilerBug("layout", f"{buffer!r} has no size that is known when compiling")
+    if any(extent == 0 for extent in buffer.shape):
+        return 0
+    for extent, stride in zip(buffer.shape, buffer.strides, strict=True):
+        assert extent is not None
+        size += (extent - 1) * stride
+    for extent, stride in zip(buffer.element, buffer.element_strides, strict=True):
+        size += (extent - 1) * stride
+    return size
+
+
+def make_layout(fn: Function) -> Layout:
+    """The layout for a function's parameters, buffers and results."""
+    layout = Layout()
+    at = FIRST
+
+    def take(size: int = 8) -> int:
+        nonlocal at
+        taken = at
+        at += (size + 7) & ~7
+        return taken
+
+    for parameter in fn.region.params:
+        layout.parameters[parameter] = take()
+    found = buffers_of(fn)
+    for buffer in found:
+        if buffer.kind in (BufferKind.FIELD, BufferKind.ARRAY):
+            layout.pointers[buffer] = take()
+    for buffer in found:
+        if buffer.kind in (BufferKind.FIELD, BufferKind.ARRAY):
+            for axis, extent in enumerate(buffer.shape):
+                if extent is None:
+                    layout.extents[buffer, axis] = take()
+    for buffer in found:
+        if buffer.kind is BufferKind.TEMPORARY:
+            size = buffer_bytes(buffer)
+            if size > _LARGEST_TEMPORARY:
+                raise KernelMemoryError(
+                    f"a local array of {size} bytes is used by several loops at the top of the kernel; at most {_LARGEST_TEMPORARY} bytes can be",
+                    fn.loc,
+                    hint="use a field",
+                )
+            layout.temporaries[buffer] = take(size)
+    layout.results = tuple(take() for _ in fn.region.yields)
+    layout.slots = (at - FIRST) // 8
+    return layout

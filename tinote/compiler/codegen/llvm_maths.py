@@ -1,0 +1,80 @@
+"""Mathematical functions on floats as LLVM instructions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tinote.compiler.codegen.llvm_text import TYPES, FunctionText, number
+from tinote.ir.nodes import Atom, Lit
+from tinote.ir.types import Scalar
+
+__all__ = [
+    "acos", "asin", "atan2", "cos", "exp", "floor_divide", "log", "modulo", "power", "rsqrt", "sin", "sqrt", "tan", "tanh", "truncating_modulo",
+]  # fmt: skip
+
+Atoms = tuple[Atom, ...]
+_LONGEST_UNROLLED_POWER = 16
+
+
+def _call(f: FunctionText, name: str, t: Scalar, *operands: str, flags: str | None = None) -> str:
+    """An LLVM intrinsic on operands of its result's type."""
+    ty = TYPES[t]
+    return f.value(f"call{f.flags if flags is None else flags} {ty} @llvm.{name}.f{t.bits}({', '.join(f'{ty} {x}' for x in operands)})")
+
+
+def _intrinsic(name: str) -> Callable[..., str]:
+    return lambda f, t, atoms, *operands: _call(f, name, t, *operands)
+
+
+sqrt = _intrinsic("sqrt")
+exp = _intrinsic("exp")
+log = _intrinsic("log")
+sin = _intrinsic("sin")
+cos = _intrinsic("cos")
+tan = _intrinsic("tan")
+asin = _intrinsic("asin")
+acos = _intrinsic("acos")
+atan2 = _intrinsic("atan2")
+tanh = _intrinsic("tanh")
+
+
+def rsqrt(f: FunctionText, t: Scalar, atoms: Atoms, a: str) -> str:
+    return f.value(f"fdiv{f.flags} {TYPES[t]} {number(t, 1.0)}, {sqrt(f, t, atoms, a)}")
+
+
+def power(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
+    """A small whole literal exponent becomes products: exact rounding for a square, a few roundings more under fast maths."""
+    exponent = atoms[1].value if len(atoms) > 1 and isinstance(atoms[1], Lit) else None
+    longest = _LONGEST_UNROLLED_POWER if f.flags else 2
+    if exponent is not None and abs(exponent) <= longest and exponent == int(exponent):
+        result, base, left = "", a, abs(int(exponent))
+        while left:
+            if left & 1:
+                result = f.value(f"fmul{f.flags} {TYPES[t]} {result}, {base}") if result else base
+            left >>= 1
+            if left:
+                base = f.value(f"fmul{f.flags} {TYPES[t]} {base}, {base}")
+        one = number(t, 1.0)
+        if exponent == 0:
+            return one
+        return result if exponent > 0 else f.value(f"fdiv{f.flags} {TYPES[t]} {one}, {result}")
+    return _call(f, "pow", t, a, b)
+
+
+def floor_divide(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
+    # No fast maths: by way of a reciprocal 6 / 3 may come out just under 2.
+    return _call(f, "floor", t, f.value(f"fdiv {TYPES[t]} {a}, {b}"), flags="")
+
+
+def modulo(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
+    """a - floor(a / b) * b, with each step rounded; NaN where the quotient or `b` is not finite."""
+    ty = TYPES[t]
+    quotient = floor_divide(f, t, atoms, a, b)
+    rest = f.value(f"fsub {ty} {a}, {f.value(f'fmul {ty} {quotient}, {b}')}")
+    infinity = number(t, float("inf"))
+    fine = [f.value(f"fcmp olt {ty} {_call(f, 'fabs', t, x, flags='')}, {infinity}") for x in (quotient, b)]
+    return f.value(f"select i1 {f.value(f'and i1 {fine[0]}, {fine[1]}')}, {ty} {rest}, {ty} {number(t, float('nan'))}")
+
+
+def truncating_modulo(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
+    return f.value(f"frem {TYPES[t]} {a}, {b}")

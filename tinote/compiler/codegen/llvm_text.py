@@ -1,0 +1,152 @@
+"""LLVM IR as text: module-level metadata, types and literals, and the lines of one function under construction."""
+
+from __future__ import annotations
+
+import struct
+
+from tinote.ir.nodes import Lit, Var
+from tinote.ir.types import Scalar, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
+
+__all__ = ["MEMORY_TYPES", "TYPES", "FunctionText", "Metadata", "literal", "number"]
+
+#: How a scalar is written as a value …
+TYPES: dict[Scalar, str] = {
+    f16: "half", f32: "float", f64: "double", u1: "i1",
+    i8: "i8", i16: "i16", i32: "i32", i64: "i64", u8: "i8", u16: "i16", u32: "i32", u64: "i64",
+}  # fmt: skip
+#: … and in memory, where a truth value takes a byte.
+MEMORY_TYPES: dict[Scalar, str] = {**TYPES, u1: "i8"}
+
+
+def number(t: Scalar, value: float) -> str:
+    """A number of a type as LLVM writes it; floats by their bits."""
+    if t.kind == "f":
+        if t is f16:
+            return f"0xH{struct.unpack('<H', struct.pack('<e', value))[0]:04X}"
+        # A float is written as the double of the same value.
+        return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+    if t is u1:
+        return "true" if value else "false"
+    return str(int(value))
+
+
+def literal(lit: Lit) -> str:
+    return number(lit.type, lit.value)
+
+
+class Metadata:
+    """Numbered metadata nodes of a module. Equal texts share a node unless they are `distinct`."""
+
+    __slots__ = ("_known", "nodes")
+
+    def __init__(self) -> None:
+        self.nodes: list[str] = []
+        self._known: dict[str, int] = {}
+
+    def add(self, text: str) -> int:
+        found = self._known.get(text)
+        if found is None:
+            found = self._known[text] = len(self.nodes)
+            self.nodes.append(text)
+        return found
+
+    def distinct(self, text: str) -> int:
+        """A node of its own; `{self}` in `text` stands for its number."""
+        self.nodes.append(f"distinct {text.replace('{self}', f'!{len(self.nodes)}')}")
+        return len(self.nodes) - 1
+
+    def lines(self) -> list[str]:
+        return [f"!{k} = {text}" for k, text in enumerate(self.nodes)]
+
+
+class FunctionText:
+    """The instructions of a function: a head (allocas, pointers, arguments; runs first), a body, and cold blocks that stand at its end.
+
+    Beside each line of the body stands the number of its debug location (0: none), so that the text can be had with and without them.
+    """
+
+    __slots__ = ("_labels", "_values", "block", "cold", "cold_marks", "flags", "head", "helpers", "lines", "mark", "marks", "no_wrap", "ranges")
+
+    def __init__(self, flags: str = "", helpers: dict[str, str] | None = None) -> None:
+        #: fast-math flags of floating point instructions, with a leading blank
+        self.flags = flags
+        #: functions that the module needs beside its own, name to text
+        self.helpers: dict[str, str] = {} if helpers is None else helpers
+        #: what integer variables are known to lie between
+        self.ranges: dict[Var, tuple[int, int]] = {}
+        #: whether the integer operation that is being emitted cannot wrap
+        self.no_wrap = False
+        self.head: list[str] = []
+        self.lines: list[str] = []
+        self.marks: list[int] = []
+        self.cold: list[str] = []
+        self.cold_marks: list[int] = []
+        self.mark = 0
+        self.block = "entry"
+        self._values = 0
+        self._labels = 0
+
+    def name(self) -> str:
+        """A fresh value name."""
+        self._values += 1
+        return f"%v{self._values}"
+
+    def label(self) -> str:
+        """A fresh label."""
+        self._labels += 1
+        return f"b{self._labels}"
+
+    def do(self, text: str) -> None:
+        """An instruction without a value."""
+        self.lines.append(text)
+        self.marks.append(self.mark)
+
+    def value(self, text: str) -> str:
+        """An instruction with a value; returns its name."""
+        self._values += 1
+        name = f"%v{self._values}"
+        self.lines.append(f"{name} = {text}")
+        self.marks.append(self.mark)
+        return name
+
+    def first(self, text: str) -> str:
+        """An instruction with a value that runs once at the start of the function."""
+        self._values += 1
+        name = f"%v{self._values}"
+        self.head.append(f"{name} = {text}")
+        return name
+
+    def hole(self) -> int:
+        """Room for an instruction that is not known yet; filled by `fill`."""
+        self.lines.append("")
+        self.marks.append(self.mark)
+        return len(self.lines) - 1
+
+    def fill(self, at: int, text: str) -> None:
+        self.lines[at] = text
+
+    def begin(self, label: str) -> None:
+        """Start a block."""
+        self.lines.append(f"{label}:")
+        self.marks.append(0)
+        self.block = label
+
+    def cold_block(self, label: str, *lines: str) -> None:
+        """A block that is rarely entered; it must end by itself."""
+        self.cold.append(f"{label}:")
+        self.cold_marks.append(0)
+        for line in lines:
+            self.cold.append(line)
+            self.cold_marks.append(self.mark)
+
+    def assemble(self, header: str, with_debug: bool) -> list[str]:
+        """The function's lines. `header` is the `define` up to the brace."""
+        lines = [header + " {", "entry:"]
+        lines += ["  " + line for line in self.head]
+        for body, marks in ((self.lines, self.marks), (self.cold, self.cold_marks)):
+            if with_debug:
+                lines += [f"  {line}, !dbg !{mark}" if mark else line if line[-1] == ":" else "  " + line for line, mark in zip(body, marks, strict=True)]
+            else:
+                lines += [line if line[-1] == ":" else "  " + line for line in body]
+        lines.append("}")
+        return lines

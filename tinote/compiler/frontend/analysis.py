@@ -1,0 +1,126 @@
+"""Questions about the syntax tree alone: which names a piece of code assigns, and how control can leave it."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterable, Iterator
+
+__all__ = ["assigned_names", "base_name", "ends_in_jump", "jumps", "loop_bodies", "returns_early", "statements_in"]
+
+_LOOPS = (ast.For, ast.While)
+_SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
+
+#: Says which arguments of a call the callee may assign.
+Written = Callable[[ast.Call], Iterable[ast.expr]]
+
+
+def base_name(target: ast.expr) -> str | None:
+    """The variable that an assignment to `target` changes: `v` for `v`, `v[i]`, `v.x` and `v[0].y`."""
+    while isinstance(target, ast.Subscript | ast.Attribute | ast.Starred):
+        target = target.value
+    return target.id if isinstance(target, ast.Name) else None
+
+
+def _targets(target: ast.expr) -> Iterator[ast.expr]:
+    if isinstance(target, ast.Tuple | ast.List):
+        for item in target.elts:
+            yield from _targets(item)
+    else:
+        yield target
+
+
+def assigned_names(body: Iterable[ast.stmt], written: Written, *, in_place_only: bool = False) -> dict[str, int]:
+    """How many places in `body` assign each name. An augmented assignment, a component assignment or an argument that the callee may write counts twice: such a
+    name needs a cell of its own. `in_place_only` leaves plain assignments out."""
+    counts: dict[str, int] = {}
+
+    def count(target: ast.expr, weight: int) -> None:
+        for single in _targets(target):
+            name = base_name(single)
+            if name is not None:
+                plain = isinstance(single, ast.Name) and weight == 1
+                if not (plain and in_place_only):
+                    counts[name] = counts.get(name, 0) + (1 if plain else 2)
+
+    for statement in body:
+        for node in ast.walk(statement):
+            match node:
+                case ast.Assign(targets=targets):
+                    for target in targets:
+                        count(target, 1)
+                case ast.AnnAssign(target=target, value=value) if value is not None:
+                    count(target, 1)
+                case ast.AugAssign(target=target):
+                    count(target, 2)
+                case ast.Call():
+                    for argument in written(node):
+                        count(argument, 2)
+                    if isinstance(node.func, ast.Attribute) and node.func.attr == "fill":
+                        count(node.func.value, 2)
+    return counts
+
+
+def statements_in(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
+    """Every statement of `body` and below, outer before inner."""
+    for statement in body:
+        yield statement
+        if not isinstance(statement, _SCOPES):
+            for field in ("body", "orelse"):
+                yield from statements_in(getattr(statement, field, ()))
+
+
+def loop_bodies(body: Iterable[ast.stmt], is_static: Callable[[ast.For], bool]) -> Iterator[list[ast.stmt]]:
+    """The bodies of the `for`s that can stand on the outermost level: directly, under an `if`, or in a loop that is unrolled."""
+    for statement in body:
+        if isinstance(statement, ast.For):
+            if is_static(statement):
+                yield from loop_bodies(statement.body, is_static)
+            else:
+                yield statement.body
+        elif isinstance(statement, ast.If):
+            yield from loop_bodies(statement.body, is_static)
+            yield from loop_bodies(statement.orelse, is_static)
+
+
+class jumps:
+    """How control can leave a statement before its end: `loop` by `break` or `continue` of the loop around it, `function` by `return`."""
+
+    __slots__ = ("breaks", "continues", "returns")
+
+    def __init__(self, body: Iterable[ast.stmt]) -> None:
+        self.breaks = self.continues = self.returns = False
+        self._visit(body, inner=False)
+
+    def _visit(self, body: Iterable[ast.stmt], inner: bool) -> None:
+        for statement in body:
+            match statement:
+                case ast.Return():
+                    self.returns = True
+                case ast.Break():
+                    self.breaks |= not inner
+                case ast.Continue():
+                    self.continues |= not inner
+                case ast.If():
+                    self._visit(statement.body, inner)
+                    self._visit(statement.orelse, inner)
+                case ast.For() | ast.While():
+                    self._visit(statement.body, True)
+                    self._visit(statement.orelse, inner)
+
+    def __bool__(self) -> bool:
+        return self.breaks or self.continues or self.returns
+
+
+def ends_in_jump(body: list[ast.stmt]) -> bool:
+    """Whether control certainly does not reach the end of `body`."""
+    if not body:
+        return False
+    last = body[-1]
+    if isinstance(last, ast.If):
+        return ends_in_jump(last.body) and ends_in_jump(last.orelse)
+    return isinstance(last, ast.Return | ast.Break | ast.Continue)
+
+
+def returns_early(body: list[ast.stmt]) -> bool:
+    """Whether a `return` stands anywhere but as the last statement of `body`."""
+    return jumps(body[:-1]).returns or (bool(body) and not isinstance(body[-1], ast.Return) and jumps(body[-1:]).returns)

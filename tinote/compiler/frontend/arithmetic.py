@@ -1,0 +1,209 @@
+"""Arithmetic on front-end values: Python's own at compile time when all operands are constants, primitives otherwise."""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+from tinote.compiler.frontend.emitter import Emitter, describe, unrolled
+from tinote.compiler.frontend.values import StaticTensor, Value, is_number
+from tinote.ir import primitives as p
+from tinote.ir.nodes import Lit, true
+from tinote.ir.primitives import Primitive
+from tinote.ir.types import Tensor, f64, is_float, u1
+
+__all__ = ["AUGMENTED", "BINARY", "COMPARISONS", "UNARY", "apply", "binary", "matmul", "power", "reduce", "total"]
+
+
+def _maths(prim: Primitive) -> Callable[..., Any]:
+    return lambda *values: prim.evaluate(f64, *[float(v) for v in values])
+
+
+def _whole(f: Callable[[float], Any]) -> Callable[[Any], Any]:
+    """Rounding that keeps integers and what is not finite."""
+    return lambda v: v if isinstance(v, int) or not math.isfinite(v) else math.copysign(float(f(v)), v)
+
+
+def _raw_divide(a: Any, b: Any) -> Any:
+    quotient = a / b
+    return quotient if isinstance(quotient, float) and (isinstance(a, float) or isinstance(b, float)) else (abs(a) // abs(b)) * (1 if (a < 0) == (b < 0) else -1)
+
+
+#: What a primitive does with constants, in Python's own numbers.
+FOLDS: dict[Primitive, Callable[..., Any]] = {
+    p.add: operator.add, p.sub: operator.sub, p.mul: operator.mul, p.div: operator.truediv, p.floordiv: operator.floordiv, p.mod: operator.mod,
+    p.raw_div: _raw_divide, p.raw_mod: lambda a, b: a - _raw_divide(a, b) * b if isinstance(a, int) and isinstance(b, int) else math.fmod(a, b),
+    p.power: operator.pow, p.neg: operator.neg, p.absolute: abs, p.minimum: min, p.maximum: max,
+    p.and_: operator.and_, p.or_: operator.or_, p.xor: operator.xor, p.invert: operator.invert, p.shl: operator.lshift, p.shr: operator.rshift,
+    p.lt: operator.lt, p.le: operator.le, p.gt: operator.gt, p.ge: operator.ge, p.eq: operator.eq, p.ne: operator.ne,
+    p.logical_not: operator.not_, p.isnan: lambda v: v != v, p.select: lambda c, a, b: a if c else b,
+    p.floor: _whole(math.floor), p.ceil: _whole(math.ceil), p.round_: _whole(round),
+    **{f: _maths(f) for f in (p.sqrt, p.rsqrt, p.exp, p.log, p.sin, p.cos, p.tan, p.asin, p.acos, p.atan2, p.tanh)},
+}  # fmt: skip
+
+BINARY: dict[type[ast.operator], tuple[Primitive, str]] = {
+    ast.Add: (p.add, "+"), ast.Sub: (p.sub, "-"), ast.Mult: (p.mul, "*"), ast.Div: (p.div, "/"), ast.FloorDiv: (p.floordiv, "//"), ast.Mod: (p.mod, "%"),
+    ast.Pow: (p.power, "**"), ast.BitAnd: (p.and_, "&"), ast.BitOr: (p.or_, "|"), ast.BitXor: (p.xor, "^"), ast.LShift: (p.shl, "<<"), ast.RShift: (p.shr, ">>"),
+}  # fmt: skip
+UNARY: dict[type[ast.unaryop], Primitive] = {ast.USub: p.neg, ast.Invert: p.invert}
+COMPARISONS: dict[type[ast.cmpop], Primitive] = {ast.Lt: p.lt, ast.LtE: p.le, ast.Gt: p.gt, ast.GtE: p.ge, ast.Eq: p.eq, ast.NotEq: p.ne}
+#: Augmented assignments that are indivisible where others may reach the target; `-=` adds the negative.
+AUGMENTED: dict[type[ast.operator], Primitive] = {ast.Add: p.add, ast.Mult: p.mul, ast.BitAnd: p.and_, ast.BitOr: p.or_, ast.BitXor: p.xor}
+
+
+def _constant(e: Emitter, front: Any) -> Any:
+    """A constant number or tensor, or `None`."""
+    return front if is_number(front) else e.static_tensor(front)
+
+
+def apply(e: Emitter, prim: Primitive, *operands: Any) -> Any:
+    """`prim` on front-end values: folded when all are constants."""
+    constants = [_constant(e, o) for o in operands]
+    if any(c is None for c in constants):
+        return e.prim(prim, *operands)
+    return _folded(e, FOLDS[prim], constants)
+
+
+def _folded(e: Emitter, f: Callable[..., Any], constants: list[Any]) -> Any:
+    tensors = [c for c in constants if isinstance(c, StaticTensor)]
+    try:
+        if not tensors:
+            return f(*constants)
+        if len({t.shape for t in tensors}) > 1:
+            e.error(f"the shapes of {' and '.join(map(describe, tensors))} do not fit")
+        return StaticTensor([f(*row) for row in zip(*[c.components if isinstance(c, StaticTensor) else (c,) * len(tensors[0].components) for c in constants], strict=True)], tensors[0].shape)
+    except ZeroDivisionError:
+        e.error("division by zero")
+    except (TypeError, ValueError, OverflowError) as error:
+        e.error(f"these constants cannot be combined: {error}")
+
+
+def binary(e: Emitter, op: ast.operator, left: Any, right: Any) -> Any:
+    """`left op right`."""
+    if isinstance(op, ast.MatMult):
+        return matmul(e, left, right)
+    prim, symbol = BINARY[type(op)]
+    if not (e.is_value(left) and e.is_value(right)) or (isinstance(left, tuple | list | str) and isinstance(right, tuple | list | str | int)):
+        return _python_binary(e, prim, symbol, left, right)
+    if prim is p.power:
+        return power(e, left, right)
+    return apply(e, prim, left, right)
+
+
+def _python_binary(e: Emitter, prim: Primitive, symbol: str, left: Any, right: Any) -> Any:
+    """Python's own meaning: texts and lists are joined and repeated, at compile time."""
+    for side in (left, right):
+        if not isinstance(side, tuple | list | str | int):
+            e.as_value(side)  # says what is wrong with it
+    try:
+        return FOLDS[prim](left, right)
+    except TypeError:
+        _no_meaning(e, symbol, left, right)
+
+
+def _no_meaning(e: Emitter, symbol: str, left: Any, right: Any) -> NoReturn:
+    e.error(f"`{symbol}` has no meaning between {describe(left)} and {describe(right)}", "lists become vectors with `ti.Vector([…])`")
+
+
+def power(e: Emitter, base: Any, exponent: Any) -> Any:
+    """`base ** exponent`; small constant exponents become multiplications, a half a square root."""
+    if _constant(e, base) is not None and _constant(e, exponent) is not None:
+        return apply(e, p.power, base, exponent)
+    base = e.force(base)
+    if not is_number(exponent):
+        return e.prim(p.power, base, exponent)
+    value = e.as_value(base)
+    if exponent == 0.5 and is_float(value.type):
+        return e.prim(p.sqrt, value)
+    if not unrolled(exponent):
+        if isinstance(exponent, int) and exponent < 0 and not is_float(value.type):
+            _negative_exponent(e)
+        return e.prim(p.power, value, exponent)
+    if exponent < 0:
+        if not is_float(value.type):
+            _negative_exponent(e)
+        return e.prim(p.div, 1.0, _repeated(e, value, -exponent))
+    return _repeated(e, value, exponent)
+
+
+def _negative_exponent(e: Emitter) -> NoReturn:
+    e.error("an integer to a negative power is no integer", "convert the base with `float(…)` first")
+
+
+def _repeated(e: Emitter, value: Value, exponent: int) -> Value:
+    """`value` multiplied by itself, by squaring."""
+    if value.dtype is u1:
+        value = e.cast(value, e.ip)
+    if exponent == 0:
+        one = Value(e.b.cast(Lit(1, e.ip), value.dtype))
+        return e.pack([one] * value.type.count, value.shape) if isinstance(value.type, Tensor) else one
+    result: Value | None = None
+    square = value
+    while True:
+        if exponent & 1:
+            result = square if result is None else e.prim(p.mul, result, square)
+        exponent >>= 1
+        if not exponent:
+            assert result is not None
+            return result
+        square = e.prim(p.mul, square, square)
+
+
+def reduce(e: Emitter, prim: Primitive, items: list[Any]) -> Any:
+    """Items combined from the left."""
+    result = items[0]
+    for item in items[1:]:
+        result = apply(e, prim, result, item)
+    return result
+
+
+def total(e: Emitter, items: list[Any]) -> Any:
+    """The sum of items."""
+    return reduce(e, p.add, items) if items else 0
+
+
+def matmul(e: Emitter, left: Any, right: Any) -> Any:
+    """The matrix product; a vector on the right is a column, on the left a column as well (so that the right side must be a single row)."""
+    a, b = e.shape(left), e.shape(right)
+    if not a or not b:
+        e.error(f"`@` is the matrix product: {describe(left if not a else right)} is neither vector nor matrix", "use `*`")
+    if len(a) == 1 and len(b) == 1:
+        e.error("`@` between two vectors is not defined", "use `.dot(…)` for the inner product, `.outer_product(…)` for the outer one")
+    rows, inner = (a[0], 1) if len(a) == 1 else a
+    height, columns = (b[0], 1) if len(b) == 1 else b
+    if inner != height:
+        e.error(f"the matrix product of {describe(left)} and {describe(right)} is not defined", f"the left side has {inner} columns, the right side {height} rows")
+    x, y = e.components(left), e.components(right)
+    found = [total(e, [apply(e, p.mul, x[i * inner + k], y[k * columns + j]) for k in range(inner)]) for i in range(rows) for j in range(columns)]
+    return tensor(e, found, (rows,) if len(b) == 1 else (rows, columns))
+
+
+def tensor(e: Emitter, components: list[Any], shape: tuple[int, ...]) -> Any:
+    """A tensor from components: constant when all of them are."""
+    if all(is_number(c) for c in components):
+        return StaticTensor(components, shape)
+    return e.pack(components, shape)
+
+
+def conjunction(e: Emitter, items: list[Any]) -> Any:
+    """Whether all items are true."""
+    truths = [e.truth(i) for i in items]
+    left = [t for t in truths if isinstance(t, Value)]
+    if any(t is False for t in truths):
+        return False
+    return reduce(e, p.and_, left) if left else True
+
+
+def disjunction(e: Emitter, items: list[Any]) -> Any:
+    """Whether any item is true."""
+    truths = [e.truth(i) for i in items]
+    left = [t for t in truths if isinstance(t, Value)]
+    if any(t is True for t in truths):
+        return True
+    return reduce(e, p.or_, left) if left else False
+
+
+__all__ += ["conjunction", "disjunction", "tensor", "true"]

@@ -1,0 +1,527 @@
+"""The emitter: what every part of the front end, and every built-in, uses to make IR and to report errors.
+
+`Emitter` holds the builder, the scopes and the errors found so far, and turns front-end values into IR. Walking the syntax tree is the business of its subclasses
+(`expressions`, `calls`, `loops`, `statements`), which it names here as methods to be supplied.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import difflib
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from tinote.compiler.frontend.protocol import Capture, CaptureKind, FunctionSource, Warned, buffer_of, constant_of, content_of
+from tinote.compiler.frontend.scopes import Anchor, Constant, Frame, ParallelNest, Scope
+from tinote.compiler.frontend.values import POISON, Declared, Place, Poison, StaticTensor, Value, indices_of, is_number, literal_indices
+from tinote.config import Config
+from tinote.errors import CompilationError, KernelNameError, KernelSyntaxError, KernelTypeError, Note, TinoteError
+from tinote.ir import primitives as p
+from tinote.ir.build import Builder, OpenRegion
+from tinote.ir.nodes import Atom, Lit, Local, Op, Prim, Var
+from tinote.ir.primitives import Defaults, Primitive
+from tinote.ir.types import Ref, Scalar, Tensor, Type, element_type, i32, i64, promote, scalar_named, shape_of, strengthen, u1, u64, weak_float, weak_int, with_element
+from tinote.source import Span
+
+__all__ = ["Emitter", "Silenced", "describe"]
+
+
+class Silenced(Exception):
+    """Abandons a statement whose cause has been reported already."""
+
+
+def describe(front: Any) -> str:
+    """What a front-end value is, in a person's words."""
+    if isinstance(front, Place | Value):
+        return describe_type(front.type)
+    if isinstance(front, StaticTensor):
+        return "a constant " + ("vector" if len(front.shape) == 1 else "matrix") + f" of {' by '.join(map(str, front.shape))}"
+    if front is None:
+        return "None"
+    if isinstance(front, bool | int | float | str):
+        return f"the constant {front!r}"
+    if buffer_of(front) is not None:
+        return "a field"
+    if isinstance(front, tuple | list):
+        return f"a {type(front).__name__} of {len(front)}"
+    if callable(front):
+        return f"the function `{getattr(front, '__name__', type(front).__name__)}`"
+    return f"a Python object of type {type(front).__name__}"
+
+
+def describe_type(t: Type) -> str:
+    if isinstance(t, Tensor):
+        kind = "vector" if len(t.shape) == 1 else "matrix"
+        return f"a {kind} of {' by '.join(map(str, t.shape))} {t.dtype}"
+    return f"a number of type {t}"
+
+
+class Emitter:
+    """Emits the IR of one kernel. See the module's docstring."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.fp: Scalar = scalar_named(config.default_fp)
+        self.ip: Scalar = scalar_named(config.default_ip)
+        self.defaults = Defaults(self.fp, self.ip)
+        self.b = Builder(self.defaults)
+        self.frame: Frame
+        self.scope: Scope
+        self.errors: list[TinoteError] = []
+        self.warnings: list[Warned] = []
+        self.captures: dict[tuple[CaptureKind, int, Any], Capture] = {}
+        #: run-time regions open around the code at hand; 0 is the kernel's outermost level
+        self.depth = 0
+        self.nest: ParallelNest | None = None
+        self.nests = 0
+        self.top: Anchor
+        self.launch_seed: Var | None = None
+        self._top_draws: tuple[Atom, Var] | None = None
+        #: whether somebody uses the value of the call at hand
+        self.wanted = True
+        #: inside `static(...)`: calls of plain Python functions are made at compile time
+        self.in_static = 0
+        #: what `loop_config` asked of the next loop
+        self.loop_options: dict[str, Any] = {}
+
+    # supplied by the subclasses
+
+    def evaluate(self, node: ast.expr) -> Any:
+        """The value of an expression; never a `Place`."""
+        raise NotImplementedError
+
+    def reference(self, node: ast.expr) -> Any:
+        """The value of an expression, or the `Place` it denotes."""
+        raise NotImplementedError
+
+    def inline(self, source: FunctionSource, arguments: dict[str, Any]) -> Any:
+        """The result of a device function whose parameters stand for `arguments`."""
+        raise NotImplementedError
+
+    # errors
+
+    def span(self, node: ast.AST) -> Span:
+        """Where a node stands."""
+        return Span(
+            self.frame.source.file,
+            node.lineno,  # type: ignore[attr-defined]
+            node.col_offset,  # type: ignore[attr-defined]
+            node.end_lineno,  # type: ignore[attr-defined]
+            node.end_col_offset,  # type: ignore[attr-defined]
+            self.frame.inlined_at,
+        )
+
+    def error(self, message: str, hint: str = "", node: ast.AST | None = None, kind: type[CompilationError] = KernelTypeError, notes: Sequence[Note] = ()) -> NoReturn:
+        """Raise a located error: about `node`, or about the expression at hand."""
+        raise kind(message, self.b.loc if node is None else self.span(node), hint, notes)
+
+    def unsupported(self, what: str, hint: str = "", node: ast.AST | None = None) -> NoReturn:
+        """Raise: the kernel language does not have this."""
+        self.error(f"{what} cannot be used in a kernel", hint, node, KernelSyntaxError)
+
+    def warn(self, message: str, node: ast.AST | None = None) -> None:
+        """Note something that compiles and may surprise; said once a place."""
+        found = Warned(message, self.b.loc if node is None else self.span(node))
+        if found not in self.warnings:
+            self.warnings.append(found)
+
+    def report(self, error: TinoteError) -> None:
+        """Keep an error for the end, once."""
+        if not any(e.message == error.message and e.span == error.span for e in self.errors):
+            self.errors.append(error)
+
+    @contextmanager
+    def at(self, node: ast.AST) -> Iterator[None]:
+        """Operations emitted and errors raised within are about `node`."""
+        saved, self.b.loc = self.b.loc, self.span(node)
+        try:
+            yield
+        finally:
+            self.b.loc = saved
+
+    # regions and scopes
+
+    @contextmanager
+    def region(self, *params: Var) -> Iterator[OpenRegion]:
+        """A region that runs under a run-time decision, with a scope of its own."""
+        self.depth += 1
+        try:
+            with self.b.region(*params) as opened:
+                yield opened
+        finally:
+            self.depth -= 1
+
+    @contextmanager
+    def block(self, what: str, node: ast.AST) -> Iterator[Scope]:
+        """A scope; the names assigned in it end with it."""
+        outer = self.scope
+        self.scope = Scope(outer)
+        try:
+            yield self.scope
+        finally:
+            for name, binding in self.scope.names.items():
+                self.frame.ended.setdefault(name, Declared(what, binding.span))
+            self.scope = outer
+
+    def here(self) -> Anchor:
+        """The point reached in the innermost open region."""
+        return Anchor(self.b.innermost)
+
+    def splice(self, opened: OpenRegion) -> None:
+        """Put the operations of a region that has just been closed into the current one."""
+        for op in opened.body:
+            self.b.emit(op)
+
+    def cell(self, t: Scalar | Tensor, initial: Atom | None = None, name: str = "") -> Var:
+        return self.b.local(t, initial, name)
+
+    # names
+
+    def lookup(self, name: str) -> Any:
+        """What a name outside of the kernel stands for; read through the function's closure, its module, then Python's built-ins. Raises when nobody knows it."""
+        source = self.frame.source
+        if name in source.closure:
+            cell = source.closure[name]
+            try:
+                return self.captured(CaptureKind.CELL, cell, None, cell.cell_contents)
+            except ValueError:
+                self.error(f"`{name}` has no value yet in the function around `{source.name}`", f"assign `{name}` before the kernel is called", kind=KernelNameError)
+        if name in source.globals:
+            return self.captured(CaptureKind.NAME, source.globals, name, source.globals[name])
+        if hasattr(builtins, name):
+            return getattr(builtins, name)
+        ended = self.frame.ended.get(name)
+        if ended is not None:
+            self.error(
+                f"`{name}` belongs to the {ended.what} in which it is assigned and is not known after it",
+                f"assign `{name}` before the {ended.what}",
+                kind=KernelNameError,
+                notes=[Note(f"`{name}` is assigned here", ended.span)],
+            )
+        if name in self.frame.assigned:
+            self.error(f"`{name}` is used before it is assigned", f"assign `{name}` on the way here", kind=KernelNameError)
+        known = {*self.scope.all_names(), *source.closure, *source.globals, *dir(builtins)}
+        close = difflib.get_close_matches(name, sorted(k for k in known if not k.startswith("__")), 1)
+        hint = f"did you mean `{close[0]}`?" if close else "names come from the kernel, the functions around it, and the module or notebook"
+        self.error(f"`{name}` is not defined", hint, kind=KernelNameError)
+
+    def captured(self, kind: CaptureKind, owner: Any, key: Any, value: Any) -> Any:
+        """Remember that the code depends on `value`; give it back as a front-end value."""
+        self.captures.setdefault((kind, id(owner), key), Capture(kind, owner, key, value))
+        return self.outside(value)
+
+    def outside(self, value: Any) -> Any:
+        """An object from outside as a front-end value: NumPy's numbers become Python's, and what can change in place is remembered."""
+        if is_number(value) and type(value) in (bool, int, float):
+            return value
+        constant = constant_of(value)
+        if constant is not None or isinstance(value, list | dict | set):
+            self.captures.setdefault((CaptureKind.CONTENT, id(value), None), Capture(CaptureKind.CONTENT, value, None, content_of(value)))
+        if constant is None and getattr(value, "shape", None) == () and callable(getattr(value, "item", None)) and buffer_of(value) is None:
+            return value.item()
+        return value
+
+    def bind(self, name: str, value: Any, what: str = "") -> None:
+        """Let a name stand for a front-end value in the current scope."""
+        self.scope.names[name] = Constant(name, value, self.b.loc, what, self.depth)
+
+    # values
+
+    def force(self, front: Any) -> Any:
+        """What a place holds; anything else itself."""
+        if isinstance(front, Place):
+            return front.load(self.b)
+        if isinstance(front, Poison):
+            raise Silenced
+        return front
+
+    def static_tensor(self, front: Any) -> StaticTensor | None:
+        """A vector or matrix known at compile time, or `None`."""
+        if isinstance(front, StaticTensor):
+            return front
+        constant = constant_of(front)
+        return None if constant is None else StaticTensor.nested(constant)
+
+    def is_static(self, front: Any) -> bool:
+        """Whether a value is wholly known at compile time."""
+        if isinstance(front, tuple | list):
+            return all(self.is_static(item) for item in front)
+        return not isinstance(front, Value | Place | Poison)
+
+    def is_value(self, front: Any) -> bool:
+        """Whether `as_value` accepts it."""
+        if isinstance(front, tuple | list):
+            return bool(front) and all(self.is_value(item) for item in front)
+        return isinstance(front, Value | Place | StaticTensor) or is_number(front) or constant_of(front) is not None
+
+    def as_value(self, front: Any, like: Scalar | None = None) -> Value:
+        """A front-end value as something that exists at run time. `like`: the type that a constant vector is about to meet, so that it is not rounded on the way."""
+        if isinstance(front, Value):
+            return front
+        if isinstance(front, bool):
+            return Value(Lit(front, u1))
+        if isinstance(front, int):
+            return Value(Lit(front, weak_int))
+        if isinstance(front, float):
+            return Value(Lit(front, weak_float))
+        if isinstance(front, Place | Poison):
+            return self.as_value(self.force(front), like)
+        tensor = self.static_tensor(front)
+        if tensor is not None:
+            return self.pack(tensor.components, tensor.shape, like=like)
+        if isinstance(front, tuple | list):
+            return self.tensor_of(front, like=like)
+        buffer = buffer_of(front)
+        if buffer is not None:
+            index = ", ".join("ijklmnpq"[: buffer.rank]) or "None"
+            self.error(f"field `{buffer.name}` is used as a number", f"read one element: `{buffer.name}[{index}]`")
+        if isinstance(front, str):
+            self.error("text cannot be used as a number")
+        self.error(f"{describe(front)} cannot be used as a value", "numbers, vectors and matrices have values in a kernel")
+
+    def tensor_of(self, rows: Sequence[Any], dtype: Scalar | None = None, like: Scalar | None = None) -> Value:
+        """A vector from numbers, or a matrix from rows."""
+        items = [self.force(r) for r in rows]
+        if not items:
+            self.error("an empty list is no vector")
+        if all(isinstance(r, tuple | list | StaticTensor) or (isinstance(r, Value) and r.shape) or constant_of(r) is not None for r in items):
+            parts = [self.components(r) for r in items]
+            if len({len(r) for r in parts}) > 1:
+                self.error(f"the rows of a matrix have different lengths: {', '.join(str(len(r)) for r in parts)}")
+            return self.pack([c for r in parts for c in r], (len(parts), len(parts[0])), dtype, like)
+        return self.pack(items, (len(items),), dtype, like)
+
+    def pack(self, components: Sequence[Any], shape: tuple[int, ...], dtype: Scalar | None = None, like: Scalar | None = None) -> Value:
+        """A tensor of `shape` from its components in row-major order. Its type is `dtype`, or what the components promote to."""
+        values = [self.as_value(c) for c in components]
+        for v in values:
+            if v.shape:
+                self.error(f"{describe(v)} stands where one number is expected", "every component of a vector or matrix is one number")
+        t = dtype or self.promoted([v.dtype for v in values], like)
+        atoms = [self.fitting(v.atom, t) if isinstance(v.atom, Lit) else v.atom for v in values]
+        return Value(self.b.pack(atoms, Tensor(t, shape)))
+
+    def promoted(self, types: Sequence[Scalar], like: Scalar | None = None) -> Scalar:
+        """The type in which numbers of these types are held together; wholly constant ones follow `like` where it can hold them."""
+        t = types[0]
+        for other in types[1:]:
+            t = promote(t, other, self.fp, self.ip)
+        if not t.bits and like is not None and (like.kind == "f" or t.kind != "f") and like is not u1:
+            return like
+        return strengthen(t, self.fp, self.ip)
+
+    def components(self, front: Any) -> list[Any]:
+        """The components of a vector or matrix in row-major order; items of a list or tuple."""
+        front = self.force(front)
+        if isinstance(front, tuple | list):
+            return [self.force(item) for item in front]
+        tensor = self.static_tensor(front)
+        if tensor is not None:
+            return list(tensor.components)
+        value = self.as_value(front)
+        if not value.shape:
+            self.error(f"{describe(value)} has no components")
+        return [self.component(value, index) for index in indices_of(value.shape)]
+
+    def component(self, value: Value, index: tuple[int, ...]) -> Value:
+        """One component of a tensor."""
+        return Value(self.b.extract(value.atom, *literal_indices(index)))
+
+    def shape(self, front: Any) -> tuple[int, ...]:
+        """The shape of a value: `()` for a number."""
+        if isinstance(front, Value | StaticTensor):
+            return front.shape
+        if isinstance(front, Place):
+            return shape_of(front.type)
+        if is_number(front):
+            return ()
+        tensor = self.static_tensor(front)
+        return tensor.shape if tensor is not None else self.as_value(front).shape
+
+    def fitting(self, atom: Atom, t: Scalar) -> Atom:
+        """A literal as type `t`, checked: an integer that `t` cannot hold is an error, not a wrapped number. Negative numbers stand for their bits in unsigned types."""
+        if not isinstance(atom, Lit) or atom.type.bits:
+            return self.b.cast(atom, with_element(atom.type, t))
+        if atom.type is weak_int and t.kind in "iu" and not self.holds(t, int(atom.value)):
+            self._too_large(int(atom.value), t)
+        return self.b.cast(atom, t)
+
+    @staticmethod
+    def holds(t: Scalar, value: int) -> bool:
+        lowest = -(1 << (t.bits - 1)) if t.bits > 1 else 0
+        return lowest <= value <= t.highest
+
+    def _too_large(self, value: int, t: Scalar) -> NoReturn:
+        wider = i64 if self.holds(i64, value) else u64
+        hint = f"write `ti.{wider}({value})`, or use a wider type" if self.holds(wider, value) else "no integer type is wide enough"
+        self.error(f"the integer {value} does not fit into {t} ({t.lowest} … {t.highest})", hint)
+
+    # operations
+
+    def prim(self, prim: Primitive, *operands: Any, type: Scalar | Tensor | None = None, name: str = "") -> Value:
+        """Emit a primitive on front-end values; types promote, scalars broadcast. Located errors for shapes and types that do not fit."""
+        operands = tuple([self.force(o) for o in operands])
+        strong = [o.dtype for o in operands if isinstance(o, Value) and o.dtype.bits]
+        like = self.promoted(strong) if strong else None
+        values = [self.as_value(o, like) for o in operands]
+        types: tuple[Type, ...] = tuple([v.type for v in values])
+        if type is None:
+            assert prim.rule is not None, prim
+            try:
+                found = prim.rule(types, self.defaults)
+            except TypeError as error:
+                self._mismatch(prim, values, str(error))
+            assert isinstance(found, Scalar | Tensor)
+            type = with_element(found, strengthen(element_type(found), self.fp, self.ip))
+            for position, v in enumerate(values):
+                if isinstance(v.atom, Lit) and v.atom.type is weak_int:
+                    t = p.operand_type(prim, types, position, type, self.defaults)
+                    if t.kind in "iu" and not self.holds(t, int(v.atom.value)) and not self.holds(self.ip, int(v.atom.value)):
+                        self._too_large(int(v.atom.value), t)
+        return Value(self.b.prim(prim, *[v.atom for v in values], type=type, name=name))
+
+    def _mismatch(self, prim: Primitive, values: Sequence[Value], reason: str) -> NoReturn:
+        shaped = [v for v in values if v.shape]
+        if len({v.shape for v in shaped}) > 1:
+            both = " and ".join(describe(v) for v in shaped)
+            self.error(f"the shapes of {both} do not fit", "vectors and matrices are combined component by component; `@` is the matrix product")
+        self.error(reason[:1].lower() + reason[1:], "convert with `ti.cast` or `int(…)` first" if "integers" in reason else "")
+
+    def cast(self, front: Any, t: Scalar) -> Value:
+        """A number, or every component of a tensor, converted to `t` as by a call of the type's name: an integer constant must fit."""
+        value = self.as_value(front, t)
+        if isinstance(value.atom, Lit):
+            return Value(self.fitting(value.atom, t))
+        return Value(self.b.cast(value.atom, with_element(value.type, t)))
+
+    def truth(self, front: Any) -> bool | Value:
+        """Whether a value counts as true: known at compile time, or a truth value at run time."""
+        front = self.force(front)
+        if isinstance(front, Value):
+            if front.shape:
+                self.error(f"the truth of {describe(front)} is not defined", "ask `.all()` or `.any()` of its components")
+            return front if front.type is u1 else self.prim(p.ne, front, 0)
+        tensor = self.static_tensor(front)
+        if tensor is not None:
+            self.error(f"the truth of {describe(tensor)} is not defined", "ask `.all()` or `.any()` of its components")
+        if self.is_value(front) and not is_number(front):
+            return bool(front)
+        if buffer_of(front) is not None:
+            self.error(f"the truth of field `{buffer_of(front).name}` is not defined", "read one of its elements")  # type: ignore[union-attr]
+        return bool(front)
+
+    def converted(self, front: Any, t: Scalar | Tensor, what: str) -> Atom:
+        """A value that is about to be stored where a `t` lives: shapes must agree (a number fills a tensor), constants must fit; other conversions are left to the types pass."""
+        dtype = element_type(t)
+        value = self.as_value(front, dtype)
+        atom = value.atom
+        if isinstance(atom, Lit):
+            atom = self.fitting(atom, dtype)
+        elif dtype.kind in "iu" and value.dtype.kind == "f":
+            self.warn(f"{what} is an integer: the fraction of the {value.dtype} that is stored here is cut off")
+        if isinstance(t, Tensor):
+            if not value.shape:
+                return self.b.pack([atom] * t.count, Tensor(element_type(atom.type), t.shape))
+            if value.shape != t.shape:
+                self.error(f"{describe(value)} does not fit {what}, {describe_type(t)}")
+        elif value.shape:
+            self.error(f"{describe(value)} does not fit {what}, {describe_type(t)}", "store one component, or make the destination a vector")
+        return atom
+
+    def strong(self, front: Any) -> Value:
+        """A value with the type a variable takes from it: constants take the default types."""
+        value = self.as_value(front)
+        if isinstance(value.atom, Lit) and not value.dtype.bits:
+            return Value(self.fitting(value.atom, strengthen(value.dtype, self.fp, self.ip)))
+        return value
+
+    # compile-time numbers
+
+    def static_int(self, front: Any, what: str) -> int:
+        """An integer known at compile time; `what` names it in the error."""
+        if isinstance(front, Value) and isinstance(front.atom, Lit) and front.dtype.kind != "f":
+            return int(front.atom.value)
+        if isinstance(front, bool) or not isinstance(front, int):
+            self.error(f"{what} must be an integer known at compile time, not {describe(front)}")
+        return front
+
+    def index_atom(self, front: Any, what: str = "an index") -> Atom:
+        """An integer as an index operand, i32 or i64."""
+        value = self.as_value(front)
+        if value.shape or value.dtype.kind not in "iu":
+            self.error(f"{what} must be an integer, not {describe(front)}", "convert it with `int(…)`" if value.dtype.kind == "f" and not value.shape else "")
+        if isinstance(value.atom, Lit):
+            number = int(value.atom.value)
+            return Lit(number, i32 if i32.lowest <= number <= i32.highest else i64)
+        if value.dtype in (i32, i64):
+            return value.atom
+        return self.b.cast(value.atom, i64 if value.dtype.bits >= 32 else i32)
+
+    # random numbers
+
+    def random_bits(self) -> Value:
+        """Another 32 random bits: the next draw of this iteration."""
+        if self.launch_seed is None:
+            self.launch_seed = Var(u64, "launch_seed")
+        nest = self.nest
+        draws = self._top_draws if nest is None else nest.draws
+        if draws is None:
+            draws = self._start_draws(self.top if nest is None else nest.start, nest)
+            if nest is None:
+                self._top_draws = draws
+            else:
+                nest.draws = draws
+        iteration, counter = draws
+        draw = self.b.get(counter)
+        self.b.set(counter, self.b.prim(p.add, draw, Lit(1, i32)))
+        return Value(self.b.prim(p.random_bits, self.launch_seed, iteration, draw))
+
+    def _start_draws(self, start: Anchor, nest: ParallelNest | None) -> tuple[Atom, Var]:
+        """Put the iteration's number and the counter of its draws at the start of the iteration. The counter starts elsewhere in every loop of the kernel, so that
+        two loops do not draw the same numbers."""
+        iteration: Atom = Lit(0, i64)
+        number = 0 if nest is None else nest.number
+        with self.b.region() as opened:
+            for index, first, extent in () if nest is None else nest.axes:
+                offset = self.b.cast(index, i64)
+                if not (isinstance(first, Lit) and first.value == 0):
+                    offset = self.b.prim(p.sub, offset, self.b.cast(first, i64))
+                if not isinstance(iteration, Lit):
+                    offset = self.b.prim(p.add, self.b.prim(p.mul, iteration, self.b.cast(extent, i64)), offset)
+                iteration = offset
+            counter = Var(Ref(i32), "draw")
+            self.b.emit(Local((Lit(i32.wrap(number << 24), i32),), (counter,), (), self.b.loc))
+        start.insert(*opened.body)
+        return iteration, counter
+
+
+_HARMLESS_LIMIT = 12
+
+
+def is_harmless(ops: Sequence[Op]) -> bool:
+    """Whether operations may run even when their result is not asked for: few, cheap, without effects, and none that can fault."""
+    if len(ops) > _HARMLESS_LIMIT:
+        return False
+    for op in ops:
+        if not isinstance(op, Prim):
+            return False
+        if op.prim.cost > 5 or op.prim is p.extract:
+            if op.prim is p.extract and all(isinstance(a, Lit) for a in op.args[1:]):
+                continue
+            if op.prim in (p.div,) and all(element_type(a.type).kind == "f" for a in op.args):
+                continue
+            return False
+        if op.prim in (p.floordiv, p.mod, p.raw_div, p.raw_mod, p.random_bits):
+            return False
+    return True
+
+
+def unrolled(value: float) -> bool:
+    """Whether a constant exponent is written out as multiplications."""
+    return isinstance(value, int) and not isinstance(value, bool) and math.fabs(value) <= 16
+
+
+__all__ += ["POISON", "is_harmless", "unrolled"]

@@ -1,0 +1,250 @@
+"""What the front end and the floor above it agree on: how Python objects show what they are to a kernel, and what goes into and comes out of `lower`.
+
+The front end never imports the language's classes. It asks an object for one of these attributes:
+
+    __tinote_buffer__() -> Buffer            memory that a kernel may index: a field, an ndarray
+    __tinote_value__() -> nested tuples      a captured constant vector or matrix, as Python numbers
+    __tinote_function__: FunctionSource      a device function, inlined where it is called (`__tinote_self__`: the object it is bound to, if any)
+    __tinote_expand__(emitter, args, kwargs) a built-in that emits IR for its call
+    __tinote_kernel__                        a kernel: calling one from a kernel is refused
+    __tinote_type__() -> Scalar | Tensor     a type annotation (and, when called in a kernel, a constructor): vector and matrix types
+    __tinote_template__                      the annotation of a parameter that is passed as it is
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import linecache
+import types
+from collections.abc import Callable, Mapping
+from enum import Enum
+from typing import Any, NamedTuple
+
+from tinote.errors import KernelSyntaxError
+from tinote.ir.nodes import Buffer, Function
+from tinote.ir.types import Scalar, Tensor, f32, i32, u1
+from tinote.source import Span
+
+__all__ = [
+    "ArgumentSpec", "ArrayArgument", "Capture", "CaptureKind", "FunctionSource", "Lowered", "TemplateArgument", "ValueArgument", "Warned",
+    "buffer_of", "constant_of", "expansion_of", "function_of", "function_source", "is_template", "type_of",
+]  # fmt: skip
+
+
+class FunctionSource:
+    """A kernel's or device function's source, memorised at decoration.
+
+    `tree` has the line numbers and columns of the user's file or cell. `closure` maps free names to their cells, which may be filled or changed later;
+    `defaults` maps parameters to the values Python evaluated for them.
+    """
+
+    __slots__ = ("closure", "defaults", "file", "globals", "is_func", "name", "text", "tree")
+
+    def __init__(
+        self,
+        name: str,
+        tree: ast.FunctionDef,
+        file: str,
+        globals: dict[str, Any],
+        closure: Mapping[str, types.CellType],
+        text: str,
+        is_func: bool,
+        defaults: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.name = name
+        self.tree = tree
+        self.file = file
+        self.globals = globals
+        self.closure = dict(closure)
+        self.text = text
+        self.is_func = is_func
+        self.defaults = dict(defaults or {})
+
+    @property
+    def parameters(self) -> list[ast.arg]:
+        """Every parameter that takes one argument, in order."""
+        arguments = self.tree.args
+        return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+
+    @property
+    def span(self) -> Span:
+        """The `def` line."""
+        tree = self.tree
+        return Span(self.file, tree.lineno, tree.col_offset, tree.lineno, 0)
+
+    def __repr__(self) -> str:
+        return f"<source of {self.name}, {self.file}:{self.tree.lineno}>"
+
+
+def function_source(function: types.FunctionType, is_func: bool = False) -> FunctionSource:
+    """The source of a Python function, from the file or cell it was compiled from. Raises `KernelSyntaxError` when there is no source or it is not a `def`."""
+    code = function.__code__
+    file, first = code.co_filename, code.co_firstlineno
+    linecache.checkcache(file)
+    lines = linecache.getlines(file, function.__globals__)
+    place = Span(file, first)
+    if first > len(lines):
+        raise KernelSyntaxError(f"the source of `{function.__name__}` is not available", place, "define it in a file or a notebook cell")
+    block = inspect.getblock(lines[first - 1 :])
+    text = "".join(block)
+    # An indented definition is parsed under a line of its own, so that columns stay true and multi-line strings keep their content.
+    indented = block[0][:1] in " \t"
+    try:
+        module = ast.parse("if True:\n" + text if indented else text, file)
+    except SyntaxError as error:
+        raise KernelSyntaxError(f"the source of `{function.__name__}` cannot be parsed: {error.msg}", place) from None
+    statement: ast.stmt = module.body[0]
+    if indented:
+        assert isinstance(statement, ast.If)
+        statement = statement.body[0]
+    if not isinstance(statement, ast.FunctionDef):
+        raise KernelSyntaxError("a kernel or device function is made from a `def`", place, "lambdas and async functions cannot be compiled")
+    ast.increment_lineno(statement, first - 2 if indented else first - 1)
+    closure = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+    names = [p.arg for p in (*statement.args.posonlyargs, *statement.args.args)]
+    values = function.__defaults__ or ()
+    defaults = dict(zip(names[len(names) - len(values) :], values, strict=True)) | (function.__kwdefaults__ or {})
+    return FunctionSource(function.__name__, statement, file, function.__globals__, closure, text, is_func, defaults)
+
+
+class TemplateArgument(NamedTuple):
+    """A parameter that stands for a Python object at compile time: a field, a number, `self`, anything."""
+
+    value: Any
+
+
+class ValueArgument(NamedTuple):
+    """A parameter that is a number, a vector or a matrix at run time; it becomes one scalar parameter a component, in row-major order."""
+
+    type: Scalar | Tensor
+
+
+class ArrayArgument(NamedTuple):
+    """A parameter that is memory known at launch only."""
+
+    buffer: Buffer
+
+
+ArgumentSpec = TemplateArgument | ValueArgument | ArrayArgument
+
+
+class CaptureKind(Enum):
+    """How a captured object was found."""
+
+    NAME = "name"  # owner: a namespace
+    CELL = "cell"  # owner: a closure cell
+    ATTRIBUTE = "attribute"  # owner: any object
+    CONTENT = "content"  # owner: a list, dict, set or constant vector or matrix; the value is a copy of its content
+
+
+class Capture(NamedTuple):
+    """Something outside of the kernel that its code depends on: where it was read, and what was found."""
+
+    kind: CaptureKind
+    owner: Any
+    key: Any
+    value: Any
+
+    def current(self) -> Any:
+        """What stands there now. Raises what the reading raises when it is gone."""
+        match self.kind:
+            case CaptureKind.NAME:
+                return self.owner[self.key]
+            case CaptureKind.CELL:
+                return self.owner.cell_contents
+            case CaptureKind.ATTRIBUTE:
+                return getattr(self.owner, self.key)
+            case CaptureKind.CONTENT:
+                return content_of(self.owner)
+
+    def unchanged(self) -> bool:
+        """Whether the same object, or an equal number, text or tuple of them, still stands there."""
+        try:
+            now = self.current()
+        except (LookupError, AttributeError, ValueError):
+            return False
+        return now is self.value or same_constant(now, self.value)
+
+
+_CONSTANTS = (bool, int, float, str)
+
+
+def same_constant(a: Any, b: Any) -> bool:
+    """Whether two compile-time constants are interchangeable: same type and value, tuples item by item; other objects by identity."""
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(same_constant(x, y) for x, y in zip(a, b, strict=True))
+    return isinstance(a, _CONSTANTS) and a == b and str(a) == str(b)
+
+
+def content_of(owner: Any) -> Any:
+    """A copy of what a captured container or constant holds, as nested tuples."""
+    constant = constant_of(owner)
+    if constant is not None:
+        return constant
+    return tuple(owner.items()) if isinstance(owner, dict) else tuple(owner)
+
+
+class Warned(NamedTuple):
+    """Something that compiles and may surprise."""
+
+    message: str
+    span: Span
+
+
+class Lowered(NamedTuple):
+    """What `lower` returns. `returns`: the types that the kernel gives back, one per returned item, or `None`; each component is one yield of the function, in order.
+    `returns_tuple`: whether the user wrote a tuple type. `uses_random`: whether the last parameter is the launch seed."""
+
+    function: Function
+    captures: tuple[Capture, ...]
+    returns: tuple[Scalar | Tensor, ...] | None
+    returns_tuple: bool
+    uses_random: bool
+    warnings: tuple[Warned, ...]
+
+
+def buffer_of(candidate: Any) -> Buffer | None:
+    """The memory that an object stands for, if any."""
+    ask = getattr(candidate, "__tinote_buffer__", None)
+    return None if ask is None or isinstance(candidate, type) else ask()
+
+
+def constant_of(candidate: Any) -> Any:
+    """The nested tuples of a captured constant vector or matrix, or `None`."""
+    ask = getattr(candidate, "__tinote_value__", None)
+    return None if ask is None or isinstance(candidate, type) else ask()
+
+
+def function_of(candidate: Any) -> FunctionSource | None:
+    """The source of a device function, or `None`."""
+    found = getattr(candidate, "__tinote_function__", None)
+    return found if isinstance(found, FunctionSource) else None
+
+
+def expansion_of(candidate: Any) -> Callable[..., Any] | None:
+    """What expands a built-in's call, or `None`."""
+    return getattr(candidate, "__tinote_expand__", None)
+
+
+def is_template(annotation: Any) -> bool:
+    """Whether an annotation asks for the argument itself."""
+    return getattr(annotation, "__tinote_template__", False) is not False
+
+
+def type_of(annotation: Any, default_fp: Scalar = f32, default_ip: Scalar = i32) -> Scalar | Tensor | None:
+    """The IR type that an annotation names, or `None`."""
+    if isinstance(annotation, Scalar | Tensor):
+        return annotation
+    if annotation is float:
+        return default_fp
+    if annotation is int:
+        return default_ip
+    if annotation is bool:
+        return u1
+    ask = getattr(annotation, "__tinote_type__", None)
+    return ask() if callable(ask) else None

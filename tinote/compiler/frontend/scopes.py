@@ -1,0 +1,158 @@
+"""Names and where they lead: scopes, variables, and the functions and loops around the statement at hand."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tinote.compiler.frontend.protocol import FunctionSource
+from tinote.compiler.frontend.values import Declared, Place
+from tinote.ir.build import OpenRegion
+from tinote.ir.nodes import Atom, Op, Var
+from tinote.source import Span
+
+__all__ = ["Anchor", "Constant", "Frame", "Loop", "ParallelNest", "Results", "Scope", "Variable"]
+
+
+class Anchor:
+    """A point in an open region at which operations can still be inserted later."""
+
+    __slots__ = ("after", "region")
+
+    def __init__(self, region: OpenRegion) -> None:
+        self.region = region
+        self.after: Op | None = region.body[-1] if region.body else None
+
+    def insert(self, *ops: Op) -> None:
+        """Put operations at this point, after those inserted before."""
+        body = self.region.body
+        position = next(k for k, op in enumerate(body) if op is self.after) + 1 if self.after is not None else 0
+        body[position:position] = ops
+        if ops:
+            self.after = ops[-1]
+
+
+class ParallelNest:
+    """The parallel loops around the statement at hand: `axes` are (index, first, extent) from the outermost inwards, `start` is the top of the innermost body."""
+
+    __slots__ = ("axes", "draws", "number", "start")
+
+    def __init__(self, axes: tuple[tuple[Var, Atom, Atom], ...], start: Anchor, number: int) -> None:
+        self.axes = axes
+        self.start = start
+        self.number = number
+        #: (iteration, cell that counts draws) once `random` was used in here
+        self.draws: tuple[Atom, Var] | None = None
+
+
+class Variable:
+    """A name that stands for a place. `nest`: the parallel loops it was declared in, if any."""
+
+    __slots__ = ("name", "nest", "place", "span")
+
+    def __init__(self, name: str, place: Place | None, span: Span, nest: ParallelNest | None) -> None:
+        self.name = name
+        self.place = place
+        self.span = span
+        self.nest = nest
+
+
+class Constant:
+    """A name that stands for one front-end value. `what` says what it is when someone tries to assign it; empty when that is allowed.
+
+    `depth`: how many run-time regions were open where it was bound.
+    """
+
+    __slots__ = ("depth", "name", "span", "value", "what")
+
+    def __init__(self, name: str, value: Any, span: Span, what: str = "", depth: int = 0) -> None:
+        self.name = name
+        self.value = value
+        self.span = span
+        self.what = what
+        self.depth = depth
+
+
+Binding = Variable | Constant
+
+
+class Scope:
+    """The names of one block, inside the scope of the block around it."""
+
+    __slots__ = ("names", "parent")
+
+    def __init__(self, parent: Scope | None = None) -> None:
+        self.parent = parent
+        self.names: dict[str, Binding] = {}
+
+    def find(self, name: str) -> Binding | None:
+        scope: Scope | None = self
+        while scope is not None:
+            found = scope.names.get(name)
+            if found is not None:
+                return found
+            scope = scope.parent
+        return None
+
+    def all_names(self) -> list[str]:
+        found: list[str] = []
+        scope: Scope | None = self
+        while scope is not None:
+            found += scope.names
+            scope = scope.parent
+        return found
+
+
+class Loop:
+    """A loop whose body is being lowered. The flags are cells of truth values, there when the body needs them."""
+
+    __slots__ = ("broken", "continued", "parallel")
+
+    def __init__(self, parallel: bool = False, broken: Var | None = None) -> None:
+        self.parallel = parallel
+        self.broken = broken
+        self.continued: Var | None = None
+
+
+class Results:
+    """What a function gives back: cells shaped like the first `return`, or the value itself when there is one `return` and it is the last statement."""
+
+    __slots__ = ("anchor", "cells", "direct", "early", "returned", "seen", "span")
+
+    def __init__(self, early: bool, anchor: Anchor) -> None:
+        self.early = early
+        self.anchor = anchor
+        self.direct: Any = None
+        #: the front-end value's structure with a `CellPlace` for each number
+        self.cells: Any = None
+        self.returned: Var | None = None
+        self.seen = False
+        self.span: Span | None = None
+
+
+class Frame:
+    """One function that is being lowered: the kernel, or a device function at one of its calls."""
+
+    __slots__ = ("assigned", "ended", "inlined_at", "loops", "parent", "results", "scope", "shared", "source")
+
+    def __init__(self, source: FunctionSource, parent: Frame | None, inlined_at: Span | None, results: Results) -> None:
+        self.source = source
+        self.parent = parent
+        self.inlined_at = inlined_at
+        self.results = results
+        self.scope = Scope()
+        self.loops: list[Loop] = []
+        #: how often each name is assigned: more than once means that it needs a cell
+        self.assigned: dict[str, int] = {}
+        #: names assigned by the iterations of outermost loops: a variable declared outside of these is shared memory
+        self.shared: set[str] = set()
+        #: names that ended with their block
+        self.ended: dict[str, Declared] = {}
+
+    def chain(self) -> list[Frame]:
+        """This frame and those that called it, innermost first."""
+        found: list[Frame] = []
+        frame: Frame | None = self
+        while frame is not None:
+            found.append(frame)
+            frame = frame.parent
+        return found

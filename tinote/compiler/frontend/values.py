@@ -1,0 +1,287 @@
+"""What an expression in a kernel evaluates to while it is compiled.
+
+A front-end value is any Python object. Plain objects (numbers, strings, fields, functions, tuples and lists of front-end values) stand for themselves at compile
+time; the classes here stand for what exists at run time, for places that can be written, and for what a `for` can walk over. `Any` in a signature means such a value.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import product
+from math import prod
+from typing import Any, NamedTuple
+
+from tinote.ir.build import Builder
+from tinote.ir.nodes import Atom, Buffer, Lit, Var
+from tinote.ir.primitives import Primitive
+from tinote.ir.types import Ref, Scalar, Tensor, i32, shape_of
+from tinote.source import Span
+
+__all__ = [
+    "POISON", "ArrayValue", "BoundMethod", "CellPlace", "FieldDomain", "Grouped", "IndexRange", "MemoryPlace", "NdRange", "Place", "Poison",
+    "StaticSequence", "StaticTensor", "SwizzlePlace", "Value", "indices_of", "is_number", "literal_indices",
+]  # fmt: skip
+
+
+class Value:
+    """A number, vector or matrix that exists at run time."""
+
+    __slots__ = ("atom",)
+
+    def __init__(self, atom: Atom) -> None:
+        self.atom = atom
+
+    @property
+    def type(self) -> Scalar | Tensor:
+        t = self.atom.type
+        assert isinstance(t, Scalar | Tensor)
+        return t
+
+    @property
+    def dtype(self) -> Scalar:
+        t = self.type
+        return t.dtype if isinstance(t, Tensor) else t
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return shape_of(self.atom.type)
+
+    def __repr__(self) -> str:
+        return f"<{self.type!r}>"
+
+
+class StaticTensor:
+    """A vector or matrix of Python numbers, known at compile time; `components` in row-major order."""
+
+    __slots__ = ("components", "shape")
+
+    def __init__(self, components: Sequence[float], shape: tuple[int, ...]) -> None:
+        assert len(components) == prod(shape)
+        self.components = tuple(components)
+        self.shape = shape
+
+    @staticmethod
+    def nested(rows: Any) -> StaticTensor:
+        """From nested tuples of one or two levels."""
+        if rows and isinstance(rows[0], tuple):
+            return StaticTensor([x for row in rows for x in row], (len(rows), len(rows[0])))
+        return StaticTensor(rows, (len(rows),))
+
+    def map(self, f: Callable[..., Any], *others: StaticTensor | float) -> StaticTensor:
+        """`f` on every component and the corresponding ones of `others`; plain numbers are repeated."""
+        columns = [o.components if isinstance(o, StaticTensor) else (o,) * len(self.components) for o in others]
+        return StaticTensor([f(*row) for row in zip(self.components, *columns, strict=True)], self.shape)
+
+    def __repr__(self) -> str:
+        return repr(list(self.components))
+
+
+class Poison:
+    """What a name stands for after the statement that should have defined it was wrong: using it says nothing more."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "<unknown after an error>"
+
+
+POISON = Poison()
+
+
+class ArrayValue:
+    """Memory that is known at launch only: what an array parameter is inside the kernel."""
+
+    __slots__ = ("buffer",)
+
+    def __init__(self, buffer: Buffer) -> None:
+        self.buffer = buffer
+
+    def __tinote_buffer__(self) -> Buffer:
+        return self.buffer
+
+
+class BoundMethod(NamedTuple):
+    """A method of a vector, matrix or number, looked up and not yet called."""
+
+    owner: Any
+    name: str
+
+
+class Place:
+    """Something that can be assigned: a local cell, an element of a field, a component of either."""
+
+    __slots__ = ()
+    #: whether other iterations may reach it, so that `+=` must be indivisible
+    shared = False
+
+    @property
+    def type(self) -> Scalar | Tensor:
+        raise NotImplementedError
+
+    def load(self, b: Builder) -> Value:
+        """What it holds now."""
+        raise NotImplementedError
+
+    def store(self, b: Builder, value: Atom) -> None:
+        raise NotImplementedError
+
+    def component(self, indices: tuple[Atom, ...]) -> Place:
+        """One component of a vector or matrix that is held here."""
+        raise NotImplementedError
+
+    def combine(self, b: Builder, prim: Primitive, value: Value, old: bool) -> Value | None:
+        """`place = prim(place, value)`, indivisibly where others may reach it; the value it held before when `old`."""
+        before = self.load(b)
+        self.store(b, b.prim(prim, before.atom, value.atom))
+        return before if old else None
+
+
+class CellPlace(Place):
+    """A local variable, or one component of it. `owner` is the variable's record in its scope."""
+
+    __slots__ = ("index", "owner", "ref")
+
+    def __init__(self, ref: Var, index: tuple[Atom, ...] = (), owner: Any = None) -> None:
+        self.ref = ref
+        self.index = index
+        self.owner = owner
+
+    @property
+    def type(self) -> Scalar | Tensor:
+        assert isinstance(self.ref.type, Ref)
+        content = self.ref.type.content
+        return content.dtype if self.index and isinstance(content, Tensor) else content
+
+    def load(self, b: Builder) -> Value:
+        return Value(b.get(self.ref, *self.index, name="" if self.index else self.ref.name))
+
+    def store(self, b: Builder, value: Atom) -> None:
+        b.set(self.ref, value, *self.index)
+
+    def component(self, indices: tuple[Atom, ...]) -> CellPlace:
+        return CellPlace(self.ref, indices, self.owner)
+
+
+class MemoryPlace(Place):
+    """An element of a buffer, or one component of it."""
+
+    __slots__ = ("buffer", "components", "index")
+    shared = True
+
+    def __init__(self, buffer: Buffer, index: tuple[Atom, ...], components: tuple[Atom, ...] = ()) -> None:
+        self.buffer = buffer
+        self.index = index
+        self.components = components
+
+    @property
+    def type(self) -> Scalar | Tensor:
+        return self.buffer.dtype if self.components else self.buffer.element_type
+
+    def load(self, b: Builder) -> Value:
+        return Value(b.load(self.buffer, (*self.index, *self.components)))
+
+    def store(self, b: Builder, value: Atom) -> None:
+        b.store(self.buffer, (*self.index, *self.components), value)
+
+    def component(self, indices: tuple[Atom, ...]) -> MemoryPlace:
+        return MemoryPlace(self.buffer, self.index, indices)
+
+    def combine(self, b: Builder, prim: Primitive, value: Value, old: bool) -> Value | None:
+        before = b.atomic(prim, self.buffer, (*self.index, *self.components), value.atom, old=old)
+        return None if before is None else Value(before)
+
+
+class SwizzlePlace(Place):
+    """Several components of a vector under one name, such as `v.xz`."""
+
+    __slots__ = ("base", "positions")
+
+    def __init__(self, base: Place, positions: tuple[int, ...]) -> None:
+        self.base = base
+        self.positions = positions
+
+    @property
+    def shared(self) -> bool:  # type: ignore[override]
+        return self.base.shared
+
+    @property
+    def type(self) -> Tensor:
+        base = self.base.type
+        return Tensor(base.dtype if isinstance(base, Tensor) else base, (len(self.positions),))
+
+    def parts(self) -> list[Place]:
+        return [self.base.component((Lit(p, i32),)) for p in self.positions]
+
+    def load(self, b: Builder) -> Value:
+        return Value(b.pack([part.load(b).atom for part in self.parts()], self.type))
+
+    def store(self, b: Builder, value: Atom) -> None:
+        for position, part in enumerate(self.parts()):
+            part.store(b, b.extract(value, Lit(position, i32)))
+
+    def component(self, indices: tuple[Atom, ...]) -> Place:
+        (index,) = indices
+        assert isinstance(index, Lit), "a run-time index into a swizzle is refused before"
+        return self.base.component((Lit(self.positions[int(index.value)], i32),))
+
+    def combine(self, b: Builder, prim: Primitive, value: Value, old: bool) -> Value | None:
+        found: list[Atom] = []
+        for position, part in enumerate(self.parts()):
+            component = Value(b.extract(value.atom, Lit(position, i32))) if value.shape else value
+            before = part.combine(b, prim, component, old)
+            if before is not None:
+                found.append(before.atom)
+        return Value(b.pack(found, self.type)) if old else None
+
+
+class IndexRange(NamedTuple):
+    """`range(lo, hi, step)` with bounds that may be known at run time only."""
+
+    lo: Any
+    hi: Any
+    step: Any = 1
+
+
+class NdRange(NamedTuple):
+    """The product of several ranges, the last one fastest."""
+
+    axes: tuple[tuple[Any, Any], ...]
+
+
+class FieldDomain(NamedTuple):
+    """All indices of a field or array."""
+
+    buffer: Buffer
+
+
+class Grouped(NamedTuple):
+    """A domain whose index is one vector."""
+
+    domain: NdRange | FieldDomain | StaticSequence
+
+
+class StaticSequence(NamedTuple):
+    """What `static(...)` makes of something to walk over: the loop is unrolled."""
+
+    items: tuple[Any, ...]
+
+
+def is_number(candidate: Any) -> bool:
+    """Whether it is a Python number, truth values included."""
+    return isinstance(candidate, int | float)
+
+
+def indices_of(shape: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
+    """Every index into a tensor of this shape, in row-major order."""
+    return product(*[range(n) for n in shape])
+
+
+def literal_indices(index: tuple[int, ...]) -> tuple[Lit, ...]:
+    return tuple([Lit(k, i32) for k in index])
+
+
+class Declared(NamedTuple):
+    """Where a name came from, for messages."""
+
+    what: str
+    span: Span

@@ -1,0 +1,1 @@
+"""Transformations of the IR, one file and one verb each."""

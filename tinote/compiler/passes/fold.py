@@ -1,0 +1,209 @@
+"""Computes what is known now: operations on literals, algebraic identities, branches and loops whose course is decided.
+
+    %a: i32 = add 2i32, 3i32
+    %b: i32 = add %n, %a                            %c: i32 = add %n, 6i32
+    %c: i32 = add %b, 1i32                    ->    store @x[%n], %c
+    %t: u1 = lt %a, 9i32
+    if %t:
+      for %k: i32 in 0i32 .. 1i32:
+        store @x[%n], %c
+
+An `if` on a literal becomes its side; inside an `if` the condition is a literal; one that only chooses between two
+values becomes `select`. A loop that never turns goes, one that turns once becomes its body, and what a loop carries
+without changing is no longer carried. Checks that hold and extents that are known go. The algebra is in `identities`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tinote.compiler.passes.identities import Algebra
+from tinote.ir import primitives as p
+from tinote.ir.nodes import Atom, Check, Extent, For, Function, If, Lit, Op, Prim, Region, Var, While, false, true
+from tinote.ir.primitives import Primitive
+from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
+from tinote.ir.types import Scalar, Tensor, Type, i32
+
+__all__ = ["fold"]
+
+
+def fold(fn: Function, fast_math: bool = False) -> Function:
+    """`fn` with what is known computed. `fast_math` permits what may round differently (see `identities`)."""
+    return _Folder(fast_math).run(fn)
+
+
+class _Folder(Rewriter):
+    def __init__(self, fast_math: bool) -> None:
+        super().__init__()
+        self.algebra = Algebra(fast_math, self.applied)
+        self.near: Op | None = None
+
+    def applied(self, prim: Primitive, args: tuple[Atom, ...], t: Type) -> Var:
+        """Emit an application in front of the operation that is being simplified."""
+        assert self.near is not None
+        out = Var(t)
+        op = Prim(prim, args, (out,), self.near.loc, self.near.origin)
+        self.algebra.definitions[out] = op
+        self.emit(op)
+        return out
+
+    # control flow is taken apart before it is walked
+
+    def visit(self, op: Op) -> None:
+        if isinstance(op, If):
+            self.branch(op)
+        elif isinstance(op, For):
+            self.loop(op)
+        elif isinstance(op, While):
+            self.while_(op)
+        else:
+            super().visit(op)
+
+    def inline(self, op: Op, region: Region) -> None:
+        """Let the operations of `region` stand in place of `op`."""
+        for inner in region.body:
+            self.visit(inner)
+        for out, y in zip(op.outs, region.yields, strict=True):
+            self.env[out] = self.get(y)
+
+    def branch(self, op: If) -> None:
+        condition = self.get(op.condition)
+        if isinstance(condition, Lit):
+            self.inline(op, op.then if condition.value else op.orelse)
+            return
+        then = self.assuming(condition, True, op.then)
+        orelse = self.assuming(condition, False, op.orelse)
+        if not op.outs and not then.body and not orelse.body:
+            return
+        new: Op = op
+        if condition is not op.condition or then is not op.then or orelse is not op.orelse:
+            new = op.rebuilt((condition,), (then, orelse))
+        simple = not then.body and not orelse.body
+        kept: list[int] = []
+        for k, (out, a, b) in enumerate(zip(op.outs, then.yields, orelse.yields, strict=True)):
+            if a == b:
+                self.env[out] = a
+            elif a == true and b == false:
+                self.env[out] = condition
+            elif simple and isinstance(out.type, Scalar | Tensor):
+                self.emit_prim(Prim(p.select, (condition, a, b), (out,), op.loc, op.origin))
+            else:
+                kept.append(k)
+        if len(kept) < len(op.outs):
+            if simple and not kept:
+                return
+            regions = [Region((), r.body, tuple([r.yields[k] for k in kept])) for r in (then, orelse)]
+            new = op.rebuilt((condition,), tuple(regions), tuple([op.outs[k] for k in kept]))
+        self.out.append(new)
+
+    def assuming(self, condition: Var, value: bool, region: Region) -> Region:
+        """`region` rewritten where `condition` is known to be `value`."""
+        known: dict[Var, Atom] = {condition: true if value else false}
+        inner = self.algebra.made_by(condition, p.logical_not)
+        if inner is not None and isinstance(inner[0], Var):
+            known[inner[0]] = false if value else true
+        self.env.update(known)
+        region = self.region(region)
+        for v in known:
+            del self.env[v]
+        return region
+
+    def loop(self, op: For) -> None:
+        lo, hi = self.get(op.lo), self.get(op.hi)
+        initial = [self.get(a) for a in op.initial]
+        turns = int(hi.value - lo.value) if isinstance(lo, Lit) and isinstance(hi, Lit) else 0 if lo is hi else None
+        if turns is not None and turns <= 0:
+            self.env.update(zip(op.outs, initial, strict=True))
+            return
+        if turns == 1:
+            self.env.update(zip(op.body.params, (lo, *initial), strict=True))
+            self.inline(op, op.body)
+            return
+        body = op.body
+        kept = self.really_carried(op.outs, initial, (op.carried,), body.yields)
+        if len(kept) < len(op.outs):
+            params = (op.index, *[op.carried[k] for k in kept])
+            body = Region(params, body.body, tuple([body.yields[k] for k in kept]))
+            new = op.rebuilt((lo, hi, *[initial[k] for k in kept]), (body,), tuple([op.outs[k] for k in kept]))
+            super().visit(new)
+        else:
+            super().visit(op)
+
+    def while_(self, op: While) -> None:
+        initial = [self.get(a) for a in op.initial]
+        kept = self.really_carried(op.outs, initial, (op.condition.params, op.body.params), op.body.yields)
+        if len(kept) < len(op.outs):
+            test, body = op.condition, op.body
+            test = Region(tuple([test.params[k] for k in kept]), test.body, test.yields)
+            yields = tuple([body.yields[k] for k in kept])
+            body = Region(tuple([body.params[k] for k in kept]), body.body, yields)
+            initial = [initial[k] for k in kept]
+            new = op.rebuilt(tuple(initial), (test, body), tuple([op.outs[k] for k in kept]))
+            super().visit(new)
+        else:
+            super().visit(op)
+
+    def really_carried(
+        self,
+        outs: tuple[Var, ...],
+        initial: list[Atom],
+        params: tuple[tuple[Var, ...], ...],
+        yields: tuple[Atom, ...],
+    ) -> list[int]:
+        """The positions of carried values that may change; the others are replaced by what they start with."""
+        kept: list[int] = []
+        for k, (out, start, y) in enumerate(zip(outs, initial, yields, strict=True)):
+            if y is params[-1][k] or self.get(y) == start:
+                self.env[out] = start
+                for group in params:
+                    self.env[group[k]] = start
+            else:
+                kept.append(k)
+        return kept
+
+    # everything else
+
+    def on(self, op: Op) -> Decision | Sequence[Atom]:
+        if isinstance(op, Prim):
+            return self.prim(op)
+        if isinstance(op, While):
+            if not op.condition.body and op.condition.yields[0] == false:
+                return op.initial
+        elif isinstance(op, Check):
+            if op.args[0] == true:
+                return DROP
+        elif isinstance(op, Extent):
+            known = op.buffer.shape[op.axis]
+            if known is not None:
+                return (Lit(known, i32),)
+        return KEEP
+
+    def emit_prim(self, op: Prim) -> None:
+        """Add an application made here, simplified."""
+        decision = self.prim(op)
+        if decision is KEEP:
+            self.out.append(op)
+        elif not isinstance(decision, Decision) and decision[0] is not op.out:
+            self.env[op.out] = decision[0]
+
+    def prim(self, op: Prim) -> Decision | Sequence[Atom]:
+        algebra, t = self.algebra, op.outs[0].type
+        self.near = op
+        prim, args = op.prim, op.args
+        while True:
+            result = algebra.simplify(prim, args, t)
+            if result is None:
+                break
+            if isinstance(result, tuple):
+                prim, args = result
+            elif result.type == t:
+                return (result,)
+            else:
+                break  # a scalar where its spreading over a tensor is meant
+        if prim is op.prim and args is op.args:
+            algebra.definitions[op.outs[0]] = op
+            return KEEP
+        new = Prim(prim, args, op.outs, op.loc, op.origin)
+        algebra.definitions[op.outs[0]] = new
+        self.emit(new)
+        return op.outs

@@ -1,0 +1,206 @@
+"""Takes from variables what memory is known to hold, and drops stores that nobody sees.
+
+    store @x[%i], %a
+    %b: f32 = load @x[%i]                           %c: f32 = load @y[%i]
+    %c: f32 = load @y[%i]                           %e: f32 = mul %a, %c
+    %d: f32 = load @y[%i]                     ->    store @x[%i], %e
+    %e: f32 = mul %b, %d
+    store @x[%i], %e
+
+A store makes the element known, a load too, until something may write it: a store to the same buffer, unless the
+indices differ for sure, or to one that may share its memory. Entering a loop forgets what the loop writes; a parallel
+one is a barrier for it. A store is dropped when the element holds that value already, or when the same region overwrites
+it before anybody could look.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tinote.ir.access import buffers_may_meet, indices_differ, root_of
+from tinote.ir.nodes import (
+    Atom,
+    Atomic,
+    Buffer,
+    Check,
+    For,
+    Function,
+    If,
+    Load,
+    Memory,
+    Op,
+    Region,
+    Store,
+    Task,
+    Var,
+    While,
+)
+from tinote.ir.query import walk
+from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
+
+__all__ = ["forward_stores"]
+
+#: Whether the index is a byte offset into a flat view, and the index.
+Place = tuple[bool, tuple[Atom, ...]]
+#: What memory holds, by buffer and place.
+Contents = dict[Buffer, dict[Place, Atom]]
+
+#: More elements of one buffer than this are not remembered, so that long straight code stays linear.
+_REMEMBERED = 48
+
+
+def forward_stores(fn: Function) -> Function:
+    """`fn` with loads of known elements replaced and useless stores dropped."""
+    return _Forwarder().run(fn)
+
+
+def _place(op: Memory) -> Place:
+    return op.buffer.flat is not None, op.index if isinstance(op, Store | Atomic) else op.args
+
+
+class _Forwarder(Rewriter):
+    def __init__(self) -> None:
+        super().__init__()
+        self.known: Contents = {}
+        self.saved: list[Contents] = []
+        self.ended: Contents = {}
+        self.definitions: dict[Var, Op] = {}
+        self.writes: dict[Op, frozenset[Buffer]] = {}
+
+    # what is known
+
+    def differ(self, a: Place, b: Place, buffer: Buffer) -> bool:
+        """Whether two places of one buffer never share an element."""
+        if a[0] is not b[0]:
+            return False
+        return indices_differ(a[1], b[1], self.definitions, buffer.dtype.size if a[0] else 1)
+
+    def forget(self, buffer: Buffer, place: Place | None = None) -> None:
+        """Forget what a write to `buffer` may change; to all of it, or to one place."""
+        root = root_of(buffer)
+        for other in [b for b in self.known if buffers_may_meet(b, root)]:
+            if place is None or other is not root:
+                del self.known[other]
+                continue
+            held = self.known[root]
+            for key in [k for k in held if not self.differ(k, place, root)]:
+                del held[key]
+
+    def learn(self, buffer: Buffer, place: Place, value: Atom) -> None:
+        held = self.known.setdefault(root_of(buffer), {})
+        held[place] = value
+        if len(held) > _REMEMBERED:
+            del held[next(iter(held))]
+
+    def written_in(self, op: Op) -> frozenset[Buffer]:
+        """The buffers that an operation or anything inside it writes."""
+        found = self.writes.get(op)
+        if found is None:
+            inside: set[Buffer] = set()
+            for region in op.regions:
+                for inner in region.body:
+                    if inner.regions:
+                        inside |= self.written_in(inner)
+                    elif isinstance(inner, Store | Atomic):
+                        inside.add(root_of(inner.buffer))
+            found = self.writes[op] = frozenset(inside)
+        return found
+
+    # the walk
+
+    def enter(self, region: Region) -> None:
+        self.saved.append(self.known)
+        self.known = {buffer: dict(held) for buffer, held in self.known.items()}
+
+    def leave(self, region: Region) -> None:
+        self.ended = self.known
+        self.known = self.saved.pop()
+        self.out = _without_overwritten(self.out, self)
+
+    def visit(self, op: Op) -> None:
+        if isinstance(op, If):
+            self.branch(op)
+        elif isinstance(op, For | While):
+            for buffer in self.written_in(op):
+                self.forget(buffer)
+            super().visit(op)
+        elif isinstance(op, Task):
+            self.known = {}
+            super().visit(op)
+            self.known = {}
+        else:
+            super().visit(op)
+
+    def branch(self, op: If) -> None:
+        """Afterwards memory holds what both sides leave the same."""
+        then = self.region(op.then)
+        after_then = self.ended
+        orelse = self.region(op.orelse)
+        after_else = self.ended
+        condition = self.get(op.condition)
+        same = condition is op.condition and then is op.then and orelse is op.orelse
+        self.out.append(op if same else op.rebuilt((condition,), (then, orelse)))
+        self.known = {}
+        for buffer, held in after_then.items():
+            other = after_else.get(buffer)
+            if other:
+                self.known[buffer] = {place: v for place, v in held.items() if other.get(place) == v}
+
+    def on(self, op: Op) -> Decision | Sequence[Atom]:
+        if isinstance(op, Load):
+            place = _place(op)
+            value = self.known.get(root_of(op.buffer), {}).get(place)
+            if value is not None and value.type == op.out.type:
+                return (value,)
+            self.learn(op.buffer, place, op.out)
+        elif isinstance(op, Store):
+            place = _place(op)
+            if self.known.get(root_of(op.buffer), {}).get(place) == op.value:
+                return DROP
+            self.forget(op.buffer, place)
+            self.learn(op.buffer, place, op.value)
+        elif isinstance(op, Atomic):
+            self.forget(op.buffer, _place(op))
+        elif len(op.outs) == 1:
+            self.definitions[op.outs[0]] = op
+        return KEEP
+
+
+def _without_overwritten(body: list[Op], forwarder: _Forwarder) -> list[Op]:
+    """A region's operations without the stores that a later one overwrites before anything could read them."""
+    stored = [root_of(op.buffer) for op in body if isinstance(op, Store)]
+    if len(set(stored)) == len(stored):
+        return body
+    covered: dict[Buffer, set[Place]] = {}
+    kept: list[Op] = []
+    for op in reversed(body):
+        if isinstance(op, Store):
+            places = covered.setdefault(root_of(op.buffer), set())
+            if _place(op) in places:
+                continue
+            places.add(_place(op))
+        elif covered:
+            if isinstance(op, Load | Atomic):
+                _uncover(covered, op, forwarder)
+            elif isinstance(op, Check | While | Task):
+                covered.clear()  # here the launch may end, and then what was stored stays
+            elif op.regions:
+                for inner in (i for r in op.regions for i in walk(r)):
+                    if isinstance(inner, Load | Atomic):
+                        _uncover(covered, inner, None)
+                    elif isinstance(inner, Check | While):
+                        covered.clear()
+        kept.append(op)
+    kept.reverse()
+    return kept
+
+
+def _uncover(covered: dict[Buffer, set[Place]], op: Memory, forwarder: _Forwarder | None) -> None:
+    """Take out what `op` reads. Without the forwarder, places are not compared: their indices are bound elsewhere."""
+    root = root_of(op.buffer)
+    for buffer in [b for b in covered if buffers_may_meet(b, root)]:
+        if forwarder is not None and buffer is root:
+            here = _place(op)
+            covered[buffer] = {place for place in covered[buffer] if forwarder.differ(place, here, root)}
+        else:
+            del covered[buffer]

@@ -1,0 +1,146 @@
+"""Moves out of loops what every turn computes alike.
+
+    for parallel %i: i32 in 0i32 .. 64i32:          for parallel %i: i32 in 0i32 .. 64i32:
+      for %j: i32 in 0i32 .. %n:                      %a: f32 = load @x[%i]
+        %a: f32 = load @x[%i]                         %b: f32 = mul %a, 2.0f32
+        %b: f32 = mul %a, 2.0f32              ->      for %j: i32 in 0i32 .. %n:
+        store @y[%j], %b                                store @y[%j], %b
+
+What is hoisted out of a loop that does not turn runs all the same, so only what cannot fault moves: primitives, except
+integer division unless by a literal other than zero; loads from buffers that the loop does not write, if the index is in range
+for sure, or if the loop turns for sure and nothing before the load may stop it. Nothing leaves an outermost parallel
+loop: its iterations would have to fetch it from memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tinote.ir import primitives as p
+from tinote.ir.access import buffers_may_meet, root_of
+from tinote.ir.nodes import (
+    Atom,
+    Atomic,
+    Buffer,
+    Check,
+    Extent,
+    For,
+    Function,
+    Lit,
+    Load,
+    Op,
+    Prim,
+    Region,
+    Store,
+    Task,
+    Var,
+    While,
+)
+from tinote.ir.query import walk
+from tinote.ir.rewrite import KEEP, Decision, Rewriter
+from tinote.ir.types import Tensor, is_integer
+
+__all__ = ["hoist_invariants"]
+
+_DIVISIONS = (p.floordiv, p.mod, p.raw_div, p.raw_mod)
+
+
+def hoist_invariants(fn: Function) -> Function:
+    """`fn` with what does not change in a loop computed before it."""
+    return _Hoister().run(fn)
+
+
+class _Hoister(Rewriter):
+    """Inner loops first, so that what leaves one may leave the next."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.parallel_depth = 0
+
+    def visit(self, op: Op) -> None:
+        parallel = (isinstance(op, For) and op.parallel) or (isinstance(op, Task) and op.parallel)
+        self.parallel_depth += parallel
+        super().visit(op)
+        self.parallel_depth -= parallel
+
+    def on(self, op: Op) -> Decision | Sequence[Atom]:
+        if isinstance(op, For):
+            # `parallel_depth` counts this loop, too.
+            if op.parallel and self.parallel_depth <= 1:
+                return KEEP
+            turns = isinstance(op.lo, Lit) and isinstance(op.hi, Lit) and op.lo.value < op.hi.value
+        elif isinstance(op, While):
+            turns = False
+        else:
+            return KEEP
+        written = _written(op)
+        regions: list[Region] = []
+        changed = False
+        for region in op.regions:
+            # The condition of a `while` is computed at least once.
+            surely = turns or (isinstance(op, While) and region is op.condition)
+            kept = self.split(region, written, surely)
+            changed |= len(kept) < len(region.body)
+            regions.append(
+                Region(region.params, tuple(kept), region.yields) if len(kept) < len(region.body) else region
+            )
+        if not changed:
+            return KEEP
+        self.emit(op.rebuilt(op.args, tuple(regions)))
+        return op.outs
+
+    def split(self, region: Region, written: set[Buffer], surely: bool) -> list[Op]:
+        """Emit what may be hoisted out of `region`, and give what stays."""
+        bound: set[Var] = set(region.params)
+        kept: list[Op] = []
+        for op in region.body:
+            if not any(type(a) is Var and a in bound for a in op.args) and self.movable(op, written, surely):
+                self.emit(op)
+                continue
+            kept.append(op)
+            bound.update(op.outs)
+            surely = surely and not _may_stop(op)
+        return kept
+
+    def movable(self, op: Op, written: set[Buffer], surely: bool) -> bool:
+        if isinstance(op, Prim):
+            if op.prim in _DIVISIONS and is_integer(op.out.type):
+                return type(op.args[1]) is Lit and op.args[1].value != 0
+            return op.prim not in (p.extract, p.insert) or surely or _inside_tensor(op)
+        if isinstance(op, Extent):
+            return True
+        if isinstance(op, Load):
+            if any(buffers_may_meet(op.buffer, b) for b in written):
+                return False
+            return surely or _inside_buffer(op)
+        return False
+
+
+def _written(loop: Op) -> set[Buffer]:
+    """The buffers that a loop writes."""
+    return {root_of(op.buffer) for r in loop.regions for op in walk(r) if isinstance(op, Store | Atomic)}
+
+
+def _may_stop(op: Op) -> bool:
+    """Whether what follows `op` may never happen: a check fails in it, or it does not end."""
+    if isinstance(op, Check | While):
+        return True
+    return any(isinstance(inner, Check | While) for r in op.regions for inner in walk(r))
+
+
+def _literals_inside(index: tuple[Atom, ...], shape: tuple[int | None, ...]) -> bool:
+    return all(isinstance(i, Lit) and n is not None and 0 <= i.value < n for i, n in zip(index, shape, strict=True))
+
+
+def _inside_buffer(op: Load) -> bool:
+    """Whether the index is in range for sure: there is none, or it is literal."""
+    if op.buffer.flat is not None:
+        return False
+    shape = (*op.buffer.shape, *op.buffer.element)
+    return _literals_inside(op.index, shape[: len(op.index)])
+
+
+def _inside_tensor(op: Prim) -> bool:
+    tensor = op.args[0].type
+    assert isinstance(tensor, Tensor)
+    return _literals_inside(op.args[1:] if op.prim is p.extract else op.args[1:-1], tensor.shape)

@@ -1,0 +1,363 @@
+"""Takes vectors and matrices apart into their components.
+
+    %p: f32[2] = load @x[%i]                        %p_0: f32 = load @x[%i][0i32]
+    %q: f32[2] = mul %p, %s                         %p_1: f32 = load @x[%i][1i32]
+    store @y[%i], %q                          ->    %q_0: f32 = mul %p_0, %s
+                                                    %q_1: f32 = mul %p_1, %s
+                                                    store @y[%i][0i32], %q_0
+                                                    store @y[%i][1i32], %q_1
+
+A tensor that is indexed at run time stays a tensor, and so does all that flows into it or out of it by being carried,
+yielded, selected or inserted into (a web): `pack` makes it of components, `extract` reads them. A function that returns
+a tensor returns its components in row-major order; printed tensors become texts and components.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import product
+
+from tinote.errors import KernelTypeError
+from tinote.ir import primitives as p
+from tinote.ir.nodes import (
+    Atom,
+    Atomic,
+    Check,
+    For,
+    Function,
+    If,
+    Lit,
+    Load,
+    Op,
+    Prim,
+    Print,
+    Region,
+    Store,
+    Var,
+    While,
+)
+from tinote.ir.query import walk
+from tinote.ir.types import Tensor, Type, i32
+
+__all__ = ["scalarise"]
+
+
+def scalarise(fn: Function) -> Function:
+    """`fn` in the SCALAR form."""
+    if not any(isinstance(v.type, Tensor) for v in _variables(fn.region)) and not any(
+        isinstance(op, Store | Atomic) and isinstance(op.value.type, Tensor) for op in walk(fn.region)
+    ):
+        return fn
+    return fn.with_region(_Scalariser(_Webs(fn.region)).region(fn.region))
+
+
+def _variables(region: Region) -> Iterator[Var]:
+    yield from region.params
+    for op in region.body:
+        yield from op.outs
+        for inner in op.regions:
+            yield from _variables(inner)
+
+
+class _Webs:
+    """Which tensors stay tensors: sets of variables between which tensors flow; kept if one has a run-time index."""
+
+    def __init__(self, region: Region) -> None:
+        self.parent: dict[Var, Var] = {}
+        self.indexed: set[Var] = set()
+        for op in walk(region):
+            self.add(op)
+        self.kept = {self.root(v) for v in self.indexed}
+
+    def root(self, v: Var) -> Var:
+        parent = self.parent
+        while v in parent:
+            v = parent[v]
+        return v
+
+    def join(self, a: Atom, b: Atom) -> None:
+        if type(a) is Var and type(b) is Var and isinstance(a.type, Tensor):
+            a, b = self.root(a), self.root(b)
+            if a is not b:
+                self.parent[a] = b
+
+    def joined(self, *groups: Sequence[Atom]) -> None:
+        for first, *others in zip(*groups, strict=True):
+            for other in others:
+                self.join(first, other)
+
+    def add(self, op: Op) -> None:
+        if isinstance(op, Prim):
+            prim = op.prim
+            if prim is p.insert:
+                self.join(op.args[0], op.out)
+            if prim is p.select and not isinstance(op.args[0].type, Tensor):
+                self.join(op.args[1], op.out)
+                self.join(op.args[2], op.out)
+            if prim is p.extract or prim is p.insert:
+                tensor = op.args[0]
+                indices = op.args[1:] if prim is p.extract else op.args[1:-1]
+                if isinstance(tensor, Var) and any(type(a) is Var for a in indices):
+                    self.indexed.add(tensor)
+        elif isinstance(op, For):
+            self.joined(op.carried, op.initial, op.body.yields, op.outs)
+        elif isinstance(op, While):
+            self.joined(op.body.params, op.condition.params, op.initial, op.body.yields, op.outs)
+        elif isinstance(op, If):
+            self.joined(op.outs, op.then.yields, op.orelse.yields)
+
+    def stays(self, v: Var) -> bool:
+        """Whether `v` is a tensor that remains one."""
+        return self.root(v) in self.kept
+
+
+def _literals(indices: tuple[int, ...]) -> tuple[Lit, ...]:
+    return tuple([Lit(k, i32) for k in indices])
+
+
+def _places(t: Tensor) -> list[tuple[int, ...]]:
+    """The indices of all components, in row-major order."""
+    return list(product(*[range(n) for n in t.shape]))
+
+
+class _Scalariser:
+    def __init__(self, webs: _Webs) -> None:
+        self.webs = webs
+        #: the components of each tensor that was taken apart, in row-major order
+        self.parts: dict[Var, tuple[Atom, ...]] = {}
+        self.env: dict[Var, Atom] = {}
+        self.out: list[Op] = []
+
+    def get(self, atom: Atom) -> Atom:
+        while type(atom) is Var and atom in self.env:
+            atom = self.env[atom]
+        return atom
+
+    def apart(self, v: Atom) -> bool:
+        """Whether `v` is a tensor that is taken apart."""
+        return isinstance(v.type, Tensor) and isinstance(v, Var) and not self.webs.stays(v)
+
+    # from tensors to components and back
+
+    def fresh(self, v: Var) -> tuple[Var, ...]:
+        """The variables that `v` becomes where it is bound."""
+        if not self.apart(v):
+            return (v,)
+        assert isinstance(v.type, Tensor)
+        dtype = v.type.dtype
+        found = tuple([Var(dtype, _part_name(v, place)) for place in _places(v.type)])
+        self.parts[v] = found
+        return found
+
+    def all_fresh(self, variables: tuple[Var, ...]) -> tuple[Var, ...]:
+        return tuple([q for v in variables for q in self.fresh(v)])
+
+    def components(self, atom: Atom, near: Op) -> tuple[Atom, ...]:
+        """The components of a tensor; of one that stays a tensor, by `extract` in front of `near`."""
+        atom = self.get(atom)
+        assert isinstance(atom, Var) and isinstance(atom.type, Tensor)
+        if atom in self.parts:
+            return self.parts[atom]
+        found: list[Atom] = []
+        for place in _places(atom.type):
+            out = Var(atom.type.dtype, _part_name(atom, place))
+            self.out.append(Prim(p.extract, (atom, *_literals(place)), (out,), near.loc, near.origin))
+            found.append(out)
+        return tuple(found)
+
+    def flat(self, atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
+        """Operands that flow whole: components where the tensor is taken apart."""
+        found: list[Atom] = []
+        for a in atoms:
+            if type(a) is Var and a in self.parts:
+                found += self.parts[a]
+            else:
+                found.append(self.get(a))
+        return tuple(found)
+
+    def whole(self, atom: Atom, near: Op) -> Atom:
+        """`atom` as one value: packed if it was taken apart."""
+        if type(atom) is Var and atom in self.parts:
+            out = Var(atom.type, atom.name)
+            self.out.append(Prim(p.pack, self.parts[atom], (out,), near.loc, near.origin))
+            return out
+        return self.get(atom)
+
+    def bind(self, op: Op, parts: Sequence[Atom]) -> None:
+        """Let the single out of `op` be made of `parts`."""
+        if self.apart(op.out):
+            self.parts[op.out] = tuple(parts)
+        else:
+            self.out.append(Prim(p.pack, tuple(parts), (op.out,), op.loc, op.origin))
+
+    # regions and operations
+
+    def region(self, region: Region) -> Region:
+        params = self.all_fresh(region.params)
+        saved, self.out = self.out, []
+        for op in region.body:
+            self.op(op)
+        yields = self.flat(region.yields)
+        body, self.out = self.out, saved
+        if len(body) == len(region.body) and all(a is b for a, b in zip(body, region.body, strict=True)):
+            same = len(params) == len(region.params) and len(yields) == len(region.yields)
+            if same and all(a is b for a, b in zip((*params, *yields), (*region.params, *region.yields), strict=True)):
+                return region
+        return Region(params, tuple(body), yields)
+
+    def op(self, op: Op) -> None:
+        if isinstance(op, Prim):
+            self.prim(op)
+        elif isinstance(op, Load) and isinstance(op.out.type, Tensor):
+            self.load(op)
+        elif isinstance(op, Store) and isinstance(op.value.type, Tensor):
+            self.store(op)
+        elif isinstance(op, Atomic) and isinstance(op.value.type, Tensor):
+            self.atomic(op)
+        elif isinstance(op, Print):
+            self.print(op)
+        elif isinstance(op, Check) and any(isinstance(a.type, Tensor) for a in op.args):
+            self.check(op)
+        else:
+            args = self.flat(op.args)
+            regions = tuple([self.region(r) for r in op.regions])
+            outs = self.all_fresh(op.outs)
+            old, new = (*op.args, *op.regions, *op.outs), (*args, *regions, *outs)
+            same = len(old) == len(new) and all(a is b for a, b in zip(new, old, strict=True))
+            self.out.append(op if same else op.rebuilt(args, regions, outs))
+
+    def prim(self, op: Prim) -> None:
+        prim = op.prim
+        if prim is p.extract:
+            tensor = op.args[0]
+            if type(tensor) is Var and tensor in self.parts:
+                self.env[op.out] = self.parts[tensor][_position(tensor.type, op.args[1:], op)]
+                return
+        elif prim is p.insert and self.apart(op.out):
+            parts = list(self.components(op.args[0], op))
+            parts[_position(op.out.type, op.args[1:-1], op)] = self.get(op.args[-1])
+            self.parts[op.out] = tuple(parts)
+            return
+        elif prim is p.pack and self.apart(op.out):
+            self.parts[op.out] = tuple([self.get(a) for a in op.args])
+            return
+        elif isinstance(op.out.type, Tensor) and prim.elementwise:
+            if prim is not p.select or isinstance(op.args[0].type, Tensor) or self.apart(op.out):
+                self.elementwise(op)
+                return
+        args = tuple([self.whole(a, op) if isinstance(a.type, Tensor) else self.get(a) for a in op.args])
+        self.out.append(op if all(a is b for a, b in zip(args, op.args, strict=True)) else op.rebuilt(args))
+
+    def elementwise(self, op: Prim) -> None:
+        out = op.out
+        assert isinstance(out.type, Tensor)
+        count = out.type.count
+        columns = [self.components(a, op) if isinstance(a.type, Tensor) else (self.get(a),) * count for a in op.args]
+        parts: list[Atom] = []
+        for place, args in zip(_places(out.type), zip(*columns, strict=True), strict=True):
+            part = Var(out.type.dtype, _part_name(out, place))
+            self.out.append(Prim(op.prim, args, (part,), op.loc, op.origin))
+            parts.append(part)
+        self.bind(op, parts)
+
+    def load(self, op: Load) -> None:
+        out, index = op.out, tuple([self.get(a) for a in op.index])
+        assert isinstance(out.type, Tensor)
+        parts: list[Atom] = []
+        for place in _places(out.type):
+            part = Var(out.type.dtype, _part_name(out, place))
+            self.out.append(Load(op.buffer, (*index, *_literals(place)), (part,), op.loc, op.origin))
+            parts.append(part)
+        self.bind(op, parts)
+
+    def store(self, op: Store) -> None:
+        index = tuple([self.get(a) for a in op.index])
+        assert isinstance(op.value.type, Tensor)
+        places = _places(op.value.type)
+        for place, value in zip(places, self.components(op.value, op), strict=True):
+            self.out.append(Store(op.buffer, (*index, *_literals(place)), value, op.loc, op.origin))
+
+    def atomic(self, op: Atomic) -> None:
+        index = tuple([self.get(a) for a in op.index])
+        assert isinstance(op.value.type, Tensor)
+        old: list[Atom] = []
+        for place, value in zip(_places(op.value.type), self.components(op.value, op), strict=True):
+            outs = tuple([Var(op.buffer.dtype, _part_name(v, place)) for v in op.outs])
+            where = (*index, *_literals(place))
+            self.out.append(Atomic(op.prim, op.buffer, where, value, outs, op.loc, op.origin, op.plain))
+            old += outs
+        if op.outs:
+            self.bind(op, old)
+
+    def print(self, op: Print) -> None:
+        parts: list[str | None] = []
+        args: list[Atom] = []
+        rest = iter(op.args)
+        for part in op.parts:
+            if part is not None:
+                parts.append(part)
+                continue
+            arg = next(rest)
+            if isinstance(arg.type, Tensor):
+                parts += _nested(arg.type.shape)
+                args += self.components(arg, op)
+            else:
+                parts.append(None)
+                args.append(self.get(arg))
+        if len(args) == len(op.args) and all(a is b for a, b in zip(args, op.args, strict=True)):
+            self.out.append(op)
+        else:
+            self.out.append(Print(tuple(_merged(parts)), tuple(args), op.loc))
+
+    def check(self, op: Check) -> None:
+        texts = op.text.split("{}")
+        args: list[Atom] = [self.get(op.args[0])]
+        text = texts[0]
+        for arg, after in zip(op.args[1:], texts[1:], strict=True):
+            if isinstance(arg.type, Tensor):
+                args += self.components(arg, op)
+                text += "".join(["{}" if part is None else part for part in _nested(arg.type.shape)])
+            else:
+                args.append(self.get(arg))
+                text += "{}"
+            text += after
+        self.out.append(Check(op.kind, tuple(args), text, op.axis, op.loc))
+
+
+def _part_name(v: Var, place: tuple[int, ...]) -> str:
+    return f"{v.name}_{'_'.join(map(str, place))}" if v.name else ""
+
+
+def _position(t: Type, indices: tuple[Atom, ...], near: Op) -> int:
+    """The row-major position that literal indices name. Raises a located error for one outside of the tensor."""
+    assert isinstance(t, Tensor)
+    position = 0
+    for index, extent in zip(indices, t.shape, strict=True):
+        assert isinstance(index, Lit)
+        if not 0 <= index.value < extent:
+            raise KernelTypeError(f"index {index.value} is outside of a tensor of shape {t.shape}", near.loc)
+        position = position * extent + int(index.value)
+    return position
+
+
+def _nested(shape: tuple[int, ...]) -> list[str | None]:
+    """The parts that print a tensor as nested lists."""
+    if not shape:
+        return [None]
+    parts: list[str | None] = ["["]
+    for k in range(shape[0]):
+        if k:
+            parts.append(", ")
+        parts += _nested(shape[1:])
+    return [*parts, "]"]
+
+
+def _merged(parts: list[str | None]) -> list[str | None]:
+    """`parts` with neighbouring texts joined."""
+    found: list[str | None] = []
+    for part in parts:
+        if part is not None and found and found[-1] is not None:
+            found[-1] += part
+        else:
+            found.append(part)
+    return found

@@ -1,0 +1,164 @@
+"""The table of contents of the compiler: every step a function goes through between the front end and code generation, in order.
+
+`PRIMAL` compiles a kernel, `GRADIENT` its reverse-mode derivative. A step is a function from IR to IR that returns its argument when there is nothing to do; a `Fixpoint`
+repeats its steps until none of them changes anything. Whoever listens gets a `Snapshot` after each step: the old function and the new one, both immutable.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tinote.autodiff.hazards import refuse_hazards
+from tinote.autodiff.reverse import Gradient, reverse
+from tinote.compiler.passes.accumulate import accumulate
+from tinote.compiler.passes.check_bounds import check_bounds
+from tinote.compiler.passes.cse import cse
+from tinote.compiler.passes.demote_atomics import demote_atomics
+from tinote.compiler.passes.eliminate_dead import eliminate_dead
+from tinote.compiler.passes.fold import fold
+from tinote.compiler.passes.forward_stores import forward_stores
+from tinote.compiler.passes.hoist_invariants import hoist_invariants
+from tinote.compiler.passes.infer_types import infer_types
+from tinote.compiler.passes.lower_access import lower_access
+from tinote.compiler.passes.lower_arrays import lower_arrays
+from tinote.compiler.passes.offload import offload
+from tinote.compiler.passes.privatise import privatise
+from tinote.compiler.passes.promote_locals import promote_locals
+from tinote.compiler.passes.scalarise import scalarise
+from tinote.compiler.passes.vectorise import vectorise
+from tinote.config import Config
+from tinote.errors import CompilerBug, TinoteError
+from tinote.ir.nodes import Function
+from tinote.ir.primitives import Defaults
+from tinote.ir.types import scalar_named
+from tinote.ir.verify import Form, InvalidIR, verify
+
+__all__ = ["GRADIENT", "PRIMAL", "Fixpoint", "Listener", "Snapshot", "Step", "defaults_of", "run_pipeline"]
+
+
+class Snapshot(NamedTuple):
+    """One step that ran: `after is before` when it changed nothing."""
+
+    step: str
+    before: Function
+    after: Function
+    seconds: float
+
+
+Listener = Callable[[Snapshot], None]
+
+
+class Context:
+    """What steps may ask and leave: the options, and the facts that differentiation found."""
+
+    def __init__(self, config: Config) -> None:
+        self.config = config
+        self.defaults = defaults_of(config)
+        self.gradient: Gradient | None = None
+
+
+def defaults_of(config: Config) -> Defaults:
+    return Defaults(scalar_named(config.default_fp), scalar_named(config.default_ip))
+
+
+class Step(NamedTuple):
+    """`form`: what the function must look like afterwards (the verifier checks it in debug mode and in tests)."""
+
+    run: Callable[[Function, Context], Function]
+    form: Form
+    name: str
+
+
+class Fixpoint(NamedTuple):
+    """Repeat `steps` until nothing changes; more than `limit` rounds is a bug."""
+
+    name: str
+    steps: tuple[Step, ...]
+    limit: int = 20
+
+
+def _plain(run: Callable[[Function], Function], form: Form) -> Step:
+    return Step(lambda fn, _: run(fn), form, run.__name__)
+
+
+def _simplify(form: Form) -> Fixpoint:
+    return Fixpoint(
+        "simplify",
+        (
+            Step(lambda fn, context: fold(fn, fast_math=context.config.fast_math), form, "fold"),
+            _plain(cse, form),
+            _plain(forward_stores, form),
+            _plain(hoist_invariants, form),
+            _plain(eliminate_dead, form),
+        ),
+    )
+
+
+def _differentiate(fn: Function, context: Context) -> Function:
+    context.gradient = reverse(fn, context.defaults)
+    refuse_hazards(fn, context.gradient)
+    return context.gradient.function
+
+
+def _check(fn: Function, context: Context) -> Function:
+    return check_bounds(fn) if context.config.bounds_check else fn
+
+
+TYPING = (
+    Step(lambda fn, context: infer_types(fn, context.defaults), Form.TYPED, "infer_types"),
+    _plain(promote_locals, Form.PROMOTED),
+    _plain(scalarise, Form.SCALAR),
+    _simplify(Form.SCALAR),
+)
+
+LOWERING = (
+    Step(_check, Form.SCALAR, "check_bounds"),
+    _plain(accumulate, Form.SCALAR),
+    _plain(offload, Form.TASKS),
+    _plain(privatise, Form.TASKS),
+    _plain(demote_atomics, Form.TASKS),
+    _plain(lower_arrays, Form.TASKS),
+    _plain(vectorise, Form.TASKS),
+    _plain(lower_access, Form.LOWERED),
+    _simplify(Form.LOWERED),
+)
+
+PRIMAL: tuple[Step | Fixpoint, ...] = (*TYPING, *LOWERING)
+GRADIENT: tuple[Step | Fixpoint, ...] = (*TYPING, Step(_differentiate, Form.SCALAR, "reverse"), _simplify(Form.SCALAR), *LOWERING)
+
+
+def run_pipeline(fn: Function, steps: tuple[Step | Fixpoint, ...], config: Config, listen: Listener | None = None) -> tuple[Function, Gradient | None]:
+    """Run `steps` on a function in first form. Gives the lowered function, and what differentiation found if it was among the steps."""
+    context = Context(config)
+    for step in steps:
+        fn = _run(step, fn, context, "", listen)
+    return fn, context.gradient
+
+
+def _run(step: Step | Fixpoint, fn: Function, context: Context, path: str, listen: Listener | None) -> Function:
+    if isinstance(step, Fixpoint):
+        for turn in range(step.limit):
+            before = fn
+            for inner in step.steps:
+                fn = _run(inner, fn, context, f"{path}{step.name} {turn + 1}: ", listen)
+            if fn is before:
+                return fn
+        raise CompilerBug(step.name, f"did not settle after {step.limit} rounds")
+    started = time.perf_counter()
+    try:
+        after = step.run(fn, context)
+    except (TinoteError, CompilerBug):
+        raise
+    except Exception as error:
+        raise CompilerBug(step.name, f"{type(error).__name__}: {error}") from error
+    seconds = time.perf_counter() - started
+    if after is not fn and context.config.debug:
+        try:
+            verify(after, step.form)
+        except InvalidIR as error:
+            raise CompilerBug(step.name, str(error)) from error
+    if listen is not None:
+        listen(Snapshot(path + step.name, fn, after, seconds))
+    return after

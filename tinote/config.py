@@ -1,0 +1,27 @@
+"""Frozen options, set by `ti.init`."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass
+
+__all__ = ["Config"]
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """Everything `ti.init` can set. A kernel instance keeps the configuration it was compiled under.
+
+    `debug` adds integer overflow checks and runs the IR verifier after every step; `bounds_check` checks what is not proved in range; `fast_math` permits
+    reassociation, contraction and approximate functions but keeps NaN and infinity; `memory_limit` bounds the values saved by one launch, in bytes.
+    """
+
+    debug: bool = False
+    default_fp: str = "f32"
+    default_ip: str = "i32"
+    fast_math: bool = True
+    num_threads: int = os.cpu_count() or 1
+    random_seed: int = 0
+    bounds_check: bool = True
+    opt_level: int = 3
+    memory_limit: int = 4 << 30

@@ -1,0 +1,171 @@
+"""Errors that show the user's own line first.
+
+Every error about a user's program carries the span it is about, one sentence, and at most one hint. The rendering is the same from a file and from a cell;
+the frames of this package are hidden (IPython asks `_render_traceback_`; plain Python sees the location in the message itself). A fault of the compiler is
+another class, `CompilerBug`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tinote.source import NOWHERE, Span, line_text, place_name
+
+__all__ = [
+    "CompilationError",
+    "CompilerBug",
+    "DifferentiationError",
+    "FieldError",
+    "KernelAssertionError",
+    "KernelIndexError",
+    "KernelMemoryError",
+    "KernelNameError",
+    "KernelOverflowError",
+    "KernelRuntimeError",
+    "KernelSyntaxError",
+    "KernelTypeError",
+    "KernelZeroDivisionError",
+    "MagicUsageError",
+    "Note",
+    "TinoteError",
+    "excerpt",
+    "raise_together",
+]
+
+
+class Note(NamedTuple):
+    """A second place that explains an error, with what happened there."""
+
+    text: str
+    span: Span
+
+
+def excerpt(span: Span) -> list[str]:
+    """The place, the source line and a caret under the span; just the place when the source is not available."""
+    if span.line <= 0:
+        return []
+    text = line_text(span)
+    if not text.strip():
+        return [place_name(span)]
+    stop = span.end_column if span.end_line == span.line and span.end_column > span.column else len(text.rstrip())
+    # `ast` counts columns in UTF-8 bytes; the caret stands under characters.
+    encoded = text.encode()
+    start = len(encoded[: span.column].decode(errors="ignore"))
+    stop = max(len(encoded[:stop].decode(errors="ignore")), start + 1)
+    margin = f"{span.line:>5} | "
+    pad = "".join("\t" if c == "\t" else " " for c in text[:start])
+    return [place_name(span), f"{margin}{text}", f"{' ' * 5} | {pad}{'^' * (stop - start)}"]
+
+
+class TinoteError(Exception):
+    """Base of all errors about a user's program.
+
+    `span` is the place, `hint` one sentence on what to do, `notes` further places. `str(error)` holds the whole located text.
+    """
+
+    def __init__(self, message: str, span: Span = NOWHERE, hint: str = "", notes: Sequence[Note] = ()) -> None:
+        super().__init__(message)
+        self.message = message
+        self.span = span
+        self.hint = hint
+        self.notes = tuple(notes)
+        self.others: tuple[TinoteError, ...] = ()
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (type(self), (self.message, self.span, self.hint, self.notes), {"others": self.others})
+
+    def lines(self) -> list[str]:
+        """The located text, a list of lines without colours."""
+        found: list[str] = []
+        for span in self.span.chain():
+            if span is not self.span:
+                found.append("called from")
+            found += excerpt(span)
+        found.append(self.message)
+        for note in self.notes:
+            found.append(f"note: {note.text}")
+            found += excerpt(note.span)
+        if self.hint:
+            found.append(f"help: {self.hint}")
+        for other in self.others:
+            found += ["", *other.lines()]
+        return found
+
+    def __str__(self) -> str:
+        lines = self.lines()
+        return lines[0] if len(lines) == 1 else "\n" + "\n".join(lines)
+
+    def _render_traceback_(self) -> list[str]:
+        """What IPython shows in place of a traceback: the located text alone."""
+        lines = self.lines()
+        return [*lines[:-1], lines[-1]] if self.span.line else [f"{type(self).__name__}: {self.message}", *lines[1:]]
+
+
+class CompilationError(TinoteError):
+    """A kernel that cannot be compiled as it is written."""
+
+
+class KernelSyntaxError(CompilationError):
+    """A statement or expression that the kernel language does not have."""
+
+
+class KernelTypeError(CompilationError, TypeError):
+    """Types or shapes that do not fit, in a kernel or in the arguments of a call."""
+
+
+class KernelNameError(CompilationError, NameError):
+    """A name that is not defined where the kernel uses it."""
+
+
+class DifferentiationError(CompilationError):
+    """A kernel, launch or tape whose gradient would not be right and is therefore refused."""
+
+
+class FieldError(TinoteError, ValueError):
+    """A field that is declared or used in a way it cannot be."""
+
+
+class MagicUsageError(TinoteError, ValueError):
+    """A bad option or body of a notebook magic."""
+
+
+class KernelRuntimeError(TinoteError, RuntimeError):
+    """A fault while a kernel ran."""
+
+
+class KernelIndexError(KernelRuntimeError, IndexError):
+    """An index outside of a field's shape."""
+
+
+class KernelZeroDivisionError(KernelRuntimeError, ZeroDivisionError):
+    """An integer division or remainder by zero."""
+
+
+class KernelAssertionError(KernelRuntimeError, AssertionError):
+    """An `assert` in a kernel that did not hold."""
+
+
+class KernelOverflowError(KernelRuntimeError, OverflowError):
+    """Integer overflow, reported in debug mode."""
+
+
+class KernelMemoryError(KernelRuntimeError, MemoryError):
+    """Saved values or scratch memory past the stated limit."""
+
+
+class CompilerBug(Exception):
+    """A fault of the compiler itself: names the step, shows the operation, and asks for a report."""
+
+    def __init__(self, step: str, detail: str) -> None:
+        super().__init__(f"internal error in step '{step}': {detail}\nThis is a bug in tinote, not in your program. Please report it with the kernel's source.")
+        self.step = step
+        self.detail = detail
+
+
+def raise_together(errors: Sequence[TinoteError]) -> None:
+    """Raise the first of `errors` with the others attached, so that independent errors in one kernel are reported at once; nothing when empty."""
+    if errors:
+        first = errors[0]
+        first.others = tuple(errors[1:])
+        raise first

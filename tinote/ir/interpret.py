@@ -1,0 +1,492 @@
+"""The interpreter: runs IR of any form in plain Python, exactly as `primitives` defines it. The oracle of the tests.
+
+Every result is rounded or wrapped to its type. Memory is reached through `Storage`, so that tests can put dictionaries,
+fields or arrays behind it; temporaries, private copies and flat views are the interpreter's own affair:
+
+    memory = DictMemory({x: [1.0, 2.0, 3.0]})
+    interpret(fn, (3,), memory)
+    memory.nested(x)
+
+A scalar is an `int` (0 or 1 for truth values) or a `float`; a tensor is a flat tuple of its components in row-major
+order inside, and a nested tuple where it is returned. In the first form, where types still mix, operands and stored
+values are converted to the type that type inference would give them. Integer division by zero gives zero, as in machine
+code without checks; an index out of range is an error whether it is checked or not.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from tinote.errors import (
+    KernelAssertionError,
+    KernelIndexError,
+    KernelMemoryError,
+    KernelOverflowError,
+    KernelRuntimeError,
+    KernelZeroDivisionError,
+)
+from tinote.ir import primitives as p
+from tinote.ir.memory import DictMemory, Index, Number, Storage
+from tinote.ir.nodes import (
+    Atom,
+    Atomic,
+    Buffer,
+    BufferKind,
+    Check,
+    Extent,
+    FaultKind,
+    For,
+    Function,
+    Get,
+    If,
+    Load,
+    Local,
+    Memory,
+    NewStack,
+    Op,
+    Pop,
+    Prim,
+    Print,
+    Private,
+    Push,
+    Region,
+    Set,
+    Store,
+    Task,
+    Var,
+    While,
+    row_major,
+)
+from tinote.ir.primitives import Defaults
+from tinote.ir.types import Ref, Scalar, Stack, Tensor, Type, element_type, shape_of, strengthen
+
+__all__ = ["DictMemory", "StepLimitError", "Storage", "interpret"]
+
+Plan = tuple[Scalar, tuple[Scalar | None, ...]]
+Value = Any  # Number, or a flat tuple of them for a tensor, or a list for a cell or stack
+
+_DEFAULTS = Defaults()
+_DIVISIONS = (p.floordiv, p.mod, p.raw_div, p.raw_mod)
+
+
+class StepLimitError(Exception):
+    """The function ran longer than the interpreter was told to wait."""
+
+
+def interpret(
+    fn: Function,
+    args: Sequence[Number],
+    memory: Storage,
+    *,
+    defaults: Defaults = _DEFAULTS,
+    on_print: Callable[[str], None] | None = None,
+    step_limit: int = 10_000_000,
+    order: Callable[[range], Iterable[int]] | None = None,
+) -> tuple[Value, ...]:
+    """Run `fn` on scalar arguments and `memory`, and give what it returns.
+
+    `on_print` receives the text of each `print` (nothing is printed without it). `order` gives the order in which the
+    iterations of a parallel loop run (a test that shuffles them finds iterations that are not independent).
+    Raises the located errors of `tinote.errors` for faults of the program, and `StepLimitError` after `step_limit`
+    operations.
+    """
+    machine = _Machine(memory, defaults, on_print, step_limit, order)
+    region = fn.region
+    if len(args) != len(region.params):
+        raise TypeError(f"{fn.name} takes {len(region.params)} arguments, not {len(args)}")
+    for param, value in zip(region.params, args, strict=True):
+        machine.env[param] = p.cast_number(machine.strong(element_type(param.type)), value)
+    machine.body(region)
+    return tuple([_nest(machine.value(y), shape_of(y.type)) for y in region.yields])
+
+
+def _zero(t: Scalar) -> Number:
+    return 0.0 if t.kind == "f" else 0
+
+
+def _nest(value: Value, shape: Index) -> Value:
+    """A flat tuple as nested tuples of `shape`."""
+    if not shape:
+        return value
+    size = len(value) // shape[0]
+    if len(shape) == 1:
+        return tuple(value)
+    return tuple([_nest(value[i * size : (i + 1) * size], shape[1:]) for i in range(shape[0])])
+
+
+def _root(buffer: Buffer) -> Buffer:
+    while buffer.flat is not None:
+        buffer = buffer.flat
+    return buffer
+
+
+class _Machine:
+    """One run of one function: `env` holds the values of variables."""
+
+    def __init__(
+        self,
+        memory: Storage,
+        defaults: Defaults,
+        on_print: Callable[[str], None] | None,
+        step_limit: int,
+        order: Callable[[range], Iterable[int]] | None,
+    ) -> None:
+        self.memory = memory
+        self.defaults = defaults
+        self.on_print = on_print
+        self.steps = step_limit
+        self.order = order
+        self.env: dict[Var, Value] = {}
+        self.own: dict[Buffer, dict[Index, Number]] = {}  # temporaries and private copies
+        self.plans: dict[Prim, Plan] = {}
+        self.actions: dict[type[Op], Callable[[Any], None]] = {
+            Prim: self.prim,
+            Load: self.load,
+            Store: self.store,
+            Atomic: self.atomic,
+            Extent: self.extent,
+            For: self.for_,
+            While: self.while_,
+            If: self.if_,
+            Local: self.local,
+            Get: self.get,
+            Set: self.set,
+            NewStack: self.new_stack,
+            Push: self.push,
+            Pop: self.pop,
+            Check: self.check,
+            Print: self.print,
+            Task: self.task,
+        }
+
+    # values and their types
+
+    def strong(self, t: Scalar) -> Scalar:
+        """The type in which a weak type is computed."""
+        return t if t.bits else strengthen(t, self.defaults.fp, self.defaults.ip)
+
+    def value(self, atom: Atom) -> Value:
+        return self.env[atom] if isinstance(atom, Var) else atom.value
+
+    def as_type(self, atom: Atom, t: Type) -> Value:
+        """The value of `atom` where a value of type `t` is wanted."""
+        value = self.value(atom)
+        if atom.type == t and element_type(t).bits:
+            return value
+        dtype = self.strong(element_type(t))
+        if isinstance(value, tuple):
+            return tuple([p.cast_number(dtype, v) for v in value])  # type: ignore[misc]
+        return p.cast_number(dtype, value)
+
+    def bind(self, variables: Sequence[Var], values: Sequence[Value]) -> None:
+        for variable, value in zip(variables, values, strict=True):
+            self.env[variable] = value
+
+    def yields(self, region: Region, outs: Sequence[Var]) -> list[Value]:
+        """What a region yields, in the types of the variables that it is for."""
+        return [self.as_type(y, out.type) for y, out in zip(region.yields, outs, strict=True)]
+
+    def body(self, region: Region) -> None:
+        for op in region.body:
+            self.step()
+            self.actions[type(op)](op)
+
+    def step(self) -> None:
+        self.steps -= 1
+        if self.steps < 0:
+            raise StepLimitError("the step limit is reached")
+
+    # primitives
+
+    def prim(self, op: Prim) -> None:
+        prim = op.prim
+        values = [self.value(a) for a in op.args]
+        out = op.out
+        if prim is p.pack:
+            assert isinstance(out.type, Tensor)
+            dtype = out.type.dtype
+            self.env[out] = tuple([self.as_type(a, dtype) for a in op.args])
+        elif prim is p.extract:
+            self.env[out] = values[0][self.component(op.args[0], values[1:], op)]
+        elif prim is p.insert:
+            place = self.component(op.args[0], values[1:-1], op)
+            new = self.as_type(op.args[-1], element_type(op.args[0].type))
+            self.env[out] = (*values[0][:place], new, *values[0][place + 1 :])
+        else:
+            plan = self.plans.get(op)
+            if plan is None:
+                plan = self.plans[op] = self.plan(op)
+            self.env[out] = self.apply(prim, plan, values)
+
+    def plan(self, op: Prim) -> Plan:
+        """The scalar type of the result, and the one that each operand is converted to (None: has it already)."""
+        prim = op.prim
+        types = tuple([a.type for a in op.args])
+        result = op.out.type
+        operands: list[Scalar | None] = []
+        for k, t in enumerate(types):
+            dtype = element_type(t)
+            wanted = dtype if prim.rule is None else self.strong(p.operand_type(prim, types, k, result, self.defaults))
+            operands.append(None if wanted is dtype else wanted)
+        return self.strong(element_type(result)), tuple(operands)
+
+    def apply(self, prim: p.Primitive, plan: Plan, values: list[Value]) -> Value:
+        dtype, operands = plan
+        count = 0
+        for v in values:
+            if isinstance(v, tuple):
+                count = len(v)  # type: ignore[arg-type]
+        if not count:
+            return self.scalar(prim, dtype, operands, values)
+        results: list[Number] = []
+        for k in range(count):
+            results.append(self.scalar(prim, dtype, operands, [v[k] if isinstance(v, tuple) else v for v in values]))
+        return tuple(results)
+
+    def scalar(
+        self, prim: p.Primitive, dtype: Scalar, operands: tuple[Scalar | None, ...], values: list[Number]
+    ) -> Number:
+        if prim.rule is not None:
+            values = [v if t is None else p.cast_number(t, v) for t, v in zip(operands, values, strict=True)]
+        if prim in _DIVISIONS and dtype.kind != "f" and values[1] == 0:
+            return 0
+        return prim.evaluate(dtype, *values)
+
+    def component(self, tensor: Atom, index: Sequence[int], op: Op) -> int:
+        """Place of a component in the flat tuple."""
+        t = tensor.type
+        shape = shape_of(t.content if isinstance(t, Ref) else t)
+        name = tensor.name if isinstance(tensor, Var) else ""
+        return self.flat(name or "local", shape, tuple(index), op)
+
+    def flat(self, name: str, shape: Index, index: Index, op: Op) -> int:
+        place = 0
+        for axis, (i, extent) in enumerate(zip(index, shape, strict=True)):
+            if not 0 <= i < extent:
+                raise _out_of_range(name, axis, i, shape, op)
+            place = place * extent + i
+        return place
+
+    # memory
+
+    def shape(self, buffer: Buffer) -> Index:
+        """Index dimensions of a buffer."""
+        known = tuple([n for n in buffer.shape if n is not None])
+        return known if len(known) == buffer.rank else self.memory.shape(buffer)
+
+    def places(self, op: Memory, operands: tuple[Atom, ...]) -> tuple[Buffer, list[Index]]:
+        """The buffer that an access really touches, and the full index of every component."""
+        buffer = op.buffer
+        index = tuple([int(self.value(a)) for a in operands])
+        if buffer.flat is not None:
+            root = _root(buffer)
+            return root, [self.unflatten(root, index[0], op)]
+        shape = self.shape(buffer)
+        full = (*shape, *buffer.element)
+        self.flat(buffer.name, full[: len(index)], index, op)
+        if len(index) == len(full):
+            return buffer, [index]
+        return buffer, [(*index, *c) for c in itertools.product(*map(range, buffer.element))]
+
+    def unflatten(self, buffer: Buffer, offset: int, op: Op) -> Index:
+        """The index of the number that lies `offset` bytes into a buffer."""
+        shape = self.shape(buffer)
+        strides = buffer.strides
+        if strides is None:
+            size = buffer.dtype.size
+            for n in buffer.element:
+                size *= n
+            strides = row_major(shape, size)
+        full = (*shape, *buffer.element)
+        steps = (*strides, *buffer.element_strides)
+        index = [0] * len(full)
+        rest = offset
+        for axis in sorted(range(len(full)), key=lambda axis: -steps[axis]):
+            if full[axis] != 1:
+                index[axis], rest = divmod(rest, steps[axis])
+        if rest or any(not 0 <= i < n for i, n in zip(index, full, strict=True)):
+            text = f"byte offset {offset} is outside of '{buffer.name}' with shape {full}"
+            raise KernelIndexError(text, op.loc)
+        return tuple(index)
+
+    def read(self, buffer: Buffer, index: Index) -> Number:
+        if buffer.kind is BufferKind.TEMPORARY or buffer.kind is BufferKind.PRIVATE:
+            return self.own.setdefault(buffer, {}).get(index, _zero(buffer.dtype))
+        return self.memory.load(buffer, index)
+
+    def write(self, buffer: Buffer, index: Index, value: Number) -> None:
+        if buffer.kind is BufferKind.TEMPORARY or buffer.kind is BufferKind.PRIVATE:
+            self.own.setdefault(buffer, {})[index] = value
+        else:
+            self.memory.store(buffer, index, value)
+
+    def load(self, op: Load) -> None:
+        buffer, places = self.places(op, op.index)
+        values = [self.read(buffer, place) for place in places]
+        self.env[op.out] = tuple(values) if isinstance(op.out.type, Tensor) else values[0]
+
+    def store(self, op: Store) -> None:
+        buffer, places = self.places(op, op.index)
+        value = self.as_type(op.value, buffer.dtype)
+        for k, place in enumerate(places):
+            self.write(buffer, place, value[k] if isinstance(value, tuple) else value)
+
+    def atomic(self, op: Atomic) -> None:
+        buffer, places = self.places(op, op.index)
+        dtype = buffer.dtype
+        value = self.as_type(op.value, dtype)
+        old: list[Number] = []
+        for k, place in enumerate(places):
+            old.append(self.read(buffer, place))
+            new = op.prim.evaluate(dtype, old[-1], value[k] if isinstance(value, tuple) else value)
+            self.write(buffer, place, new)
+        for out in op.outs:
+            self.env[out] = tuple(old) if isinstance(out.type, Tensor) else old[0]
+
+    def extent(self, op: Extent) -> None:
+        self.env[op.out] = self.shape(_root(op.buffer))[op.axis]
+
+    # control
+
+    def for_(self, op: For) -> None:
+        lo, hi = int(self.value(op.lo)), int(self.value(op.hi))
+        turns: Iterable[int] = range(lo, hi)
+        if op.reverse:
+            turns = range(hi - 1, lo - 1, -1)
+        if op.parallel and self.order is not None:
+            turns = self.order(range(lo, hi))
+        carried = [self.as_type(a, v.type) for a, v in zip(op.initial, op.carried, strict=True)]
+        for i in turns:
+            self.step()
+            self.env[op.index] = i
+            self.bind(op.carried, carried)
+            self.body(op.body)
+            carried = self.yields(op.body, op.carried)
+        self.bind(op.outs, carried)
+
+    def while_(self, op: While) -> None:
+        condition, body = op.condition, op.body
+        carried = [self.as_type(a, v.type) for a, v in zip(op.initial, condition.params, strict=True)]
+        while True:
+            self.step()
+            self.bind(condition.params, carried)
+            self.body(condition)
+            if not self.value(condition.yields[0]):
+                break
+            self.bind(body.params, carried)
+            self.body(body)
+            carried = self.yields(body, body.params)
+        self.bind(op.outs, carried)
+
+    def if_(self, op: If) -> None:
+        region = op.then if self.value(op.condition) else op.orelse
+        self.body(region)
+        self.bind(op.outs, self.yields(region, op.outs))
+
+    def task(self, op: Task) -> None:
+        for private in op.privates:
+            start = p.neutral(private.prim, private.copy.dtype)
+            self.own[private.copy] = dict.fromkeys(self.elements(private.copy), start)
+        if op.parallel:
+            turns: Iterable[int] = range(int(self.value(op.args[0])), int(self.value(op.args[1])))
+            if self.order is not None:
+                turns = self.order(turns)  # type: ignore[arg-type]
+            for i in turns:
+                self.step()
+                self.env[op.body.params[0]] = i
+                self.body(op.body)
+        else:
+            self.body(op.body)
+        for private in op.privates:
+            self.merge(private)
+
+    def elements(self, buffer: Buffer) -> Iterable[Index]:
+        return itertools.product(*map(range, (*self.shape(buffer), *buffer.element)))
+
+    def merge(self, private: Private) -> None:
+        """Combine a private copy into its target."""
+        target = private.target
+        for place, value in self.own.pop(private.copy).items():
+            self.write(target, place, private.prim.evaluate(target.dtype, self.read(target, place), value))
+
+    # cells and stacks: lists
+
+    def local(self, op: Local) -> None:
+        ref = op.out.type
+        assert isinstance(ref, Ref)
+        content = ref.content
+        if op.args:
+            start = self.as_type(op.args[0], content)
+        else:
+            zero = _zero(element_type(content))
+            start = (zero,) * content.count if isinstance(content, Tensor) else zero
+        self.env[op.out] = list(start) if isinstance(content, Tensor) else [start]  # type: ignore[arg-type]
+
+    def get(self, op: Get) -> None:
+        cell = self.value(op.args[0])
+        if isinstance(op.out.type, Tensor):
+            self.env[op.out] = tuple(cell)
+        else:
+            self.env[op.out] = cell[self.place(op.args[0], op.args[1:], op)]
+
+    def set(self, op: Set) -> None:
+        cell = self.value(op.args[0])
+        ref = op.args[0].type
+        assert isinstance(ref, Ref)
+        if isinstance(ref.content, Tensor) and len(op.args) == 2:
+            cell[:] = self.as_type(op.args[1], ref.content)
+        else:
+            place = self.place(op.args[0], op.args[1:-1], op)
+            cell[place] = self.as_type(op.args[-1], element_type(ref))
+
+    def place(self, cell: Atom, index: tuple[Atom, ...], op: Op) -> int:
+        return self.component(cell, [int(self.value(a)) for a in index], op)
+
+    def new_stack(self, op: NewStack) -> None:
+        self.env[op.out] = []
+
+    def push(self, op: Push) -> None:
+        stack = op.args[0].type
+        assert isinstance(stack, Stack)
+        self.value(op.args[0]).append(self.as_type(op.args[1], stack.content))
+
+    def pop(self, op: Pop) -> None:
+        stack = self.value(op.args[0])
+        if not stack:
+            raise RuntimeError(f"more pops than pushes: {op!r}")
+        self.env[op.out] = stack.pop()
+
+    # messages
+
+    def check(self, op: Check) -> None:
+        if self.value(op.args[0]):
+            return
+        values = [self.shown(a) for a in op.args[1:]]
+        if op.kind is FaultKind.BOUNDS:
+            text = f"index {values[0]} is out of range for axis {op.axis} of '{op.text}', which has length {values[1]}"
+            raise KernelIndexError(text, op.loc)
+        if op.kind is FaultKind.DIVISION:
+            raise KernelZeroDivisionError("integer division by zero", op.loc)
+        if op.kind is FaultKind.ASSERT:
+            raise KernelAssertionError(op.text.format(*values) or "assertion failed", op.loc)
+        if op.kind is FaultKind.MEMORY:
+            raise KernelMemoryError(op.text or "out of memory for saved values", op.loc)
+        raise KernelOverflowError(op.text or "integer overflow", op.loc)
+
+    def print(self, op: Print) -> None:
+        if self.on_print is None:
+            return
+        rest = iter(op.args)
+        self.on_print("".join([self.shown(next(rest)) if part is None else part for part in op.parts]))
+
+    def shown(self, atom: Atom) -> str:
+        """A value as people read it."""
+        text = str(_nest(self.value(atom), shape_of(atom.type)))
+        return text.replace("(", "[").replace(",)", "]").replace(")", "]")
+
+
+def _out_of_range(name: str, axis: int, index: int, shape: Index, op: Op) -> KernelRuntimeError:
+    text = f"index {index} is out of range for axis {axis} of '{name}', which has length {shape[axis]}"
+    return KernelIndexError(text, op.loc)

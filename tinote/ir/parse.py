@@ -1,0 +1,408 @@
+"""Reading the text form of the IR back; `text` describes the form.
+
+`parse(show(fn))` equals `fn` up to names and source locations: operations are located at their lines in the text.
+Blank lines and comments from `#` to the end of a line are allowed. Only the form is checked, not the rules: `verify`
+does that.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+
+from tinote.ir.nodes import (
+    Atom,
+    Atomic,
+    Buffer,
+    BufferKind,
+    Check,
+    Extent,
+    FaultKind,
+    For,
+    Function,
+    Get,
+    If,
+    Lit,
+    Load,
+    Local,
+    NewStack,
+    Op,
+    Pop,
+    Prim,
+    Print,
+    Private,
+    Push,
+    Region,
+    Set,
+    Store,
+    Task,
+    Var,
+    While,
+)
+from tinote.ir.primitives import PRIMITIVES, Primitive
+from tinote.ir.tokens import NUMBER, ParseError, SourceLine
+from tinote.ir.types import Ref, Scalar, Stack, Tensor, Type, scalar_named, u1, weak_float, weak_int
+
+__all__ = ["ParseError", "parse"]
+
+_LITERAL = re.compile(rf"({NUMBER})_?(.*)")
+
+
+def parse(text: str, file: str = "<ir>") -> Function:
+    """The function that `text` shows. Raises `ParseError`."""
+    lines = [SourceLine(file, number, line) for number, line in enumerate(text.splitlines(), 1)]
+    return _Parser([line for line in lines if line.tokens], file).function()
+
+
+class _Parser:
+    def __init__(self, lines: list[SourceLine], file: str) -> None:
+        self.lines = lines
+        self.file = file
+        self.at = 0
+        self.line = lines[0] if lines else SourceLine(file, 1, "")
+        self.variables: dict[str, Var] = {}
+        self.buffers: dict[str, Buffer] = {}
+
+    # lines
+
+    def advance(self) -> SourceLine:
+        """Make the next line the current one."""
+        self.line = self.lines[self.at]
+        self.at += 1
+        return self.line
+
+    def function(self) -> Function:
+        self.declarations()
+        if self.at == len(self.lines):
+            raise self.line.error("expected a function")
+        line = self.advance()
+        line.expect("func")
+        name = line.kind("word", "the function's name") if line.peek().kind == "word" else ""
+        line.expect("(")
+        params = tuple(line.separated(self.binding, ")"))
+        self.colon()
+        region = self.block(line, params, "return")
+        if self.at < len(self.lines):
+            raise self.advance().error("expected the end of the text", 0)
+        return Function(name, region, line.span())
+
+    def colon(self) -> None:
+        self.line.expect(":")
+        self.line.done()
+
+    def block(self, head: SourceLine, params: tuple[Var, ...] = (), leave: str = "yield") -> Region:
+        """The lines that are indented deeper than `head`."""
+        body: list[Op] = []
+        yields: tuple[Atom, ...] = ()
+        indent: int | None = None
+        while self.at < len(self.lines) and self.lines[self.at].indent > head.indent:
+            line = self.advance()
+            indent = line.indent if indent is None else indent
+            if line.indent != indent:
+                raise line.error("the indentation does not fit the lines above", 0)
+            if yields:
+                raise line.error(f"nothing may follow '{leave}'", line.indent)
+            if line.take("pass"):
+                line.done()
+            elif line.take(leave):
+                yields = self.atoms()
+            else:
+                body.append(self.operation())
+        return Region(params, tuple(body), yields)
+
+    # buffers
+
+    def declarations(self) -> None:
+        declared: dict[str, tuple[SourceLine, Callable[[Buffer | None], Buffer], dict[str, str]]] = {}
+        while self.at < len(self.lines) and self.lines[self.at].take("buffer"):
+            line = self.advance()
+            name = line.kind("buffer", "a buffer's name")
+            if name in declared:
+                raise line.error(f"{name} is declared twice", line.tokens[1].column)
+            declared[name] = (line, *self.declaration(name[1:]))
+
+        def made(name: str) -> Buffer:
+            if name not in self.buffers:
+                line, make, links = declared[name]
+                for target in links.values():
+                    if target not in declared:
+                        raise line.error(f"{target} is not declared")
+                self.buffers[name] = make(made(links["flat"]) if "flat" in links else None)
+            return self.buffers[name]
+
+        for name, (_, _, links) in declared.items():
+            buffer = made(name)
+            if "adjoint" in links:
+                buffer.adjoint = made(links["adjoint"])
+            if "tangent" in links:
+                buffer.tangent = made(links["tangent"])
+
+    def declaration(self, name: str) -> tuple[Callable[[Buffer | None], Buffer], dict[str, str]]:
+        """The rest of a declaration: how to make the buffer, and the names that it refers to."""
+        line = self.line
+        line.expect(":")
+        t = self.type()
+        if not isinstance(t, Scalar | Tensor):
+            raise line.error("a buffer holds scalars or tensors")
+        dtype, element = (t, ()) if isinstance(t, Scalar) else (t.dtype, t.shape)
+        word = line.kind("word", "the kind of the buffer")
+        kinds = {kind.value: kind for kind in BufferKind}
+        if word not in kinds:
+            raise line.error(f"expected one of {', '.join(kinds)}", line.tokens[line.at - 1].column)
+        shape = self.shape()
+        strides = self.known(self.shape()) if line.take("strides") else None
+        element_strides = self.known(self.shape()) if line.take("element_strides") else None
+        links: dict[str, str] = {}
+        while line.peek().text in ("flat", "adjoint", "tangent"):
+            relation = line.next().text
+            links[relation] = line.kind("buffer", "a buffer's name")
+        line.done()
+
+        def make(flat: Buffer | None) -> Buffer:
+            return Buffer(name, dtype, shape, element, kinds[word], strides, element_strides, flat)
+
+        return make, links
+
+    def shape(self) -> tuple[int | None, ...]:
+        self.line.expect("(")
+        return tuple(self.line.separated(lambda: None if self.line.take("?") else self.line.integer(), ")"))
+
+    def known(self, shape: tuple[int | None, ...]) -> tuple[int, ...]:
+        known = tuple([n for n in shape if n is not None])
+        if len(known) != len(shape):
+            raise self.line.error("strides are known")
+        return known
+
+    # operands
+
+    def type(self) -> Type:
+        line = self.line
+        word = line.kind("word", "a type")
+        if word in ("ref", "stack"):
+            content = self.type()
+            if not isinstance(content, Scalar | Tensor):
+                raise line.error("expected a scalar or tensor type")
+            return Ref(content) if word == "ref" else Stack(content)
+        try:
+            dtype = scalar_named(word)
+        except KeyError:
+            raise line.error(f"no type is called {word}", line.tokens[line.at - 1].column) from None
+        return Tensor(dtype, tuple(line.separated(line.integer, "]"))) if line.take("[") else dtype
+
+    def binding(self) -> Var:
+        """`%a: f32`, a new variable."""
+        name = self.line.kind("variable", "a variable")
+        if name in self.variables:
+            raise self.line.error(f"{name} is bound twice", self.line.tokens[self.line.at - 1].column)
+        self.line.expect(":")
+        var = self.variables[name] = Var(self.type(), name[1:])
+        return var
+
+    def buffer(self) -> Buffer:
+        name = self.line.kind("buffer", "a buffer")
+        if name not in self.buffers:
+            raise self.line.error(f"{name} is not declared", self.line.tokens[self.line.at - 1].column)
+        return self.buffers[name]
+
+    def primitive(self) -> Primitive:
+        name = self.line.kind("word", "a primitive")
+        if name not in PRIMITIVES:
+            raise self.line.error(f"no operation is called {name}", self.line.tokens[self.line.at - 1].column)
+        return PRIMITIVES[name]
+
+    def atom(self) -> Atom:
+        token = self.line.peek()
+        if token.kind == "variable":
+            if token.text not in self.variables:
+                raise self.line.error(f"{token.text} is not bound")
+            self.line.next()
+            return self.variables[token.text]
+        if self.line.take("true") or self.line.take("false"):
+            return Lit(token.text == "true", u1)
+        if token.kind != "number":
+            raise self.line.error("expected a variable or a literal")
+        return self.literal(token.text)
+
+    def literal(self, text: str) -> Lit:
+        match = _LITERAL.fullmatch(text)
+        assert match is not None
+        digits, suffix = match.groups()
+        integral = digits.removeprefix("-").isdigit()
+        t = scalar_named(suffix) if suffix else weak_int if integral else weak_float
+        if t is u1 or (t.kind != "f" and not integral):
+            raise self.line.error(f"{text} is no literal")
+        self.line.next()
+        return Lit(float(digits) if t.kind == "f" else int(digits), t)
+
+    def atoms(self) -> tuple[Atom, ...]:
+        """The atoms up to the end of the line."""
+        return tuple(self.line.separated(self.atom))
+
+    def brackets(self) -> tuple[Atom, ...]:
+        """Indices in any number of brackets."""
+        found: list[Atom] = []
+        while self.line.take("["):
+            found += self.line.separated(self.atom, "]")
+        return tuple(found)
+
+    def place(self) -> tuple[Buffer, tuple[Atom, ...]]:
+        """`@x[%i][0i32]`."""
+        buffer = self.buffer()
+        if self.line.peek().text != "[":
+            raise self.line.error("expected '['")
+        return buffer, self.brackets()
+
+    def assigned(self) -> Atom:
+        """`, %v`, at the end of the line."""
+        self.line.expect(",")
+        return self.atom()
+
+    def carrying(self) -> tuple[tuple[Var, ...], tuple[Atom, ...]]:
+        def pair() -> tuple[Var, Atom]:
+            var = self.binding()
+            self.line.expect("=")
+            return var, self.atom()
+
+        if not self.line.take("carrying"):
+            self.colon()
+            return (), ()
+        pairs = self.line.separated(pair, ":")
+        self.line.done()
+        return tuple([v for v, _ in pairs]), tuple([a for _, a in pairs])
+
+    # operations
+
+    def operation(self) -> Op:
+        line = self.line
+        outs: tuple[Var, ...] = ()
+        if line.peek().kind == "variable":
+            outs = tuple(line.separated(self.binding, "="))
+        word = line.kind("word", "an operation")
+        structured = {"for": self.for_, "while": self.while_, "if": self.if_, "task": self.task}
+        if word in structured:
+            op = structured[word](outs)
+        else:
+            op = self.plain(word, outs)
+            line.done()
+        if op.outs != outs:
+            raise line.error(f"'{word}' binds no variables", line.indent)
+        return op
+
+    def plain(self, word: str, outs: tuple[Var, ...]) -> Op:
+        """An operation without regions, after its first word."""
+        line, loc = self.line, self.line.span()
+        if word == "load":
+            return Load(*self.place(), outs, loc)
+        if word == "store":
+            return Store(*self.place(), self.assigned(), loc)
+        if word == "atomic":
+            plain = line.take("plain")
+            return Atomic(self.primitive(), *self.place(), self.assigned(), outs, loc, plain=plain)
+        if word == "extent":
+            buffer = self.buffer()
+            line.expect(",")
+            return Extent(buffer, line.integer(), outs, loc)
+        if word == "local":
+            return Local(self.atoms(), outs, (), loc)
+        if word == "get":
+            return Get((self.atom(), *self.brackets()), outs, (), loc)
+        if word == "set":
+            return Set((self.atom(), *self.brackets(), self.assigned()), (), (), loc)
+        if word == "stack":
+            return NewStack(self.atoms(), outs, (), loc)
+        if word == "push":
+            return Push(self.atoms(), (), (), loc)
+        if word == "pop":
+            return Pop(self.atoms(), outs, (), loc)
+        if word == "check":
+            return self.check()
+        if word == "print":
+            return self.print()
+        line.at -= 1
+        return Prim(self.primitive(), self.atoms(), outs, loc)
+
+    def check(self) -> Op:
+        line = self.line
+        word = line.kind("word", "the kind of the check")
+        kinds = {kind.name.lower(): kind for kind in FaultKind}
+        if word not in kinds:
+            raise line.error(f"expected one of {', '.join(kinds)}", line.tokens[line.at - 1].column)
+        text = json.loads(line.next().text) if line.peek().kind == "text" else ""
+        axis = line.integer() if line.take("axis") else 0
+        return Check(kinds[word], self.atoms(), text, axis, line.span())
+
+    def print(self) -> Op:
+        line = self.line
+
+        def item() -> str | Atom:
+            return json.loads(line.next().text) if line.peek().kind == "text" else self.atom()
+
+        items = line.separated(item)
+        parts = tuple([i if isinstance(i, str) else None for i in items])
+        return Print(parts, tuple([i for i in items if not isinstance(i, str)]), line.span())
+
+    def for_(self, outs: tuple[Var, ...]) -> Op:
+        line = self.line
+        parallel, reverse, vectorize = line.take("parallel"), line.take("reverse"), line.take("vectorize")
+        index, lo, hi = self.loop()
+        carried, initial = self.carrying()
+        body = self.block(line, (index, *carried))
+        return For(lo, hi, initial, body, outs, line.span(), parallel=parallel, reverse=reverse, vectorize=vectorize)
+
+    def loop(self) -> tuple[Var, Atom, Atom]:
+        """`%i: i32 in 0i32 .. %n`."""
+        index = self.binding()
+        self.line.expect("in")
+        lo = self.atom()
+        self.line.expect("..")
+        return index, lo, self.atom()
+
+    def while_(self, outs: tuple[Var, ...]) -> Op:
+        line = self.line
+        carried, initial = self.carrying()
+        condition = self.block(line, carried)
+        if self.at == len(self.lines) or self.lines[self.at].indent != line.indent:
+            raise line.error("expected a 'do' block after the condition", line.indent)
+        second = self.advance()
+        second.expect("do")
+        params = tuple(second.separated(self.binding, ":"))
+        second.done()
+        return While(initial, condition, self.block(second, params), outs, line.span())
+
+    def if_(self, outs: tuple[Var, ...]) -> Op:
+        line = self.line
+        condition = self.atom()
+        self.colon()
+        then = self.block(line)
+        orelse = Region((), ())
+        if self.at < len(self.lines) and self.lines[self.at].indent == line.indent:
+            if self.lines[self.at].take("else"):
+                second = self.advance()
+                self.colon()
+                orelse = self.block(second)
+        return If(condition, then, orelse, outs, line.span())
+
+    def task(self, outs: tuple[Var, ...]) -> Op:
+        line = self.line
+        parallel = line.take("parallel")
+        if not parallel:
+            line.expect("serial")
+        name = json.loads(line.next().text) if line.peek().kind == "text" else ""
+        vectorize = line.take("vectorize")
+        params: tuple[Var, ...] = ()
+        args: tuple[Atom, ...] = ()
+        if line.peek().kind == "variable":
+            index, lo, hi = self.loop()
+            params, args = (index,), (lo, hi)
+        self.colon()
+        privates: list[Private] = []
+        while self.at < len(self.lines) and self.lines[self.at].take("private"):
+            second = self.advance()
+            prim, copy = self.primitive(), self.buffer()
+            second.expect("of")
+            privates.append(Private(self.buffer(), copy, prim))
+            second.done()
+        body = self.block(line, params)
+        loc = line.span()
+        return Task(name, args, body, parallel=parallel, privates=tuple(privates), vectorize=vectorize, loc=loc)

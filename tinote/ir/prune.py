@@ -1,0 +1,141 @@
+"""Removing what nobody needs: operations without effect whose outs are unused, carried values of loops that only feed
+themselves, unused outs of an `If`, the old value of an `Atomic` that nobody reads.
+
+    for %i in 0..%n carry %s = 0.0, %t = 1.0:          for %i in 0..%n carry %t = 1.0:
+      %u = add %s, %x                           ->       %v = mul %t, 2.0
+      %v = mul %t, 2.0                                   yield %v
+      yield %u, %v                (first out unused)
+
+Marks from the effects and the wanted variables towards what they need, then sweeps; linear in the size of the region.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tinote.ir.nodes import Atom, Atomic, For, If, Op, Region, Task, Var, While
+
+__all__ = ["prune"]
+
+
+def prune(region: Region, live: Iterable[Var] = (), *, keep_while: bool = False) -> Region:
+    """`region` without dead code; itself when there is none. Its own yields and the variables in `live` are needed by
+    somebody. `keep_while`: a `While` stays even if it has no effect but to take its time, perhaps for ever."""
+    marker = _Marker(keep_while)
+    marker.collect(region, None)
+    marker.mark(region.yields)
+    marker.mark(live)
+    marker.spread()
+    return _sweep(region, region.params, region.yields, marker)
+
+
+def _carried_from(op: Op) -> int:
+    """How many parameters of a loop's body stand before the carried values."""
+    return 1 if isinstance(op, For) else 0
+
+
+class _Marker:
+    """Which operations and which of their outs are needed."""
+
+    def __init__(self, keep_while: bool) -> None:
+        self.keep_while = keep_while
+        #: the operation that binds a variable, and which of its outs it is; likewise for carried parameters
+        self.owner: dict[Var, tuple[Op, int]] = {}
+        self.parent: dict[Op, Op | None] = {}
+        self.live: set[Op] = set()
+        self.needed: set[tuple[Op, int]] = set()
+        self.pending: list[tuple[Op, int]] = []
+
+    def collect(self, region: Region, parent: Op | None) -> None:
+        """Learn who binds what, and mark the effects."""
+        owner, parents = self.owner, self.parent
+        effects: list[Op] = []
+        for op in region.body:
+            parents[op] = parent
+            for k, out in enumerate(op.outs):
+                owner[out] = (op, k)
+            if op.regions:
+                first = _carried_from(op)
+                for inner in op.regions:
+                    for k, param in enumerate(inner.params):
+                        owner[param] = (op, -1 if isinstance(op, Task) else k - first)
+                    self.collect(inner, op)
+                if isinstance(op, Task) or (self.keep_while and isinstance(op, While)):
+                    effects.append(op)
+            elif op.writes:
+                effects.append(op)
+        for op in effects:
+            self.keep(op)
+
+    def mark(self, atoms: Iterable[Atom]) -> None:
+        owner, needed = self.owner, self.needed
+        for a in atoms:
+            if type(a) is Var:
+                slot = owner.get(a)
+                if slot is not None and slot not in needed:
+                    needed.add(slot)
+                    self.pending.append(slot)
+
+    def keep(self, op: Op) -> None:
+        """Mark an operation and whatever decides whether it runs."""
+        at: Op | None = op
+        while at is not None and at not in self.live:
+            self.live.add(at)
+            if isinstance(at, For):
+                self.mark(at.args[:2])
+            elif isinstance(at, While):
+                self.mark(at.condition.yields)
+            else:
+                self.mark(at.args)
+            at = self.parent[at]
+
+    def spread(self) -> None:
+        pending = self.pending
+        while pending:
+            op, k = pending.pop()
+            self.keep(op)
+            if k < 0:
+                continue
+            if isinstance(op, For):
+                self.mark((op.args[2 + k], op.body.yields[k]))
+            elif isinstance(op, While):
+                self.mark((op.args[k], op.body.yields[k]))
+            elif isinstance(op, If):
+                self.mark((op.then.yields[k], op.orelse.yields[k]))
+
+
+def _sweep(region: Region, params: tuple[Var, ...], yields: tuple[Atom, ...], marker: _Marker) -> Region:
+    """`region` with what was marked, and with these parameters and yields."""
+    body: list[Op] = []
+    live = marker.live
+    for op in region.body:
+        if op in live:
+            if op.regions:
+                op = _sweep_inside(op, marker)
+            elif isinstance(op, Atomic) and op.outs and (op, 0) not in marker.needed:
+                op = op.rebuilt(op.args, (), ())
+            body.append(op)
+    if params is region.params and yields is region.yields and len(body) == len(region.body):
+        if all(a is b for a, b in zip(body, region.body, strict=True)):
+            return region
+    return Region(params, tuple(body), yields)
+
+
+def _sweep_inside(op: Op, marker: _Marker) -> Op:
+    """A live operation with regions, with only the outs that are needed."""
+    kept = [k for k in range(len(op.outs)) if (op, k) in marker.needed]
+    if len(kept) == len(op.outs):
+        regions = tuple([_sweep(r, r.params, r.yields, marker) for r in op.regions])
+        return op if all(a is b for a, b in zip(regions, op.regions, strict=True)) else op.rebuilt(op.args, regions)
+    first = _carried_from(op)
+    regions_list: list[Region] = []
+    for r in op.regions:
+        params = r.params if isinstance(op, If) else (*r.params[:first], *[r.params[first + k] for k in kept])
+        chosen = not (isinstance(op, While) and r is op.condition)
+        yields = tuple([r.yields[k] for k in kept]) if chosen else r.yields
+        regions_list.append(_sweep(r, params, yields, marker))
+    args = op.args
+    if not isinstance(op, If):
+        leading = 2 * first
+        args = (*args[:leading], *[args[leading + k] for k in kept])
+    return op.rebuilt(args, tuple(regions_list), tuple([op.outs[k] for k in kept]))

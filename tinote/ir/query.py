@@ -1,0 +1,98 @@
+"""Small questions that many passes ask of the IR."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tinote.ir.nodes import Buffer, Function, Memory, Op, Region, Task, Var
+
+__all__ = ["bound_in", "buffers_of", "count_ops", "definitions", "free_variables", "has_effect", "uses", "walk"]
+
+
+def walk(region: Region) -> Iterator[Op]:
+    """Every operation in `region`, outer before inner, in order."""
+    for op in region.body:
+        yield op
+        for inner in op.regions:
+            yield from walk(inner)
+
+
+def count_ops(region: Region) -> int:
+    return sum(1 for _ in walk(region))
+
+
+def has_effect(op: Op) -> bool:
+    """Whether the operation, or anything inside it, must stay even when nobody uses its outs."""
+    return op.writes or any(has_effect(inner) for r in op.regions for inner in r.body)
+
+
+def bound_in(region: Region) -> set[Var]:
+    """All variables bound in `region`, parameters and inner regions included."""
+    found = set(region.params)
+    for op in region.body:
+        found.update(op.outs)
+        for inner in op.regions:
+            found |= bound_in(inner)
+    return found
+
+
+def free_variables(region: Region) -> list[Var]:
+    """Variables that `region` uses and does not bind, in order of first use."""
+    bound: set[Var] = set()
+    found: dict[Var, None] = {}
+
+    def visit(r: Region) -> None:
+        bound.update(r.params)
+        for op in r.body:
+            for a in op.args:
+                if type(a) is Var and a not in bound:
+                    found[a] = None
+            for inner in op.regions:
+                visit(inner)
+            bound.update(op.outs)
+        for y in r.yields:
+            if type(y) is Var and y not in bound:
+                found[y] = None
+
+    visit(region)
+    return list(found)
+
+
+def uses(region: Region) -> dict[Var, int]:
+    """How often each variable is used in `region` and below."""
+    counts: dict[Var, int] = {}
+
+    def visit(r: Region) -> None:
+        for op in r.body:
+            for a in op.args:
+                if type(a) is Var:
+                    counts[a] = counts.get(a, 0) + 1
+            for inner in op.regions:
+                visit(inner)
+        for y in r.yields:
+            if type(y) is Var:
+                counts[y] = counts.get(y, 0) + 1
+
+    visit(region)
+    return counts
+
+
+def definitions(region: Region) -> dict[Var, Op]:
+    """The operation that binds each variable; parameters of regions are absent."""
+    return {v: op for op in walk(region) for v in op.outs}
+
+
+def buffers_of(fn: Function) -> tuple[Buffer, ...]:
+    """The buffers that a function touches, in order of first appearance: what a launch must provide. A flat view counts as what it is the view of."""
+    found: dict[Buffer, None] = {}
+    for op in walk(fn.region):
+        if isinstance(op, Memory):
+            buffer = op.buffer
+            while buffer.flat is not None:
+                buffer = buffer.flat
+            found[buffer] = None
+        elif isinstance(op, Task):
+            for private in op.privates:
+                found[private.target] = None
+                found[private.copy] = None
+    return tuple(found)

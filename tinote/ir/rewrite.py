@@ -1,0 +1,132 @@
+"""The rewriter: a pass as an interpreter of the IR that re-emits it.
+
+A pass subclasses `Rewriter` and overrides `on`, which sees each operation with its operands and regions already rewritten and says what becomes of it:
+`KEEP` (as it stands), `DROP`, or atoms that stand for its outs from here on. New operations are added before it by `emit`. What did not change stays the
+same object, up to the function itself, so that `run(fn) is fn` means "nothing to do".
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tinote.ir.nodes import Atom, Function, Op, Region, Var
+
+__all__ = ["DROP", "KEEP", "Decision", "Rewriter", "clone_region"]
+
+
+class Decision:
+    """`KEEP` or `DROP`."""
+
+    __slots__ = ("name",)
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+KEEP = Decision("KEEP")
+DROP = Decision("DROP")
+
+
+class Rewriter:
+    """Walks a function in order. `env` maps variables to the atoms that replace them; `out` is the body under construction."""
+
+    def __init__(self, env: dict[Var, Atom] | None = None) -> None:
+        self.env: dict[Var, Atom] = dict(env or {})
+        self.out: list[Op] = []
+
+    def get(self, atom: Atom) -> Atom:
+        """What stands for `atom` now."""
+        env = self.env
+        while type(atom) is Var and atom in env:
+            atom = env[atom]
+        return atom
+
+    def emit(self, op: Op) -> Op:
+        """Add an operation in front of the one under consideration."""
+        self.out.append(op)
+        return op
+
+    def enter(self, region: Region) -> None:
+        """Called before a region's body is walked."""
+
+    def leave(self, region: Region) -> None:
+        """Called after a region's body was walked, before its result is built."""
+
+    def on(self, op: Op) -> Decision | Sequence[Atom]:
+        """Decide about an operation; its operands and regions are already rewritten."""
+        return KEEP
+
+    def visit(self, op: Op) -> None:
+        """Rewrite one operation into `out`. Override only to take a region apart before it is walked."""
+        env = self.env
+        if env and any(type(a) is Var and a in env for a in op.args):
+            args = tuple([self.get(a) for a in op.args])
+        else:
+            args = op.args
+        if op.regions:
+            regions = tuple([self.region(r) for r in op.regions])
+            if args is not op.args or any(new is not old for new, old in zip(regions, op.regions, strict=True)):
+                op = op.rebuilt(args, regions)
+        elif args is not op.args:
+            op = op.rebuilt(args)
+        decision = self.on(op)
+        if decision is KEEP:
+            self.out.append(op)
+        elif decision is not DROP:
+            assert not isinstance(decision, Decision)
+            for out, atom in zip(op.outs, decision, strict=True):
+                if atom is not out:
+                    self.env[out] = atom
+
+    def region(self, region: Region) -> Region:
+        """`region` rewritten; itself when nothing in it changed."""
+        saved, self.out = self.out, []
+        self.enter(region)
+        for op in region.body:
+            self.visit(op)
+        yields = tuple([self.get(y) for y in region.yields])
+        self.leave(region)
+        body, self.out = self.out, saved
+        if len(body) == len(region.body) and all(a is b for a, b in zip(body, region.body, strict=True)):
+            if all(a is b for a, b in zip(yields, region.yields, strict=True)):
+                return region
+        return Region(region.params, tuple(body), yields)
+
+    def run(self, fn: Function) -> Function:
+        """`fn` rewritten; itself when nothing changed."""
+        return fn.with_region(self.region(fn.region))
+
+
+class _Cloner(Rewriter):
+    def enter(self, region: Region) -> None:
+        for param in region.params:
+            self.env[param] = Var(param.type, param.name)
+
+    def visit(self, op: Op) -> None:
+        args = tuple([self.get(a) for a in op.args])
+        regions = tuple([self.region(r) for r in op.regions])
+        outs = tuple([Var(v.type, v.name) for v in op.outs])
+        self.out.append(op.rebuilt(args, regions, outs))
+        self.env.update(zip(op.outs, outs, strict=True))
+
+    def region(self, region: Region) -> Region:
+        saved, self.out = self.out, []
+        self.enter(region)
+        for op in region.body:
+            self.visit(op)
+        body, self.out = tuple(self.out), saved
+        params = tuple([self.env[q] for q in region.params])
+        return Region(params, body, tuple([self.get(y) for y in region.yields]))  # type: ignore[arg-type]
+
+
+def clone_region(region: Region, env: dict[Var, Atom] | None = None) -> tuple[Region, dict[Var, Atom]]:
+    """A copy that binds fresh variables throughout, so that it may stand beside the original; with the map from old variables to new atoms.
+
+    `env` says what free variables become; a parameter that is in `env` stays in the copy's parameter list as a fresh variable all the same.
+    """
+    cloner = _Cloner(env)
+    copy = cloner.region(region)
+    return copy, cloner.env

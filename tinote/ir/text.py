@@ -1,0 +1,361 @@
+"""The text form of the IR: what people read in the explorer, tests compare, and `parse` reads back.
+
+    buffer @x: f32[2] field (64) adjoint @x.grad
+    buffer @x.grad: f32[2] field (64)
+    buffer @U: f32 field ()
+    func energy(%n: i32):
+      for parallel %i: i32 in 0i32 .. %n:
+        %a: f32 = load @x[%i][0i32]
+        %b: f32 = mul %a, 0.5f32
+        atomic add @U[], %b
+
+Variables keep the user's names, made unique (`%a`, `%a.1`); nameless ones are numbered in the order in which they are
+bound. Component indices stand in brackets of their own. Literals carry their type (`1i32`, `0.5f32`, `inf_f32`); weak
+ones do not (`1`, `0.5`); truth values are `true` and `false`. Floats print with as many digits as give back the same
+bits (not the payload of a NaN). The text is ASCII, whatever the user's names are, and the same every time.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+import unicodedata
+from typing import NamedTuple
+
+from tinote.ir.nodes import (
+    Atom,
+    Atomic,
+    Buffer,
+    Check,
+    Extent,
+    FaultKind,
+    For,
+    Function,
+    Get,
+    If,
+    Lit,
+    Load,
+    Local,
+    Memory,
+    NewStack,
+    Op,
+    Pop,
+    Prim,
+    Print,
+    Push,
+    Region,
+    Set,
+    Store,
+    Task,
+    Var,
+    While,
+    row_major,
+)
+from tinote.ir.query import walk
+from tinote.ir.types import Scalar, u1
+
+__all__ = ["Line", "equal", "fingerprint", "literal", "show", "show_lines", "show_op"]
+
+
+class Line(NamedTuple):
+    """One printed line and the operation it belongs to (None for headers and the `yield` at the end of a region)."""
+
+    text: str
+    op: Op | None
+
+
+def show(fn: Function) -> str:
+    """`fn` as text, ending in a line break."""
+    return "".join(f"{line.text}\n" for line in show_lines(fn))
+
+
+def show_lines(fn: Function) -> list[Line]:
+    """`fn` as lines without their breaks, each with the operation that it shows."""
+    return _Printer().function(fn)
+
+
+def show_op(op: Op) -> str:
+    """The first line of one operation, for messages. Names are not made unique against the rest of its function."""
+    printer = _Printer()
+    printer.op(op, "")
+    return printer.lines[0].text
+
+
+def equal(a: Function, b: Function) -> bool:
+    """Whether two functions are the same up to source locations and the names of variables, buffers, tasks, functions.
+
+    Buffers correspond by order of first use. Which buffers are adjoints of which does not count: it says nothing about
+    what the functions compute.
+    """
+    return a is b or _canonical(a) == _canonical(b)
+
+
+def fingerprint(fn: Function) -> str:
+    """A digest (32 hexadecimal digits) that is the same for `equal` functions, in any process."""
+    return hashlib.blake2b(_canonical(fn).encode(), digest_size=16).hexdigest()
+
+
+def _canonical(fn: Function) -> str:
+    return "\n".join(line.text for line in _Printer(anonymous=True).function(fn))
+
+
+def literal(lit: Lit) -> str:
+    """A literal as text; bits are preserved except for the payload of a NaN."""
+    t = lit.type
+    if t is u1:
+        return "true" if lit.value else "false"
+    suffix = t.name if t.bits else ""
+    if t.kind != "f":
+        return f"{int(lit.value)}{suffix}"
+    if not math.isfinite(lit.value):
+        sign = "-" if lit.value < 0 else ""
+        word = "nan" if math.isnan(lit.value) else "inf"
+        return f"{sign}{word}_{suffix}" if suffix else f"{sign}{word}"
+    return f"{_digits(lit.value, t)}{suffix}"
+
+
+def _digits(value: float, t: Scalar) -> str:
+    """The shortest decimal that reads back as `value` in type `t`."""
+    if t.bits in (16, 32):
+        for precision in range(1, 10):
+            text = f"{value:.{precision}g}"
+            if t.round(float(text)) == value:
+                # Through `repr` once more, so that all widths are written in the same style.
+                return repr(float(text))
+    return repr(value)
+
+
+def _plain_name(name: str) -> str:
+    """A name in ASCII letters, digits, `_` and `.`: Greek letters become their names."""
+    if not name.isascii():
+        name = "".join(c if c.isascii() else unicodedata.name(c, "x").split()[-1].lower() for c in name)
+    return re.sub(r"[^A-Za-z0-9_.]", "_", name).strip(".")
+
+
+def _function_name(name: str) -> str:
+    name = _plain_name(name)
+    return f"_{name}" if name[:1].isdigit() else name
+
+
+class _Names:
+    """Unique names for variables (or for buffers), given out in order of first appearance."""
+
+    def __init__(self, anonymous: bool) -> None:
+        self._names: dict[Var | Buffer, str] = {}
+        self._taken: dict[str, int] = {}
+        self._anonymous = anonymous
+        self._numbered = 0
+
+    def __call__(self, thing: Var | Buffer) -> str:
+        found = self._names.get(thing)
+        if found is None:
+            found = self._names[thing] = self._fresh("" if self._anonymous else _plain_name(thing.name))
+        return found
+
+    def _fresh(self, wish: str) -> str:
+        if not wish or wish.isdigit():
+            while str(self._numbered) in self._taken:
+                self._numbered += 1
+            name = str(self._numbered)
+        else:
+            name = wish
+            while name in self._taken:
+                name = f"{wish}.{self._taken[wish]}"
+                self._taken[wish] += 1
+        self._taken[name] = 1
+        return name
+
+
+def _related(buffers: list[Buffer]) -> list[Buffer]:
+    """`buffers` and all that they refer to, in order of discovery."""
+    found = dict.fromkeys(buffers)
+    queue = list(found)
+    for buffer in queue:
+        for other in (buffer.flat, buffer.adjoint, buffer.tangent):
+            if other is not None and other not in found:
+                found[other] = None
+                queue.append(other)
+    return queue
+
+
+def _touched(fn: Function) -> list[Buffer]:
+    """The buffers that operations name, in order; a flat view comes after what it is the view of."""
+    found: dict[Buffer, None] = {}
+
+    def add(buffer: Buffer) -> None:
+        if buffer.flat is not None:
+            add(buffer.flat)
+        found[buffer] = None
+
+    for op in walk(fn.region):
+        if isinstance(op, Memory):
+            add(op.buffer)
+        elif isinstance(op, Task):
+            for private in op.privates:
+                add(private.target)
+                add(private.copy)
+    return list(found)
+
+
+def _tuple(values: tuple[int | None, ...]) -> str:
+    return "(" + ", ".join("?" if v is None else str(v) for v in values) + ")"
+
+
+class _Printer:
+    """Collects the lines of a function. `anonymous`: without names that say nothing about the meaning, to compare."""
+
+    def __init__(self, anonymous: bool = False) -> None:
+        self.lines: list[Line] = []
+        self.variable = _Names(anonymous)
+        self.buffer = _Names(anonymous)
+        self.anonymous = anonymous
+
+    def function(self, fn: Function) -> list[Line]:
+        touched = _touched(fn)
+        for buffer in touched if self.anonymous else _related(touched):
+            self.buffer(buffer)
+            self.lines.append(Line(self.declaration(buffer), None))
+        name = "" if self.anonymous else _function_name(fn.name)
+        self.lines.append(Line(f"func {name}({self.bindings(fn.region.params)}):", None))
+        self.block(fn.region, "  ", "return")
+        return self.lines
+
+    def declaration(self, buffer: Buffer) -> str:
+        parts = [f"buffer @{self.buffer(buffer)}: {buffer.element_type!r} {buffer.kind.value} {_tuple(buffer.shape)}"]
+        natural = Buffer("", buffer.dtype, buffer.shape, buffer.element, flat=buffer.flat)
+        if buffer.strides is not None and buffer.strides != natural.strides:
+            parts.append(f"strides {_tuple(buffer.strides)}")
+        if buffer.element_strides != row_major(buffer.element, buffer.dtype.size):
+            parts.append(f"element_strides {_tuple(buffer.element_strides)}")
+        if buffer.flat is not None:
+            parts.append(f"flat @{self.buffer(buffer.flat)}")
+        if not self.anonymous:
+            if buffer.adjoint is not None:
+                parts.append(f"adjoint @{self.buffer(buffer.adjoint)}")
+            if buffer.tangent is not None:
+                parts.append(f"tangent @{self.buffer(buffer.tangent)}")
+        return " ".join(parts)
+
+    # operands
+
+    def atom(self, atom: Atom) -> str:
+        return f"%{self.variable(atom)}" if isinstance(atom, Var) else literal(atom)
+
+    def atoms(self, atoms: tuple[Atom, ...]) -> str:
+        return ", ".join([self.atom(a) for a in atoms])
+
+    def binding(self, var: Var) -> str:
+        return f"%{self.variable(var)}: {var.type!r}"
+
+    def bindings(self, variables: tuple[Var, ...]) -> str:
+        return ", ".join([self.binding(v) for v in variables])
+
+    def element(self, buffer: Buffer, index: tuple[Atom, ...]) -> str:
+        """`@x[%i]`, or `@x[%i][0i32]` with component indices."""
+        text = f"@{self.buffer(buffer)}[{self.atoms(index[: buffer.rank])}]"
+        return f"{text}[{self.atoms(index[buffer.rank :])}]" if len(index) > buffer.rank else text
+
+    def cell(self, args: tuple[Atom, ...]) -> str:
+        """`%r`, or `%r[0i32]` with component indices."""
+        index = f"[{self.atoms(args[1:])}]" if len(args) > 1 else ""
+        return self.atoms(args[:1]) + index
+
+    def carrying(self, variables: tuple[Var, ...], initial: tuple[Atom, ...]) -> str:
+        if not variables:
+            return ""
+        if len(variables) != len(initial):  # invalid, but messages want to show it
+            return f" carrying ({self.bindings(variables)}) = ({self.atoms(initial)})"
+        pairs = [f"{self.binding(v)} = {self.atom(a)}" for v, a in zip(variables, initial, strict=True)]
+        return f" carrying {', '.join(pairs)}"
+
+    # operations
+
+    def block(self, region: Region, indent: str, leave: str = "yield") -> None:
+        start = len(self.lines)
+        for op in region.body:
+            self.op(op, indent)
+        if region.yields:
+            self.lines.append(Line(f"{indent}{leave} {self.atoms(region.yields)}", None))
+        if len(self.lines) == start:
+            self.lines.append(Line(f"{indent}pass", None))
+
+    def op(self, op: Op, indent: str) -> None:
+        """Append the lines of one operation."""
+        start = f"{indent}{self.bindings(op.outs)} = " if op.outs else indent
+        inner = indent + "  "
+        if isinstance(op, For):
+            self.lines.append(Line(start + self.for_head(op), op))
+            self.block(op.body, inner)
+        elif isinstance(op, While):
+            carried = op.condition.params
+            self.lines.append(Line(f"{start}while{self.carrying(carried, op.initial)}:", op))
+            self.block(op.condition, inner)
+            names = self.bindings(op.body.params)
+            self.lines.append(Line(f"{indent}do {names}:" if names else f"{indent}do:", op))
+            self.block(op.body, inner)
+        elif isinstance(op, If):
+            self.lines.append(Line(f"{start}if {self.atom(op.condition)}:", op))
+            self.block(op.then, inner)
+            if op.orelse.body or op.orelse.yields:
+                self.lines.append(Line(f"{indent}else:", op))
+                self.block(op.orelse, inner)
+        elif isinstance(op, Task):
+            self.lines.append(Line(start + self.task_head(op), op))
+            for private in op.privates:
+                copy, target = self.buffer(private.copy), self.buffer(private.target)
+                self.lines.append(Line(f"{inner}private {private.prim.name} @{copy} of @{target}", op))
+            self.block(op.body, inner)
+        else:
+            self.lines.append(Line(start + self.plain(op), op))
+
+    def for_head(self, op: For) -> str:
+        words = [w for w, on in (("parallel", op.parallel), ("reverse", op.reverse), ("vectorize", op.vectorize)) if on]
+        bounds = f"{self.binding(op.index)} in {self.atom(op.lo)} .. {self.atom(op.hi)}"
+        return " ".join(["for", *words, bounds]) + self.carrying(op.carried, op.initial) + ":"
+
+    def task_head(self, op: Task) -> str:
+        words = ["parallel" if op.parallel else "serial"]
+        if not self.anonymous and op.name:
+            words.append(json.dumps(op.name))
+        if op.vectorize:
+            words.append("vectorize")
+        if op.body.params:
+            words.append(f"{self.bindings(op.body.params)} in {' .. '.join([self.atom(a) for a in op.args])}")
+        return f"task {' '.join(words)}:"
+
+    def plain(self, op: Op) -> str:
+        """The text of an operation without regions, after its outs."""
+        if isinstance(op, Prim):
+            return f"{op.prim.name} {self.atoms(op.args)}".rstrip()
+        if isinstance(op, Load):
+            return f"load {self.element(op.buffer, op.index)}"
+        if isinstance(op, Store):
+            return f"store {self.element(op.buffer, op.index)}, {self.atom(op.value)}"
+        if isinstance(op, Atomic):
+            how = "atomic plain" if op.plain else "atomic"
+            return f"{how} {op.prim.name} {self.element(op.buffer, op.index)}, {self.atom(op.value)}"
+        if isinstance(op, Extent):
+            return f"extent @{self.buffer(op.buffer)}, {op.axis}"
+        if isinstance(op, Local):
+            return f"local {self.atoms(op.args)}".rstrip()
+        if isinstance(op, Get):
+            return f"get {self.cell(op.args)}"
+        if isinstance(op, Set):
+            return f"set {self.cell(op.args[:-1])}, {self.atom(op.args[-1])}"
+        if isinstance(op, NewStack):
+            return f"stack {self.atoms(op.args)}".rstrip()
+        if isinstance(op, Push | Pop):
+            return f"{'push' if isinstance(op, Push) else 'pop'} {self.atoms(op.args)}"
+        if isinstance(op, Check):
+            text = "" if self.anonymous and op.kind is FaultKind.BOUNDS else op.text
+            parts = [f"check {op.kind.name.lower()}"]
+            parts += [json.dumps(text)] if text else []
+            parts += [f"axis {op.axis}"] if op.axis else []
+            return f"{' '.join(parts)} {self.atoms(op.args)}".rstrip()
+        if isinstance(op, Print):
+            rest = iter(op.args)
+            parts = [self.atom(next(rest)) if part is None else json.dumps(part) for part in op.parts]
+            return f"print {', '.join(parts)}".rstrip()
+        raise TypeError(f"no text form for {type(op).__name__}")

@@ -1,0 +1,114 @@
+"""The lines and tokens of the text form of the IR."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import NamedTuple, TypeVar
+
+from tinote.ir.types import SCALARS
+from tinote.source import Span
+
+__all__ = ["NUMBER", "ParseError", "SourceLine", "Token"]
+
+T = TypeVar("T")
+
+NUMBER = r"-?(?:\d+(?:\.\d+)?(?:e[+-]?\d+)?|(?:inf|nan)\b|(?:inf|nan)(?=_))"
+_TOKEN = re.compile(
+    r"\s*(?:(?P<comment>\#.*)"
+    r'|(?P<text>"(?:\\.|[^"\\])*")'
+    r"|(?P<variable>%[A-Za-z0-9_.]+)"
+    r"|(?P<buffer>@[A-Za-z0-9_.]+)"
+    rf"|(?P<number>{NUMBER}_?(?:{'|'.join(t.name for t in SCALARS)})?(?![A-Za-z0-9_]))"
+    r"|(?P<word>[A-Za-z_][A-Za-z0-9_.]*)"
+    r"|(?P<mark>\.\.|[][(),:=?]))"
+)
+
+
+class ParseError(ValueError):
+    """A text that is not IR; the message shows the line and the place in it."""
+
+    def __init__(self, message: str, file: str, line: int, column: int, text: str) -> None:
+        super().__init__(f"{file}, line {line}: {message}\n  {text}\n  {' ' * column}^")
+        self.message = message
+        self.line = line
+        self.column = column
+
+
+class Token(NamedTuple):
+    kind: str  # a group of _TOKEN, or "end"
+    text: str
+    column: int
+
+
+class SourceLine:
+    """A line of tokens with a cursor."""
+
+    def __init__(self, file: str, number: int, text: str) -> None:
+        self.file = file
+        self.number = number
+        self.text = text
+        self.indent = len(text) - len(text.lstrip(" "))
+        self.tokens: list[Token] = []
+        self.at = 0
+        place, end = 0, len(text.rstrip())
+        while place < end:
+            match = _TOKEN.match(text, place)
+            if match is None:
+                raise self.error("this is not IR", place + len(text[place:]) - len(text[place:].lstrip()))
+            kind = match.lastgroup or ""
+            place = match.end()
+            if kind != "comment":
+                self.tokens.append(Token(kind, match.group(kind), match.start(kind)))
+
+    def error(self, message: str, column: int | None = None) -> ParseError:
+        return ParseError(message, self.file, self.number, self.peek().column if column is None else column, self.text)
+
+    def span(self) -> Span:
+        return Span(self.file, self.number, self.indent, self.number, len(self.text))
+
+    def peek(self) -> Token:
+        return self.tokens[self.at] if self.at < len(self.tokens) else Token("end", "", len(self.text))
+
+    def next(self) -> Token:
+        token = self.peek()
+        self.at += 1
+        return token
+
+    def take(self, text: str) -> bool:
+        """Whether the next token is the word or mark `text`; moves on if so."""
+        token = self.peek()
+        if token.text == text and token.kind in ("word", "mark"):
+            self.at += 1
+            return True
+        return False
+
+    def expect(self, text: str) -> None:
+        if not self.take(text):
+            raise self.error(f"expected '{text}'")
+
+    def kind(self, kind: str, what: str) -> str:
+        """The text of the next token, which must be of this kind."""
+        if self.peek().kind != kind:
+            raise self.error(f"expected {what}")
+        return self.next().text
+
+    def done(self) -> None:
+        if self.peek().kind != "end":
+            raise self.error("expected the end of the line")
+
+    def integer(self) -> int:
+        token = self.peek()
+        if token.kind != "number" or not token.text.isdigit():
+            raise self.error("expected a plain integer")
+        return int(self.next().text)
+
+    def separated(self, item: Callable[[], T], end: str | None = None) -> list[T]:
+        """Items with commas between them up to the mark `end` (which is consumed), or to the end of the line."""
+        items: list[T] = []
+        while True:
+            if self.take(end) if end else self.peek().kind == "end":
+                return items
+            if items:
+                self.expect(",")
+            items.append(item())

@@ -1,0 +1,209 @@
+"""Types of the IR, and how two of them promote to one.
+
+    Scalar   f16 f32 f64 · i8 i16 i32 i64 · u1 u8 u16 u32 u64
+    Weak     weak_int weak_float: what a literal has until the type pass fixes it
+    Tensor   a vector, matrix or local array of scalars, held as a value
+    Ref      a local cell in memory (before promotion of locals, and for arrays after differentiation)
+    Stack    values saved on the way forward and taken back in reverse order
+"""
+
+from __future__ import annotations
+
+import math
+import struct
+from typing import NamedTuple
+
+__all__ = [
+    "FLOATS",
+    "INTEGERS",
+    "SCALARS",
+    "Ref",
+    "Scalar",
+    "Stack",
+    "Tensor",
+    "Type",
+    "element_type",
+    "f16",
+    "f32",
+    "f64",
+    "i8",
+    "i16",
+    "i32",
+    "i64",
+    "is_float",
+    "is_integer",
+    "promote",
+    "scalar_named",
+    "shape_of",
+    "strengthen",
+    "u1",
+    "u8",
+    "u16",
+    "u32",
+    "u64",
+    "weak_float",
+    "weak_int",
+    "with_element",
+]
+
+
+class Scalar:
+    """A number type: `kind` is 'f', 'i', 'u', or 'b' for truth values. One object a type, compared by identity."""
+
+    __slots__ = ("bits", "kind", "name")
+
+    def __init__(self, name: str, kind: str, bits: int) -> None:
+        self.name = name
+        self.kind = kind
+        self.bits = bits
+
+    def __repr__(self) -> str:
+        return self.name
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return (scalar_named, (self.name,))
+
+    @property
+    def size(self) -> int:
+        """Bytes in memory."""
+        return max(self.bits // 8, 1)
+
+    @property
+    def lowest(self) -> int:
+        """The smallest value of an integer type."""
+        return -(1 << (self.bits - 1)) if self.kind == "i" else 0
+
+    @property
+    def highest(self) -> int:
+        """The largest value of an integer type."""
+        return (1 << (self.bits - 1)) - 1 if self.kind == "i" else (1 << self.bits) - 1
+
+    def wrap(self, value: int) -> int:
+        """An integer brought into this integer type's range, modulo two to the number of bits."""
+        value &= (1 << self.bits) - 1
+        return value - (1 << self.bits) if self.kind == "i" and value >> (self.bits - 1) else value
+
+    def round(self, value: float) -> float:
+        """A float rounded to this float type; overflow gives infinity."""
+        if self.bits == 64 or value != value:
+            return float(value)
+        try:
+            code = "<f" if self.bits == 32 else "<e"
+            return struct.unpack(code, struct.pack(code, value))[0]  # type: ignore[no-any-return]
+        except OverflowError:
+            return math.copysign(math.inf, value)
+
+
+f16, f32, f64 = Scalar("f16", "f", 16), Scalar("f32", "f", 32), Scalar("f64", "f", 64)
+i8, i16, i32, i64 = Scalar("i8", "i", 8), Scalar("i16", "i", 16), Scalar("i32", "i", 32), Scalar("i64", "i", 64)
+u1, u8, u16, u32, u64 = (
+    Scalar("u1", "b", 1),
+    Scalar("u8", "u", 8),
+    Scalar("u16", "u", 16),
+    Scalar("u32", "u", 32),
+    Scalar("u64", "u", 64),
+)
+weak_int, weak_float = Scalar("weak_int", "i", 0), Scalar("weak_float", "f", 0)
+
+FLOATS = (f16, f32, f64)
+INTEGERS = (i8, i16, i32, i64, u8, u16, u32, u64)
+SCALARS = (*FLOATS, *INTEGERS, u1)
+_BY_NAME = {t.name: t for t in (*SCALARS, weak_int, weak_float)}
+
+
+class Tensor(NamedTuple):
+    """`shape` numbers of type `dtype` as one value; a vector has one dimension, a matrix two."""
+
+    dtype: Scalar
+    shape: tuple[int, ...]
+
+    def __repr__(self) -> str:
+        return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
+
+    @property
+    def count(self) -> int:
+        return math.prod(self.shape)
+
+
+class Ref(NamedTuple):
+    """A local cell that holds a `content`."""
+
+    content: Scalar | Tensor
+
+    def __repr__(self) -> str:
+        return f"ref {self.content!r}"
+
+
+class Stack(NamedTuple):
+    """A last-in first-out store of `content`s, local to one iteration of a parallel loop."""
+
+    content: Scalar | Tensor
+
+    def __repr__(self) -> str:
+        return f"stack {self.content!r}"
+
+
+Type = Scalar | Tensor | Ref | Stack
+
+
+def scalar_named(name: str) -> Scalar:
+    """The scalar type with this name. Raises `KeyError`."""
+    return _BY_NAME[name]
+
+
+def element_type(t: Type) -> Scalar:
+    """The scalar type of a scalar or of a tensor's components."""
+    if isinstance(t, Scalar):
+        return t
+    if isinstance(t, Tensor):
+        return t.dtype
+    return element_type(t.content)
+
+
+def with_element(t: Type, dtype: Scalar) -> Scalar | Tensor:
+    """`t` with its scalar type replaced by `dtype`."""
+    return Tensor(dtype, t.shape) if isinstance(t, Tensor) else dtype
+
+
+def shape_of(t: Type) -> tuple[int, ...]:
+    """A tensor's shape; `()` for a scalar."""
+    return t.shape if isinstance(t, Tensor) else ()
+
+
+def is_float(t: Type) -> bool:
+    return element_type(t).kind == "f"
+
+
+def is_integer(t: Type) -> bool:
+    """Whether the elements are integers; truth values are not."""
+    return element_type(t).kind in "iu"
+
+
+def strengthen(t: Scalar, default_fp: Scalar, default_ip: Scalar) -> Scalar:
+    """A weak type replaced by the default of its kind."""
+    return default_fp if t is weak_float else default_ip if t is weak_int else t
+
+
+def promote(a: Scalar, b: Scalar, default_fp: Scalar = f32, default_ip: Scalar = i32) -> Scalar:
+    """The type in which two numbers are computed, as the dialect documents it.
+
+    Weak types count as the default of their kind, except that a weak one never widens a strong one of the same kind; floats win over integers; more bits win over
+    fewer; of two integers with the same number of bits the unsigned one wins. Truth values count as `default_ip` with numbers and stay with each other.
+    """
+    if a is b:
+        return a
+    if a.kind == "b" or b.kind == "b":
+        other = b if a.kind == "b" else a
+        return promote(other, default_ip, default_fp, default_ip)
+    if a.bits == 0 or b.bits == 0:
+        weak, strong = (a, b) if a.bits == 0 else (b, a)
+        if strong.bits == 0:
+            return weak_float
+        if weak.kind == "i":
+            return strong if strong.kind == "f" else promote(strong, default_ip)
+        return strong if strong.kind == "f" else default_fp
+    if (a.kind == "f") != (b.kind == "f"):
+        return a if a.kind == "f" else b
+    if a.bits != b.bits:
+        return a if a.bits > b.bits else b
+    return a if a.kind == "u" else b

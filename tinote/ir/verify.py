@@ -1,0 +1,469 @@
+"""The rules that IR must keep, form by form; a pass is valid in, valid out.
+
+`verify` raises `InvalidIR`, which names the operation, on the first rule that is broken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tinote.ir import primitives as p
+from tinote.ir.forms import Form, InvalidIR
+from tinote.ir.nodes import (
+    Atom,
+    Atomic,
+    Buffer,
+    BufferKind,
+    Check,
+    Extent,
+    FaultKind,
+    For,
+    Function,
+    Get,
+    If,
+    Lit,
+    Load,
+    Local,
+    Memory,
+    NewStack,
+    Op,
+    Pop,
+    Prim,
+    Print,
+    Private,
+    Push,
+    Region,
+    Set,
+    Store,
+    Task,
+    Var,
+    While,
+)
+from tinote.ir.primitives import Defaults
+from tinote.ir.types import Ref, Scalar, Stack, Tensor, Type, element_type, i32, i64, shape_of, u1, u32
+
+__all__ = ["Form", "InvalidIR", "verify"]
+
+
+def verify(fn: Function, form: Form = Form.FIRST, *, stored: bool = True) -> None:
+    """Raise `InvalidIR` unless `fn` is a well-formed function of this form.
+
+    `stored=False` is for differentiated functions whose reverse part still refers to variables of the forward part that
+    are out of its scope (until storage saves or recomputes them): any variable that is bound earlier may be used.
+    """
+    _Verifier(form, stored).function(fn)
+
+
+class _Verifier:
+    def __init__(self, form: Form, stored: bool) -> None:
+        self.form = form
+        self.stored = stored
+        self.bound: set[Var] = set()  # ever, for single assignment
+        self.scope: set[Var] = set()  # visible here
+        self.depth: dict[Var, int] = {}  # how many parallel loops a cell or stack was made in
+        self.parallel_depth = 0
+        self.private: set[Buffer] = set()
+        self.parameters: tuple[Var, ...] = ()
+        self.in_task = False
+        self.op: Op | None = None
+
+    def fail(self, message: str) -> InvalidIR:
+        return InvalidIR(message, self.op)
+
+    def require(self, condition: bool, message: str, *values: object) -> None:
+        """Fail unless `condition`. `message` is a format string: its values are only shown when they are needed."""
+        if not condition:
+            raise self.fail(message.format(*values))
+
+    # structure
+
+    def function(self, fn: Function) -> None:
+        region = fn.region
+        self.parameters = region.params
+        for param in region.params:
+            self.require(isinstance(param.type, Scalar), "parameter {!r} of a function must be a scalar", param)
+        if self.form >= Form.TASKS:
+            self.top_level(region)
+        self.region(region)
+        for y in region.yields:
+            self.value(y, "a returned value")
+
+    def top_level(self, region: Region) -> None:
+        for op in region.body:
+            self.op = op
+            if isinstance(op, Load):
+                buffer = _root(op.buffer)
+                fine = buffer.kind is BufferKind.TEMPORARY and buffer.rank == 0
+                self.require(fine, "between tasks only temporaries of rank 0 are loaded")
+                self.require(not op.index or all(isinstance(a, Lit) for a in op.index), "the index must be literal")
+            else:
+                self.require(isinstance(op, Task), "the body of a function must consist of tasks")
+        self.op = None
+
+    def region(self, region: Region) -> None:
+        """Check what a region binds and does. Its yields are checked for being in scope; their types, by its owner."""
+        owner = self.op
+        entered: list[Var] = list(region.params)
+        for param in region.params:
+            self.bind(param)
+            self.require(not isinstance(param.type, Ref | Stack), "a region cannot take a cell or stack: {!r}", param)
+        for op in region.body:
+            self.op = op
+            self.operation(op)
+            self.op = op
+            for out in op.outs:
+                self.bind(out)
+            entered += op.outs
+        self.op = owner
+        for y in region.yields:
+            self.operand(y)
+            self.value(y, "a yielded value")
+        if self.stored:
+            self.scope.difference_update(entered)
+
+    def bind(self, var: Var) -> None:
+        self.require(var not in self.bound, "{!r} is bound twice", var)
+        self.type(var.type)
+        self.bound.add(var)
+        self.scope.add(var)
+        self.depth[var] = self.parallel_depth
+
+    def type(self, t: Type) -> None:
+        dtype = element_type(t)
+        self.require(self.form == Form.FIRST or dtype.bits > 0, "weak type {!r} after type inference", t)
+        if isinstance(t, Tensor):
+            fine = len(t.shape) > 0 and all(n > 0 for n in t.shape)
+            self.require(fine, "a tensor needs positive dimensions, not {!r}", t)
+            self.require(self.form < Form.LOWERED, "tensor value of type {!r} after lowering of arrays", t)
+
+    def operand(self, atom: Atom) -> None:
+        if isinstance(atom, Var):
+            if atom not in self.scope:
+                where = "used out of its scope" if atom in self.bound else "used before it is bound"
+                raise self.fail(f"{atom!r} is {where}")
+            return
+        t, value = atom.type, atom.value
+        if not t.bits:
+            self.require(self.form == Form.FIRST, "weak literal {!r} after type inference", atom)
+        if t.kind == "f":
+            self.require(isinstance(value, float), "literal {!r} of a float type must be a float", atom)
+            self.require(not t.bits or value != value or t.round(value) == value, "{!r} does not fit its type", atom)
+        else:
+            self.require(isinstance(value, int), "literal {!r} must be an integer", atom)
+            self.require(not t.bits or t.lowest <= value <= t.highest, "{!r} does not fit its type", atom)
+
+    # types of operands
+
+    def value(self, atom: Atom, what: str) -> None:
+        self.require(not isinstance(atom.type, Ref | Stack), "{} cannot be a cell or stack: {!r}", what, atom)
+
+    def same(self, atom: Atom, t: Type, what: str) -> None:
+        """`atom` may go where a value of type `t` is wanted: exactly after type inference, by shape before."""
+        self.value(atom, what)
+        if self.form == Form.FIRST:
+            fine = shape_of(atom.type) == shape_of(t)
+        else:
+            fine = atom.type == t
+        self.require(fine, "{} must be {!r}, not {!r}", what, t, atom)
+
+    def scalar(self, atom: Atom, what: str) -> Scalar:
+        t = atom.type
+        if not isinstance(t, Scalar):
+            raise self.fail(f"{what} must be a scalar, not {atom!r}")
+        return t
+
+    def truth(self, atom: Atom, what: str) -> None:
+        t = self.scalar(atom, what)
+        self.require(self.form == Form.FIRST or t is u1, "{} must be u1, not {!r}", what, atom)
+
+    def integer(self, atom: Atom, what: str) -> None:
+        """An index: any integer before type inference, i32 or i64 after."""
+        t = self.scalar(atom, what)
+        fine = t.kind in "iu" if self.form == Form.FIRST else t is i32 or t is i64
+        self.require(fine, "{} must be an integer (i32 or i64 once typed), not {!r}", what, atom)
+
+    def count(self, things: Sequence[object], wanted: int, what: str) -> None:
+        self.require(len(things) == wanted, "{}: {} instead of {}", what, len(things), wanted)
+
+    def matched(self, atoms: Sequence[Atom], variables: Sequence[Var], what: str) -> None:
+        """As many atoms as variables, of their types."""
+        self.count(atoms, len(variables), what)
+        for a, v in zip(atoms, variables, strict=True):
+            self.same(a, v.type, what)
+
+    # operations
+
+    def operation(self, op: Op) -> None:
+        for a in op.args:
+            self.operand(a)
+        for a in op.args:
+            if isinstance(a, Var) and isinstance(a.type, Ref | Stack):
+                fine = isinstance(op, Get | Set | Push | Pop) and a is op.args[0]
+                self.require(fine, "a cell or stack cannot be an operand here: {!r}", a)
+                inside = isinstance(op, Get) or self.depth[a] == self.parallel_depth
+                self.require(inside, "{!r} is made outside of a parallel loop and changed inside", a)
+        if isinstance(op, Prim):
+            self.prim(op)
+        elif isinstance(op, Memory):
+            self.memory(op)
+        elif isinstance(op, For):
+            self.for_(op)
+        elif isinstance(op, While):
+            self.while_(op)
+        elif isinstance(op, If):
+            self.if_(op)
+        elif isinstance(op, Local | Get | Set):
+            self.cell(op)
+        elif isinstance(op, NewStack | Push | Pop):
+            self.stack(op)
+        elif isinstance(op, Check):
+            self.check(op)
+        elif isinstance(op, Print):
+            self.count(op.outs, 0, "outs")
+            self.count(op.args, sum(part is None for part in op.parts), "printed values")
+        elif isinstance(op, Task):
+            self.task(op)
+        else:
+            raise self.fail(f"unknown operation {type(op).__name__}")
+
+    def prim(self, op: Prim) -> None:
+        prim, args = op.prim, op.args
+        self.require(p.PRIMITIVES.get(prim.name) is prim, "unknown primitive {}", prim.name)
+        self.count(op.outs, 1, "outs")
+        if prim.arity is not None:
+            self.count(args, prim.arity, "operands")
+        out = op.out.type
+        if isinstance(out, Ref | Stack):
+            raise self.fail("a primitive cannot give a cell or stack")
+        if not prim.elementwise:
+            self.tensor_prim(op)
+            return
+        types = tuple([a.type for a in args])
+        if prim.rule is None:
+            self.require(
+                shape_of(types[0]) == shape_of(out), "{} keeps the shape: {!r} to {!r}", prim.name, args[0], out
+            )
+            same_bits = element_type(types[0]).bits == element_type(out).bits
+            self.require(prim is not p.bitcast or same_bits, "bitcast keeps the width: {!r} to {!r}", args[0], out)
+        else:
+            try:
+                expected = prim.rule(types, Defaults())
+            except TypeError as error:
+                raise self.fail(f"{prim.name}: {error}") from error
+            if self.form == Form.FIRST:
+                # Which width a weak operand takes depends on the launch's defaults; its shape and its sort do not.
+                same = shape_of(expected) == shape_of(out) and _sort(expected) == _sort(out)
+            else:
+                same = expected == out
+                for position, t in enumerate(types):
+                    wanted = p.operand_type(prim, types, position, out, Defaults())
+                    if element_type(t) is not wanted:
+                        raise self.fail(f"operand {position} must be of {wanted!r}, not {args[position]!r}")
+            self.require(same, "{} of these operands gives {!r}, not {!r}", prim.name, expected, out)
+        if self.form >= Form.SCALAR and prim is not p.select:
+            tensors = isinstance(out, Tensor) or any(isinstance(t, Tensor) for t in types)
+            self.require(not tensors, "{} on tensors after scalarisation", prim.name)
+
+    def tensor_prim(self, op: Prim) -> None:
+        prim, args, out = op.prim, op.args, op.out.type
+        if prim is p.random_bits:
+            self.require(out == u32, "random_bits gives u32, not {!r}", out)
+            for position, a in enumerate(args):
+                self.same(a, p.operand_type(prim, (), position, out, Defaults()), "a counter of random_bits")
+        elif prim is p.pack:
+            if not isinstance(out, Tensor):
+                raise self.fail(f"pack makes a tensor, not {out!r}")
+            self.count(args, out.count, "components of pack")
+            for a in args:
+                self.same(a, out.dtype, "a component")
+        else:
+            tensor = args[0].type if args else None
+            if not isinstance(tensor, Tensor):
+                raise self.fail(f"{prim.name} needs a tensor")
+            inserts = prim is p.insert
+            indices = args[1:-1] if inserts else args[1:]
+            self.count(indices, len(tensor.shape), "indices")
+            for a in indices:
+                self.integer(a, "an index")
+            if inserts:
+                self.same(args[-1], tensor.dtype, "the inserted value")
+            result = tensor if inserts else tensor.dtype
+            self.require(out == result, "{} gives {!r}, not {!r}", prim.name, result, out)
+
+    def memory(self, op: Memory) -> None:
+        buffer = op.buffer
+        if isinstance(op, Extent):
+            self.require(0 <= op.axis < buffer.rank, "{!r} has no axis {}", buffer, op.axis)
+            self.require(len(op.outs) == 1 and op.out.type is i32, "an extent is one i32")
+            return
+        root = _root(buffer)
+        self.require(
+            root.kind is not BufferKind.PRIVATE or root in self.private, "{!r} is not private to the task", root
+        )
+        between = self.form == Form.LOWERED and isinstance(op, Load) and not op.index and buffer.rank == 0
+        if buffer.flat is not None:
+            self.require(self.form == Form.LOWERED, "a flat view before lowering of accesses")
+            self.count(op.index, 1, "byte offsets")
+            self.require(op.index[0].type is i64, "a byte offset must be i64, not {!r}", op.index[0])
+            element: Type = buffer.dtype
+        else:
+            self.require(self.form < Form.LOWERED or between, "{} must be reached through a flat view", buffer.name)
+            ranks = (buffer.rank, buffer.rank + len(buffer.element))
+            self.require(len(op.index) in ranks, "{!r} takes {} indices, not {}", buffer, ranks[0], len(op.index))
+            for a in op.index:
+                self.integer(a, "an index")
+            element = buffer.loaded_type(len(op.index))
+        self.require(
+            self.form < Form.SCALAR or isinstance(element, Scalar), "{} must be moved by components", buffer.name
+        )
+        if isinstance(op, Atomic):
+            self.require(op.prim in p.ATOMICS, "{} is no atomic operation", op.prim.name)
+            bits = op.prim in (p.and_, p.or_, p.xor)
+            self.require(not (bits and buffer.dtype.kind == "f"), "{} on {!r}", op.prim.name, buffer.dtype)
+        if isinstance(op, Store | Atomic):
+            self.same(op.value, element, "a written value")
+        wanted = 1 if isinstance(op, Load) else 0
+        self.require(len(op.outs) == wanted or (isinstance(op, Atomic) and len(op.outs) == 1), "wrong number of outs")
+        for out in op.outs:
+            self.require(out.type == element, "{} gives {!r}, not {!r}", buffer.name, element, out)
+
+    def for_(self, op: For) -> None:
+        self.require(len(op.args) >= 2, "a loop needs two bounds")
+        self.require(len(op.body.params) >= 1, "a loop needs an index parameter")
+        self.bounds(op.lo, op.hi, op.index)
+        self.matched(op.initial, op.carried, "an initial value")
+        self.count(op.outs, len(op.carried), "outs of a loop")
+        if op.parallel:
+            self.require(not op.carried, "a parallel loop carries nothing")
+        self.parallel_depth += op.parallel
+        self.region(op.body)
+        self.parallel_depth -= op.parallel
+        self.matched(op.body.yields, op.carried, "a yield")
+        self.matched(op.carried, op.outs, "an out")
+
+    def bounds(self, lo: Atom, hi: Atom, index: Var) -> None:
+        for a in (lo, hi, index):
+            t = self.scalar(a, "a loop bound or index")
+            self.require(t.kind in "iu", "a loop bound or index must be an integer, not {!r}", a)
+            fine = self.form == Form.FIRST or t is index.type
+            self.require(fine, "bounds and index of a loop must have one type: {!r}, {!r}", a, index)
+
+    def while_(self, op: While) -> None:
+        condition, body = op.condition, op.body
+        self.matched(op.initial, condition.params, "an initial value")
+        self.count(op.outs, len(op.initial), "outs of a loop")
+        self.region(condition)
+        self.count(condition.yields, 1, "yields of a condition")
+        self.truth(condition.yields[0], "a condition")
+        self.region(body)
+        self.matched(condition.params, body.params, "a parameter")
+        self.matched(body.yields, body.params, "a yield")
+        self.matched(body.params, op.outs, "an out")
+
+    def if_(self, op: If) -> None:
+        self.count(op.args, 1, "conditions")
+        self.truth(op.condition, "a condition")
+        for region in op.regions:
+            self.count(region.params, 0, "parameters of a branch")
+            self.region(region)
+            self.matched(region.yields, op.outs, "a yield")
+
+    def cell(self, op: Op) -> None:
+        allowed = self.form < Form.PROMOTED or self.form == Form.LOWERED
+        self.require(allowed, "a local cell after promotion of locals")
+        if isinstance(op, Local):
+            self.count(op.outs, 1, "outs")
+            ref = op.out.type
+            if not isinstance(ref, Ref):
+                raise self.fail(f"a local must be bound to a cell, not {op.out!r}")
+            self.require(len(op.args) <= 1, "a local has at most one initial value")
+            for a in op.args:
+                self.same(a, ref.content, "an initial value")
+            return
+        ref = op.args[0].type if op.args else None
+        if not isinstance(ref, Ref):
+            raise self.fail("the first operand must be a cell")
+        indices = op.args[1:] if isinstance(op, Get) else op.args[1:-1]
+        self.require(len(indices) in (0, len(shape_of(ref.content))), "{} indices into {!r}", len(indices), ref)
+        for a in indices:
+            self.integer(a, "an index")
+        content = element_type(ref.content) if indices else ref.content
+        if isinstance(op, Get):
+            self.count(op.outs, 1, "outs")
+            self.require(op.out.type == content, "the cell holds {!r}, not {!r}", content, op.out)
+        else:
+            self.require(len(op.args) >= 2, "nothing to set")
+            self.count(op.outs, 0, "outs")
+            self.same(op.args[-1], content, "a value for a cell")
+
+    def stack(self, op: Op) -> None:
+        if isinstance(op, NewStack):
+            fine = len(op.outs) == 1 and isinstance(op.out.type, Stack)
+            self.require(fine, "a stack must be bound to a variable of a stack type")
+            self.require(len(op.args) <= 1, "a stack has at most one capacity")
+            for a in op.args:
+                self.require(a.type is i64, "a capacity must be i64, not {!r}", a)
+            return
+        stack = op.args[0].type if op.args else None
+        if not isinstance(stack, Stack):
+            raise self.fail("the first operand must be a stack")
+        pushes = isinstance(op, Push)
+        self.count(op.args, 2 if pushes else 1, "operands")
+        self.count(op.outs, 0 if pushes else 1, "outs")
+        moved = op.args[1] if pushes else op.out
+        self.require(moved.type == stack.content, "the stack holds {!r}, not {!r}", stack.content, moved)
+
+    def check(self, op: Check) -> None:
+        self.count(op.outs, 0, "outs")
+        self.require(len(op.args) >= 1, "a check needs its condition")
+        self.truth(op.args[0], "the condition of a check")
+        if op.kind is FaultKind.BOUNDS:
+            self.count(op.args, 3, "operands of a bounds check")
+            for a in op.args[1:]:
+                self.integer(a, "an index or extent")
+        elif op.kind is FaultKind.ASSERT:
+            self.count(op.args, 1 + op.text.count("{}"), "operands of an assertion")
+
+    def task(self, op: Task) -> None:
+        self.require(self.form >= Form.TASKS, "a task before offloading")
+        self.require(not self.in_task, "a task inside of another")
+        self.count(op.outs, 0, "outs of a task")
+        if op.parallel:
+            self.count(op.args, 2, "bounds of a parallel task")
+            self.count(op.body.params, 1, "parameters of a parallel task")
+            self.bounds(op.args[0], op.args[1], op.body.params[0])
+        else:
+            self.count(op.args, 0, "bounds of a serial task")
+            self.count(op.body.params, 0, "parameters of a serial task")
+        self.count(op.body.yields, 0, "yields of a task")
+        for private in op.privates:
+            self.private_copy(private)
+        # A task sees the function's parameters and what it makes itself.
+        outer, self.scope = self.scope, set(self.parameters)
+        self.in_task = True
+        self.private = {private.copy for private in op.privates}
+        self.region(op.body)
+        self.private = set()
+        self.in_task = False
+        self.scope = outer
+
+    def private_copy(self, private: Private) -> None:
+        copy, target = private.copy, private.target
+        self.require(copy.kind is BufferKind.PRIVATE, "{!r}: the copy is not private", private)
+        self.require(target.kind is not BufferKind.PRIVATE, "{!r}: the target is itself private", private)
+        same = (copy.dtype, copy.shape, copy.element) == (target.dtype, target.shape, target.element)
+        self.require(same and None not in copy.shape, "{!r}: the shapes must be known and the same", private)
+        self.require(private.prim in p.ATOMICS, "{!r}: {} is no atomic operation", private, private.prim.name)
+
+
+def _sort(t: Type) -> str:
+    """Whether elements are floats, integers or truth values."""
+    kind = element_type(t).kind
+    return "i" if kind == "u" else kind
+
+
+def _root(buffer: Buffer) -> Buffer:
+    """The buffer that a flat view is the view of; itself otherwise."""
+    while buffer.flat is not None:
+        buffer = buffer.flat
+    return buffer

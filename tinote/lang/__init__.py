@@ -1,0 +1,1 @@
+"""What a user types: fields, vectors, kernels, functions, maths, and differentiation (`ad/`)."""

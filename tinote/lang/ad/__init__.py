@@ -1,0 +1,5 @@
+"""`ti.ad`: tape, gradients and everything else that differentiates programs."""
+
+from tinote.lang.ad.tape import Tape, clear_all_gradients
+
+__all__ = ["Tape", "clear_all_gradients"]

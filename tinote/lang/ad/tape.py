@@ -1,0 +1,178 @@
+"""The tape: record launches, then run their gradients in reverse.
+
+    with ti.ad.Tape(loss=U):
+        compute_U()
+    # x.grad now holds dU/dx
+
+A gradient launch executes some of the kernel's loads again, so it must find the fields as they were. The tape counts a version a field, and before something overwrites a version that a recorded launch
+will need, it keeps a copy; on the way back each launch's gradient runs on the versions that the launch saw. Where nothing needed is overwritten, nothing is copied.
+
+Recording is per context (`contextvars`): launches of other threads and of other asyncio tasks never land on an open tape.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from contextvars import Token
+from types import TracebackType
+from typing import Any, NamedTuple
+
+from tinote.errors import DifferentiationError, KernelMemoryError, Note
+from tinote.ir.nodes import Buffer
+from tinote.lang.fields import Field
+from tinote.lang.kernel import Instance
+from tinote.lang.world import Recorder, gradient_memories, memory_of, recorder, world
+from tinote.runtime.memory import Memory
+from tinote.source import Span
+
+__all__ = ["Tape", "clear_all_gradients"]
+
+
+def clear_all_gradients() -> None:
+    """Set the gradients of all fields to zero."""
+    for memory in gradient_memories():
+        ctypes.memset(memory.address, 0, memory.nbytes)
+
+
+class _Record(NamedTuple):
+    """One launch: what was launched with which scalars, and the version of each field that its gradient will read."""
+
+    instance: Instance
+    values: tuple[Any, ...]
+    versions: dict[Buffer, int]
+
+
+class Tape:
+    """Record the launches in a `with` block, and at its end accumulate the derivative of `loss` into the gradients of the fields.
+
+    `loss`: a 0-D field with a gradient; it is set to 0 at entry and its gradient to 1 at exit. `clear_gradients`: set all gradients to zero at entry. An exception inside of the
+    block leaves everything as it is and no gradient is computed. Raises `DifferentiationError` for a loss that cannot be differentiated and for what cannot be
+    differentiated right.
+    """
+
+    def __init__(self, loss: Field, clear_gradients: bool = True) -> None:
+        if not isinstance(loss, Field):
+            raise DifferentiationError(f"the loss of a tape must be a field, not {loss!r}", _caller())
+        if loss.shape != () or loss.element != ():
+            raise DifferentiationError(
+                f"the loss of a tape must be a 0-D scalar field, but '{loss.name}' has shape {loss.shape}{' and elements of shape ' + str(loss.element) if loss.element else ''}",
+                _caller(),
+                hint="sum into a field with shape=(), or call kernel.grad() with gradients of your own",
+            )
+        if not loss.has_grad:
+            raise DifferentiationError(f"the loss '{loss.name}' has no gradient", _caller(), hint="make it with needs_grad=True")
+        self.loss = loss
+        self.clear_gradients = clear_gradients
+        self.records: list[_Record] = []
+        self._versions: dict[Buffer, int] = {}
+        self._wanted: set[tuple[Buffer, int]] = set()
+        self._copies: dict[tuple[Buffer, int], Memory] = {}
+        self._copied_bytes = 0
+        self._token: Token[Recorder | None] | None = None
+        self._entered = False
+
+    # ---- the block
+
+    def __enter__(self) -> Tape:
+        if self._entered:
+            raise DifferentiationError("a tape records once; make a new one for each block", _caller())
+        if recorder.get() is not None:
+            raise DifferentiationError("a tape cannot be opened inside of another one", _caller())
+        self._entered = True
+        if self.clear_gradients:
+            clear_all_gradients()
+        self.loss.fill(0)
+        self._token = recorder.set(self)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        assert self._token is not None
+        recorder.reset(self._token)
+        if kind is None:
+            self._differentiate()
+        self._copies.clear()
+
+    # ---- what the recorder is told
+
+    def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
+        """A kernel is about to be launched."""
+        specialisation = instance.specialisation
+        facts = specialisation.gradient_facts()
+        needed = {op.buffer for op in facts.needed_loads}
+        written = specialisation.touched().written
+        for buffer in written:
+            self.written(buffer)
+        versions = {b: self._versions.get(b, 0) for b in needed}
+        self._wanted.update(versions.items())
+        self.records.append(_Record(instance, values, versions))
+
+    def written(self, buffer: Buffer) -> None:
+        """A field is about to be written: keep what a recorded launch needs of it."""
+        version = self._versions.get(buffer, 0)
+        key = (buffer, version)
+        if key in self._wanted and key not in self._copies:
+            memory = memory_of(buffer)
+            limit = world.config.memory_limit
+            if self._copied_bytes + memory.nbytes > limit:
+                raise KernelMemoryError(
+                    f"the tape would hold more than {limit:,} bytes of overwritten values of '{buffer.name}'",
+                    hint="keep each step in its own slice of a field, record fewer steps, or raise ti.init(memory_limit=...)",
+                )
+            self._copies[key] = _copy(memory)
+            self._copied_bytes += memory.nbytes
+        self._versions[buffer] = version + 1
+
+    # ---- the way back
+
+    def _differentiate(self) -> None:
+        self._refuse_severed()
+        finals: dict[Buffer, Memory] = {}
+        shown = dict(self._versions)
+        self.loss.grad.fill(1)
+        try:
+            for record in reversed(self.records):
+                for buffer, version in record.versions.items():
+                    if shown.get(buffer, 0) != version:
+                        memory = memory_of(buffer)
+                        if buffer not in finals:
+                            finals[buffer] = _copy(memory)
+                        ctypes.memmove(memory.address, self._copies[buffer, version].address, memory.nbytes)
+                        shown[buffer] = version
+                record.instance.specialisation.gradient().launch(record.values)
+        finally:
+            for buffer, final in finals.items():
+                ctypes.memmove(memory_of(buffer).address, final.address, final.nbytes)
+        self.loss.grad.fill(1)
+
+    def _refuse_severed(self) -> None:
+        """A varying value that goes through a field without gradient would silently count as constant."""
+        severed: dict[Buffer, Any] = {}
+        for record in self.records:
+            specialisation = record.instance.specialisation
+            touched = specialisation.touched()
+            if any(b.adjoint is not None for b in touched.written):
+                for buffer in touched.loaded:
+                    if buffer in severed and buffer.dtype.kind == "f":
+                        store = severed[buffer]
+                        raise DifferentiationError(
+                            f"'{buffer.name}' has no gradient, but values that the loss depends on go through it",
+                            store.loc,
+                            hint=f"make '{buffer.name}' with needs_grad=True",
+                            notes=[Note(f"read again by kernel '{specialisation.source.name}'", specialisation.source.span)],
+                        )
+            for store in specialisation.gradient_facts().severed:
+                severed.setdefault(store.buffer, store)
+
+
+def _copy(memory: Memory) -> Memory:
+    copy = Memory(memory.nbytes)
+    ctypes.memmove(copy.address, memory.address, memory.nbytes)
+    return copy
+
+
+def _caller() -> Span:
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("tinote."):
+        frame = frame.f_back
+    return Span(frame.f_code.co_filename, frame.f_lineno)

@@ -1,0 +1,409 @@
+"""`@ti.kernel` and `@ti.func`.
+
+A decorated function's source is memorised and nothing is compiled. The first call for each template signature specialises and compiles it; later calls reuse that. What the code
+captured from outside (globals, device functions) is compared by identity at each call, so that a changed constant or a re-run cell compiles afresh instead of giving a stale answer.
+"""
+
+from __future__ import annotations
+
+import functools
+import struct
+import types
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tinote.compiler.driver import Specialisation, bad_argument
+from tinote.compiler.frontend.protocol import ArgumentSpec, CaptureKind, FunctionSource, TemplateArgument, ValueArgument, function_source, is_template, type_of
+from tinote.compiler.pipeline import defaults_of
+from tinote.errors import KernelTypeError
+from tinote.ir.types import Scalar, Tensor
+from tinote.lang.matrix import Matrix, Vector
+from tinote.lang.world import memory_of, recorder, world
+
+__all__ = ["Func", "Instance", "Kernel", "func", "kernel"]
+
+
+class Instance:
+    """One template signature of a kernel, ready to launch."""
+
+    __slots__ = ("_checks", "_slow_checks", "calls", "generation", "kernel_name", "last_seed", "needs_seed", "primal", "specialisation")
+
+    def __init__(self, specialisation: Specialisation) -> None:
+        self.specialisation = specialisation
+        self.kernel_name = specialisation.source.name
+        self.primal = specialisation.primal()
+        self.needs_seed = specialisation.uses_random
+        self.calls = 0
+        self.last_seed = 0  # a gradient replays the draws of the launch before it
+        self.generation = world.generation
+        self._checks: tuple[tuple[dict[Any, Any], Any, Any], ...] = ()
+        self._slow_checks = tuple(c for c in specialisation.lowered.captures if c.kind not in (CaptureKind.NAME, CaptureKind.ATTRIBUTE))
+        checks: list[tuple[dict[Any, Any], Any, Any]] = []
+        slow = list(self._slow_checks)
+        for c in specialisation.lowered.captures:
+            owner = c.owner.__dict__ if c.kind is CaptureKind.ATTRIBUTE and isinstance(c.owner, types.ModuleType) else c.owner
+            if c.kind is CaptureKind.NAME and isinstance(owner, dict):
+                if c.key in owner:
+                    checks.append((owner, c.key, c.value))
+            elif c.kind is CaptureKind.ATTRIBUTE and isinstance(owner, dict):
+                if not c.owner.__name__.startswith("tinote"):
+                    checks.append((owner, c.key, c.value))
+            elif c.kind is CaptureKind.ATTRIBUTE:
+                slow.append(c)
+        self._checks = tuple(checks)
+        self._slow_checks = tuple(slow)
+
+    def is_current(self) -> bool:
+        """Whether nothing that the code captured has changed. Tens of nanoseconds a captured name."""
+        for owner, key, value in self._checks:
+            if owner.get(key) is not value:
+                return self.specialisation.is_current()
+        for capture in self._slow_checks:
+            if not capture.unchanged():
+                return False
+        return True
+
+    def __repr__(self) -> str:
+        return f"<instance of {self.kernel_name}, {self.calls} calls>"
+
+
+def _one(types_: Sequence[Scalar | Tensor], values: tuple[Any, ...], as_tuple: bool) -> Any:
+    """Scalars from a launch put together to what the kernel returns."""
+    found: list[Any] = []
+    at = 0
+    for t in types_:
+        if isinstance(t, Tensor):
+            flat = values[at : at + t.count]
+            at += t.count
+            found.append(Vector(list(flat)) if len(t.shape) == 1 else Matrix([list(flat[r * t.shape[1] : (r + 1) * t.shape[1]]) for r in range(t.shape[0])]))
+        else:
+            found.append(values[at])
+            at += 1
+    return tuple(found) if as_tuple else found[0]
+
+
+class _Gradient:
+    """`kernel.grad`: called with the kernel's arguments, it accumulates into the gradients of what the kernel reads, from the gradients of what it writes."""
+
+    __slots__ = ("_kernel",)
+
+    def __init__(self, kernel: BoundKernel | Kernel) -> None:
+        self._kernel = kernel
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        instance, values = self._kernel.prepare(args, kwargs)
+        native = instance.specialisation.gradient()
+        native.launch((*values, instance.last_seed) if instance.needs_seed else values)
+
+    def __repr__(self) -> str:
+        return f"<gradient of {self._kernel!r}>"
+
+
+class Kernel:
+    """A compiled function over fields. Calling it launches it; `grad` runs its reverse-mode derivative."""
+
+    __tinote_kernel__ = True
+
+    def __init__(self, function: types.FunctionType, *, registered: dict[Any, Kernel] | None = None) -> None:
+        functools.update_wrapper(self, function)
+        self.source: FunctionSource = function_source(function)
+        self._parameters = self.source.parameters
+        self._annotations: list[Any] | None = None
+        self._instances: dict[tuple[Any, ...], Instance] = {}
+        self._plain: Instance | None = None  # the only instance, when no parameter is a template
+        self._retired: list[Instance] = []
+        self._flatten: list[int] | None = None
+
+    # ---- signature
+
+    @property
+    def annotations(self) -> list[Any]:
+        """What each parameter is annotated with, evaluated where the kernel was defined."""
+        if self._annotations is None:
+            found: list[Any] = []
+            hints = self.__wrapped__.__annotations__
+            scope = {**self.source.globals, **{k: c.cell_contents for k, c in self.source.closure.items() if _filled(c)}}
+            for parameter in self._parameters:
+                hint = hints.get(parameter.arg)
+                if isinstance(hint, str):
+                    hint = eval(hint, scope)  # noqa: S307  the user's own annotation, as Python evaluates it
+                if hint is None and not found and parameter.arg == "self":
+                    hint = template()
+                if hint is None:
+                    raise KernelTypeError(
+                        f"parameter '{parameter.arg}' of kernel '{self.source.name}' needs a type annotation",
+                        self.source.span._replace(line=parameter.lineno, column=parameter.col_offset, end_line=parameter.end_lineno or 0, end_column=parameter.end_col_offset or 0),
+                        hint="write for example `n: ti.i32`, `x: ti.f32` or `field: ti.template()`",
+                    )
+                found.append(hint)
+            self._annotations = found
+        return self._annotations
+
+    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        names = [q.arg for q in self._parameters]
+        if not kwargs and len(args) == len(names):
+            return args
+        given = dict(zip(names, args, strict=False))
+        if len(args) > len(names):
+            raise KernelTypeError(f"kernel '{self.source.name}' takes {len(names)} arguments ({', '.join(names)}), but got {len(args)}", self.source.span)
+        for name, value in kwargs.items():
+            if name not in names:
+                raise KernelTypeError(f"kernel '{self.source.name}' has no parameter '{name}'", self.source.span)
+            if name in given:
+                raise KernelTypeError(f"kernel '{self.source.name}' got two values for '{name}'", self.source.span)
+            given[name] = value
+        missing = [n for n in names if n not in given and n not in self.source.defaults]
+        if missing:
+            raise KernelTypeError(
+                f"kernel '{self.source.name}' takes {len(names)} argument{'s' if len(names) != 1 else ''} ({', '.join(names)}); missing: {', '.join(missing)}", self.source.span
+            )
+        return tuple([given.get(n, self.source.defaults.get(n)) for n in names])
+
+    def prepare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Instance, tuple[Any, ...]]:
+        """The instance for these arguments, compiled if need be, and the flat scalar values that it is launched with."""
+        plain = self._plain
+        if plain is not None and not kwargs and len(args) == len(self._parameters) and plain.generation == world.generation and plain.is_current():
+            return plain, args
+        args = self._bind(args, kwargs)
+        key: list[Any] = []
+        values: list[Any] = []
+        specs: list[ArgumentSpec] = []
+        simple = True
+        config = world.config
+        defaults = defaults_of(config)
+        for parameter, hint, value in zip(self._parameters, self.annotations, args, strict=True):
+            if is_template(hint):
+                specs.append(TemplateArgument(value))
+                key.append(_identity(value))
+                simple = False
+                continue
+            t = type_of(hint, defaults.fp, defaults.ip)
+            if t is None:
+                raise KernelTypeError(f"parameter '{parameter.arg}' of kernel '{self.source.name}' has an annotation that is not a type: {hint!r}", self.source.span)
+            specs.append(ValueArgument(t))
+            if isinstance(t, Tensor):
+                simple = False
+                values.extend(self._components(parameter.arg, t, value))
+            else:
+                values.append(value)
+        identity = tuple(key)
+        instance = self._instances.get(identity)
+        if instance is None or instance.generation != world.generation or not instance.is_current():
+            instance = self._specialise(identity, specs)
+        if simple:
+            self._plain = instance
+        return instance, tuple(values)
+
+    def _specialise(self, identity: tuple[Any, ...], specs: list[ArgumentSpec]) -> Instance:
+        old = self._instances.get(identity)
+        for retired in self._retired:
+            if retired.generation == world.generation and retired.specialisation.arguments == tuple(specs) and retired.is_current():
+                break
+        else:
+            specialisation = Specialisation(self.source, specs, world.config, memory_of)
+            for warned in specialisation.lowered.warnings:
+                warnings.warn_explicit(warned.message, UserWarning, warned.span.file, warned.span.line)
+            retired = Instance(specialisation)
+        if old is not None and old.generation == world.generation:
+            self._retired = [old, *[r for r in self._retired if r.generation == world.generation and r is not retired]][:8]
+        self._instances = {k: v for k, v in self._instances.items() if v.generation == world.generation}
+        self._instances[identity] = retired
+        return retired
+
+    def _components(self, name: str, t: Tensor, value: Any) -> list[Any]:
+        source = value if isinstance(value, Matrix) else _matrix_or_none(value)
+        if source is None or source.shape != t.shape:
+            raise bad_argument(self.source.name, name, f"a {'vector' if len(t.shape) == 1 else 'matrix'} of shape {t.shape}", value)
+        return source.values.ravel().tolist()
+
+    # ---- launching
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        instance, values = self.prepare(args, kwargs)
+        instance.calls += 1
+        if instance.needs_seed:
+            instance.last_seed = world.next_seed()
+            values = (*values, instance.last_seed)
+        open_recorder = recorder.get()
+        if open_recorder is not None:
+            open_recorder.launching(instance, values)
+        try:
+            results = instance.primal.launch(values)
+        except (struct.error, OverflowError, TypeError, ValueError) as error:
+            self._explain(values, error)
+            raise
+        if results:
+            returns = instance.specialisation.lowered.returns
+            assert returns is not None
+            return _one(returns, results, instance.specialisation.lowered.returns_tuple)
+        return None
+
+    def _explain(self, values: tuple[Any, ...], error: Exception) -> None:
+        """Raise a clear error when an argument did not fit its type; return when something else was wrong."""
+        defaults = defaults_of(world.config)
+        at = 0
+        for parameter, hint in zip(self._parameters, self.annotations, strict=True):
+            t = None if is_template(hint) else type_of(hint, defaults.fp, defaults.ip)
+            if isinstance(t, Tensor):
+                at += t.count
+            elif t is not None:
+                value = values[at]
+                at += 1
+                if not fits(t, value):
+                    raise bad_argument(self.source.name, parameter.arg, f"a number of type {t}", value) from None
+
+    @property
+    def grad(self) -> _Gradient:
+        """The gradient of this kernel, to be called with its arguments."""
+        return _Gradient(self)
+
+    @property
+    def instances(self) -> list[Instance]:
+        """The template signatures that were compiled and are still valid."""
+        return [i for i in self._instances.values() if i.generation == world.generation]
+
+    def specialise(self, *args: Any, **kwargs: Any) -> Specialisation:
+        """The specialisation for these arguments, compiled but not launched."""
+        return self.prepare(args, kwargs)[0].specialisation
+
+    def specialisations(self) -> list[Specialisation]:
+        """The specialisations that were compiled and are still valid."""
+        return [i.specialisation for i in self.instances]
+
+    # ---- methods of classes
+
+    def __get__(self, owner: Any, cls: type | None = None) -> Kernel | BoundKernel:
+        return self if owner is None else BoundKernel(self, owner)
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.source.name}({', '.join(q.arg for q in self._parameters)})>"
+
+
+class BoundKernel:
+    """A kernel that is a method, bound to its object."""
+
+    __tinote_kernel__ = True
+
+    def __init__(self, kernel: Kernel, owner: Any) -> None:
+        self.kernel = kernel
+        self.owner = owner
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.kernel(self.owner, *args, **kwargs)
+
+    def prepare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Instance, tuple[Any, ...]]:
+        return self.kernel.prepare((self.owner, *args), kwargs)
+
+    @property
+    def grad(self) -> _Gradient:
+        return _Gradient(self)
+
+    def __repr__(self) -> str:
+        return f"<bound {self.kernel!r}>"
+
+
+class Func:
+    """A device function: inlined where kernels and other device functions call it. In Python scope it runs as plain Python."""
+
+    def __init__(self, function: types.FunctionType) -> None:
+        functools.update_wrapper(self, function)
+        self.__tinote_function__ = function_source(function, is_func=True)
+        self.__tinote_self__: Any = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__wrapped__(*args, **kwargs)
+
+    def __get__(self, owner: Any, cls: type | None = None) -> Func:
+        if owner is None:
+            return self
+        bound = object.__new__(Func)
+        bound.__dict__.update(self.__dict__)
+        bound.__tinote_self__ = owner
+        bound.__wrapped__ = functools.partial(self.__wrapped__, owner)
+        return bound
+
+    def __repr__(self) -> str:
+        return f"<func {self.__tinote_function__.name}>"
+
+
+class Template:
+    """The annotation of a parameter that is a compile-time object: a field, a constant, anything."""
+
+    __tinote_template__ = True
+
+    def __call__(self) -> Template:
+        return self
+
+    def __repr__(self) -> str:
+        return "ti.template()"
+
+
+template = Template()
+
+
+def kernel(function: Callable[..., Any]) -> Kernel:
+    """Make a kernel of a function. Its outermost `for` loops run in parallel."""
+    return Kernel(_plain_function(function))
+
+
+def func(function: Callable[..., Any]) -> Func:
+    """Make a device function of a function: kernels may call it."""
+    return Func(_plain_function(function))
+
+
+def _plain_function(candidate: Any) -> types.FunctionType:
+    if isinstance(candidate, types.FunctionType):
+        return candidate
+    raise KernelTypeError(f"a kernel or device function is made from a function, not {candidate!r}")
+
+
+def _filled(cell: types.CellType) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018
+    except ValueError:
+        return False
+    return True
+
+
+def _identity(value: Any) -> Any:
+    """What tells one template argument from another: a number by type and value, anything else by identity."""
+    if isinstance(value, bool | int | float | str):
+        return type(value), value
+    return _Same(value)
+
+
+class _Same:
+    """Equal only to a wrapper of the same object, which it keeps alive."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any) -> None:
+        self.value = value
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, _Same) and other.value is self.value
+
+    def __hash__(self) -> int:
+        return id(self.value)
+
+
+def _matrix_or_none(value: Any) -> Matrix | None:
+    try:
+        return Matrix(value)
+    except Exception:  # noqa: BLE001  whatever cannot be read as a matrix is reported as a bad argument by the caller
+        return None
+
+
+def fits(t: Scalar, value: Any) -> bool:
+    """Whether a Python value may be passed for a number of type `t`."""
+    try:
+        if t.kind == "f":
+            float(value)
+            return not isinstance(value, str)
+        number = value.__index__()
+    except (TypeError, ValueError, AttributeError):
+        return False
+    return t.lowest <= number <= t.highest
+
+

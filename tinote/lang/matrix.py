@@ -1,0 +1,263 @@
+"""`Vector` and `Matrix` in Python scope: small arrays of numbers with the operations that kernels have for them.
+
+In a kernel `ti.Vector([...])` and `ti.Matrix([[...]])` are compiled; here the same names hold values in ordinary Python. Reading a vector field gives a copy;
+assigning a component of that copy writes through to the field, as the dialect has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tinote.compiler.frontend.builtins import BUILTINS
+from tinote.errors import FieldError
+from tinote.ir.types import Scalar
+
+__all__ = ["Matrix", "Vector", "numpy_type"]
+
+_SWIZZLES = {name: k for letters in ("xyzw", "rgba", "stpq") for k, name in enumerate(letters)}
+
+
+def numpy_type(dtype: Scalar) -> np.dtype[Any]:
+    """The NumPy type in which a scalar type is stored. Truth values take a byte."""
+    return np.dtype(np.bool_) if dtype.kind == "b" else np.dtype(f"{dtype.kind}{dtype.size}")
+
+
+def _unwrap(value: Any) -> Any:
+    return value.values if isinstance(value, Matrix) else value
+
+
+class Matrix:
+    """A matrix (or, with one dimension, a vector) of numbers.
+
+    `Matrix([[1, 2], [3, 4]])`, `Matrix([1, 2])`, `Matrix(n, m)` (zeros). Arithmetic is elementwise and broadcasts scalars; `@` is the matrix product.
+    """
+
+    __array_priority__ = 100
+
+    def __init__(self, values: Any, m: int | None = None, dt: Scalar | None = None, *, _parent: Callable[[Any, Any], None] | None = None) -> None:
+        if isinstance(values, int) and not isinstance(values, bool):
+            values = np.zeros((values,) if m is None else (values, m))
+        try:
+            self.values: np.ndarray[Any, Any] = np.array([[_unwrap(c) for c in _unwrap(row)] if np.ndim(_unwrap(row)) else _unwrap(row) for row in _unwrap(values)])
+        except (TypeError, ValueError) as error:
+            raise FieldError(f"a matrix needs rows of equal length: {error}") from None
+        if self.values.ndim not in (1, 2) or self.values.dtype == object:
+            raise FieldError(f"a matrix needs a list of numbers or of rows of numbers, not {values!r}")
+        if dt is not None:
+            self.values = self.values.astype(numpy_type(dt))
+        self._parent = _parent
+
+    # ---- shape
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.values.shape[0]
+
+    @property
+    def m(self) -> int:
+        """Number of columns; 1 for a vector."""
+        return self.values.shape[1] if self.values.ndim == 2 else 1
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.values.shape
+
+    def get_shape(self) -> tuple[int, ...]:
+        return self.values.shape
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.to_list())
+
+    # ---- access
+
+    def __getitem__(self, index: Any) -> Any:
+        part = self.values[index]
+        return Matrix(part) if isinstance(part, np.ndarray) else part.item()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.values[index] = _unwrap(value)
+        if self._parent is not None:
+            self._parent(index, _unwrap(value))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or not name or any(c not in _SWIZZLES for c in name):
+            raise AttributeError(f"a vector has no attribute {name!r}")
+        picked = [_SWIZZLES[c] for c in name]
+        if self.values.ndim != 1 or max(picked) >= self.n:
+            raise AttributeError(f"a {'x'.join(map(str, self.shape))} matrix has no component {name!r}")
+        return self[picked[0]] if len(picked) == 1 else Matrix(self.values[picked])
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _SWIZZLES:
+            self[_SWIZZLES[name]] = value
+        else:
+            object.__setattr__(self, name, value)
+
+    def to_list(self) -> list[Any]:
+        return self.values.tolist()
+
+    def to_numpy(self) -> np.ndarray[Any, Any]:
+        """A copy of shape (n,) or (n, m)."""
+        return self.values.copy()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        return np.array(self.values, dtype=dtype)
+
+    def __tinote_value__(self) -> tuple[Any, ...]:
+        return tuple([tuple(row) if isinstance(row, list) else row for row in self.values.tolist()])
+
+    def __repr__(self) -> str:
+        return f"{'Vector' if self.values.ndim == 1 else 'Matrix'}({self.values.tolist()})"
+
+    def __eq__(self, other: object) -> Any:
+        return Matrix(self.values == _unwrap(other)) if isinstance(other, Matrix | Sequence | np.ndarray) else NotImplemented
+
+    def __ne__(self, other: object) -> Any:
+        return Matrix(self.values != _unwrap(other)) if isinstance(other, Matrix | Sequence | np.ndarray) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment]
+
+    # ---- algebra
+
+    def __matmul__(self, other: Any) -> Any:
+        result = self.values @ _unwrap(other)
+        return Matrix(result) if np.ndim(result) else result.item()
+
+    def dot(self, other: Any) -> float:
+        """The scalar product."""
+        return float(np.vdot(self.values, _unwrap(other)))
+
+    def cross(self, other: Any) -> Any:
+        """The vector product; of plane vectors, its third component."""
+        a, b = self.values, np.asarray(_unwrap(other))
+        if a.shape == (2,):
+            return float(a[0] * b[1] - a[1] * b[0])
+        return Matrix(np.cross(a, b))
+
+    def outer_product(self, other: Any) -> Matrix:
+        return Matrix(np.outer(self.values, _unwrap(other)))
+
+    def norm(self, eps: float = 0.0) -> float:
+        """sqrt(sum of squares + eps)."""
+        return float(np.sqrt((self.values.astype(float) ** 2).sum() + eps))
+
+    def norm_sqr(self) -> float:
+        return float((self.values.astype(float) ** 2).sum())
+
+    def norm_inv(self, eps: float = 0.0) -> float:
+        return 1.0 / self.norm(eps)
+
+    def normalized(self, eps: float = 0.0) -> Matrix:
+        """self / (norm + eps)."""
+        return Matrix(self.values / (self.norm() + eps))
+
+    def transpose(self) -> Matrix:
+        return Matrix(self.values.T if self.values.ndim == 2 else self.values[None, :])
+
+    def trace(self) -> float:
+        return float(np.trace(self.values))
+
+    def determinant(self) -> float:
+        return float(np.linalg.det(self.values))
+
+    def inverse(self) -> Matrix:
+        return Matrix(np.linalg.inv(self.values))
+
+    def sum(self) -> Any:
+        return self.values.sum().item()
+
+    def max(self) -> Any:
+        return self.values.max().item()
+
+    def min(self) -> Any:
+        return self.values.min().item()
+
+    def any(self) -> bool:
+        return bool(self.values.any())
+
+    def all(self) -> bool:
+        return bool(self.values.all())
+
+    def cast(self, dtype: Scalar) -> Matrix:
+        return Matrix(self.values, dt=dtype)
+
+    def fill(self, value: Any) -> None:
+        self[...] = value
+
+    def copy(self) -> Matrix:
+        return Matrix(self.values.copy())
+
+    # ---- constructors that the dialect names
+
+    @staticmethod
+    def zero(dt: Scalar, n: int, m: int | None = None) -> Matrix:
+        return Matrix(np.zeros((n,) if m is None else (n, m)), dt=dt)
+
+    @staticmethod
+    def one(dt: Scalar, n: int, m: int | None = None) -> Matrix:
+        return Matrix(np.ones((n,) if m is None else (n, m)), dt=dt)
+
+    @staticmethod
+    def identity(dt: Scalar, n: int) -> Matrix:
+        return Matrix(np.eye(n), dt=dt)
+
+    @staticmethod
+    def unit(n: int, i: int, dt: Scalar | None = None) -> Matrix:
+        """The i-th unit vector of n components."""
+        return Matrix(np.eye(n)[i], dt=dt)
+
+    @staticmethod
+    def diag(dim: int, val: float) -> Matrix:
+        return Matrix(np.eye(dim) * val)
+
+    @staticmethod
+    def rows(rows: Sequence[Any]) -> Matrix:
+        return Matrix([list(r) for r in rows])
+
+    @staticmethod
+    def cols(cols: Sequence[Any]) -> Matrix:
+        return Matrix(np.array([list(c) for c in cols]).T)
+
+    @staticmethod
+    def rotation2d(alpha: float) -> Matrix:
+        """The plane rotation by `alpha` radians."""
+        c, s = np.cos(alpha), np.sin(alpha)
+        return Matrix([[c, -s], [s, c]])
+
+
+class Vector(Matrix):
+    """A vector: `Vector([1, 2, 3])`, or `Vector(3)` of zeros."""
+
+
+def _elementwise(name: str, reflected: bool = True) -> None:
+    def forward(self: Matrix, other: Any) -> Matrix:
+        return Matrix(getattr(self.values, name)(_unwrap(other)))
+
+    setattr(Matrix, name, forward)
+    if reflected:
+        mirrored = f"__r{name[2:]}"
+
+        def backward(self: Matrix, other: Any) -> Matrix:
+            return Matrix(getattr(self.values, mirrored)(np.asarray(_unwrap(other))))
+
+        setattr(Matrix, mirrored, backward)
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"):
+    _elementwise(f"__{_name}__")
+for _name in ("lt", "le", "gt", "ge"):
+    _elementwise(f"__{_name}__", reflected=False)
+for _name in ("neg", "pos", "abs", "invert"):
+    setattr(Matrix, f"__{_name}__", lambda self, _n=f"__{_name}__": Matrix(getattr(self.values, _n)()))
+for _class, _prefix in ((Matrix, "Matrix"), (Vector, "Vector")):
+    _class.__tinote_expand__ = BUILTINS[_prefix]  # type: ignore[attr-defined]
+    for _name in ("zero", "one", "identity", "unit", "diag", "rows", "cols", "rotation2d"):
+        if f"Matrix.{_name}" in BUILTINS:
+            getattr(Matrix, _name).__tinote_expand__ = BUILTINS[f"Matrix.{_name}"]

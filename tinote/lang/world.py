@@ -1,0 +1,184 @@
+"""The session's state: options, the fields that are alive, and who is told when something is launched or written."""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from contextvars import ContextVar
+from dataclasses import replace
+from typing import Any, Protocol
+
+from tinote.config import Config
+from tinote.errors import FieldError
+from tinote.ir.nodes import Buffer
+from tinote.ir.types import Scalar, f32, f64, i32, i64, scalar_named
+from tinote.runtime.memory import Memory
+from tinote.source import NOWHERE, Span
+
+__all__ = ["Arch", "Recorder", "arch_named", "forget_gradients", "gradient_memories", "init", "memory_of", "note_python_write", "recorder", "reset", "scalar_type", "world"]
+
+
+class Arch:
+    """A target that programs may ask for. Only the CPU is real; the others fall back to it, with one warning."""
+
+    __slots__ = ("name", "real")
+
+    def __init__(self, name: str, real: bool) -> None:
+        self.name = name
+        self.real = real
+
+    def __repr__(self) -> str:
+        return f"ti.{self.name}"
+
+
+_ARCHES = {name: Arch(name, name in ("cpu", "x64", "arm64")) for name in ("cpu", "x64", "arm64", "gpu", "cuda", "vulkan", "metal", "opengl", "amdgpu")}
+
+
+def arch_named(name: str) -> Arch:
+    return _ARCHES[name]
+
+
+class Recorder(Protocol):
+    """An open tape or forward-mode block: told of each launch and each write from Python in its own context."""
+
+    def launching(self, instance: Any, values: tuple[Any, ...]) -> None: ...
+
+    def written(self, buffer: Buffer) -> None: ...
+
+
+#: The recorder of this context, if one is open. Threads and tasks that were started elsewhere do not see it.
+recorder: ContextVar[Recorder | None] = ContextVar("tinote_recorder", default=None)
+
+
+class World:
+    """`config`: the options in force. `generation` counts resets: what was made before the last one is dead."""
+
+    def __init__(self) -> None:
+        self.config = Config()
+        self.generation = 0
+        self.initialised = False
+        self.fields: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.memories: weakref.WeakKeyDictionary[Buffer, Memory] = weakref.WeakKeyDictionary()
+        self.gradients: tuple[Memory, ...] | None = None  # of all living fields; None: to be collected anew
+        self.launches = 0
+        self.warned: set[str] = set()
+        self.on_reset: list[Any] = []
+
+    def require_init(self) -> None:
+        """Nothing to do before `ti.init`: the defaults hold."""
+        self.initialised = True
+
+    def next_seed(self) -> int:
+        """The seed of the next launch that draws random numbers: different for each, the same sequence for the same `random_seed`."""
+        self.launches += 1
+        return (self.config.random_seed * 0x9E3779B97F4A7C15 + self.launches) & 0xFFFFFFFFFFFFFFFF
+
+
+world = World()
+
+
+def memory_of(buffer: Buffer) -> Memory:
+    """The memory of a field's buffer."""
+    return world.memories[buffer]
+
+
+def gradient_memories() -> tuple[Memory, ...]:
+    """The memory of every living field's gradient."""
+    if world.gradients is None:
+        world.gradients = tuple([f.grad.memory for f in world.fields if f.has_grad])
+    return world.gradients
+
+
+def forget_gradients() -> None:
+    """A field came or went: collect the gradients anew when they are next asked for."""
+    world.gradients = None
+
+
+def note_python_write(buffer: Buffer) -> None:
+    """Tell an open recorder that Python is about to write to a field."""
+    open_recorder = recorder.get()
+    if open_recorder is not None:
+        open_recorder.written(buffer)
+
+
+_SPELLINGS: dict[Any, Scalar] = {
+    **{name: scalar_named(short) for name, short in (("float16", "f16"), ("float32", "f32"), ("float64", "f64"), ("int8", "i8"), ("int16", "i16"), ("int32", "i32"), ("int64", "i64"), ("uint8", "u8"), ("uint16", "u16"), ("uint32", "u32"), ("uint64", "u64"), ("bool", "u1"))},
+}  # fmt: skip
+
+
+def scalar_type(dtype: Any, where: Span = NOWHERE) -> Scalar:
+    """The scalar type meant by `ti.f32`, `float`, `int`, `bool`, a NumPy type or its name. Raises `FieldError`."""
+    if isinstance(dtype, Scalar):
+        return dtype
+    if dtype is float:
+        return scalar_named(world.config.default_fp)
+    if dtype is int:
+        return scalar_named(world.config.default_ip)
+    if dtype is bool:
+        return scalar_named("u1")
+    name = getattr(dtype, "__name__", None) or getattr(dtype, "name", None) or dtype
+    found = _SPELLINGS.get(name)
+    if found is None:
+        raise FieldError(f"{dtype!r} is not a number type", where, hint="use ti.f32, ti.f64, ti.i32, ...")
+    return found
+
+
+_UNUSED = {
+    "kernel_profiler", "log_level", "verbose", "print_ir", "device_memory_GB", "device_memory_fraction", "offline_cache", "advanced_optimization", "packed", "dynamic_index",
+    "cpu_max_num_threads", "make_thread_local", "real_matrix", "real_matrix_scalarize", "excepthook", "print_preprocessed_ir", "kernel_profiler_output", "use_unified_memory",
+    "require_version", "enable_fallback", "flatten_if", "cfg_optimization", "offline_cache_file_path",
+}  # fmt: skip
+
+
+def init(arch: Any = None, *, debug: bool = False, default_fp: Scalar = f32, default_ip: Scalar = i32, fast_math: bool = True, num_threads: int | None = None, random_seed: int | None = None, bounds_check: bool = True, opt_level: int = 3, memory_limit: int | None = None, **others: Any) -> None:
+    """Start afresh with these options: fields made before are gone.
+
+    `arch`: `ti.cpu`; others fall back to it with a warning. `default_fp`, `default_ip`: the types of literals and of `float` and `int`. `fast_math`: permit
+    reassociation and approximations (NaN and infinity stay). `num_threads`: at most so many threads a launch. `random_seed`: of `ti.random`. `bounds_check`: check indices
+    that are not proved in range. `debug`: more checks. `memory_limit`: bytes that one launch may save for its gradient.
+    """
+    if default_fp not in (f32, f64):
+        raise FieldError(f"default_fp must be ti.f32 or ti.f64, not {default_fp!r}")
+    if default_ip not in (i32, i64):
+        raise FieldError(f"default_ip must be ti.i32 or ti.i64, not {default_ip!r}")
+    if opt_level not in (0, 1, 2, 3):
+        raise FieldError(f"opt_level must be 0, 1, 2 or 3, not {opt_level!r}")
+    threads = num_threads if num_threads is not None else others.pop("cpu_max_num_threads", None)
+    if threads is not None and (not isinstance(threads, int) or threads < 1):
+        raise FieldError(f"num_threads must be a positive integer, not {threads!r}")
+    for name in others:
+        if name not in _UNUSED:
+            raise FieldError(f"ti.init has no option '{name}'")
+    wanted = arch if arch is not None else _ARCHES["cpu"]
+    if not isinstance(wanted, Arch):
+        raise FieldError(f"{arch!r} is not an architecture", hint="use ti.cpu")
+    if not wanted.real and wanted.name not in world.warned:
+        world.warned.add(wanted.name)
+        warnings.warn(f"{wanted!r} is not available; kernels run on the CPU", stacklevel=2)
+    reset()
+    config = Config(
+        debug=debug,
+        default_fp=default_fp.name,
+        default_ip=default_ip.name,
+        fast_math=fast_math,
+        random_seed=random_seed or 0,
+        bounds_check=bounds_check,
+        opt_level=opt_level,
+    )
+    if threads is not None:
+        config = replace(config, num_threads=threads)
+    if memory_limit is not None:
+        config = replace(config, memory_limit=memory_limit)
+    world.config = config
+    world.initialised = True
+
+
+def reset() -> None:
+    """Drop all fields and options. A field from before raises an error when it is used; a NumPy view of one stays valid."""
+    world.generation += 1
+    world.config = Config()
+    world.launches = 0
+    world.fields = weakref.WeakSet()
+    world.gradients = None
+    for callback in list(world.on_reset):
+        callback()

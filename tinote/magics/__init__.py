@@ -1,0 +1,1 @@
+"""IPython: `%load_ext tinote`, `%%kernel` and the line magics."""

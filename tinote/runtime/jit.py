@@ -1,0 +1,291 @@
+"""From LLVM text to machine code in this process, and the views of it that the explorer shows.
+
+One LLJIT lives as long as the process; every binary is a library of its own in it, linked against the support module
+and the process's own symbols (libm). What cannot be resolved is a Python exception. A damaged object would abort the
+process inside LLVM, so whoever loads one from disk checks a digest first.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import itertools
+import os
+import re
+import sys
+import tempfile
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import NamedTuple
+
+import llvmlite.binding as llvm
+
+from tinote.errors import CompilerBug
+from tinote.runtime import support
+from tinote.runtime.threads import NativeRuntime, available_cores
+
+__all__ = [
+    "Binary",
+    "Host",
+    "Remark",
+    "assembly",
+    "compile_module",
+    "emit_object",
+    "host",
+    "link_object",
+    "native_runtime",
+    "optimise",
+    "remarks",
+]
+
+_SUPPORT_LIBRARY = "tinote.support"
+# Two thirds of a first launch would otherwise go into optimising a module whose code runs for nanoseconds a launch
+# (measured: 14 ms at 0, 79 ms at 1).
+_SUPPORT_LEVEL = 0
+
+
+class Host(NamedTuple):
+    """The machine that code is compiled for. `features` in LLVM's spelling (`+avx2,-sse4a,...`), `vector_bits` the
+    widest vector register."""
+
+    triple: str
+    cpu: str
+    features: str
+    vector_bits: int
+    threads: int
+
+
+class Remark(NamedTuple):
+    """What LLVM says about a place: which loop it vectorised and how wide, or why not. Line 0: a place without debug
+    information."""
+
+    line: int
+    column: int
+    text: str
+
+
+class Binary:
+    """Machine code in memory and the addresses of its entry points; the code stays as long as this object does."""
+
+    __slots__ = ("_addresses", "_library", "object_bytes", "runtime")
+
+    def __init__(
+        self, addresses: Mapping[str, int], library: object, object_bytes: int, runtime: NativeRuntime
+    ) -> None:
+        self._addresses = dict(addresses)
+        self._library = library
+        self.object_bytes = object_bytes
+        self.runtime = runtime
+
+    def address(self, name: str) -> int:
+        """The address of an entry point; `KeyError` if it was not among those that were asked for."""
+        return self._addresses[name]
+
+    def __repr__(self) -> str:
+        return f"Binary({', '.join(self._addresses)}; {self.object_bytes} bytes)"
+
+
+class _Engine:
+    """LLJIT with the support module linked in, and the target machines by optimisation level."""
+
+    def __init__(self) -> None:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        self.machines: dict[int, llvm.TargetMachine] = {}
+        # JITLink rather than the older linker: it keeps a library's sections together and refuses by an error what does
+        # not fit.
+        self.lljit = llvm.create_lljit_compiler(_create_machine(3), use_jit_link=True, suppress_errors=True)
+        self.counter = itertools.count()
+        text = support.support_text(host().triple.split("-", 1)[0])
+        image = _to_object(text, _SUPPORT_LEVEL, self.machine(_SUPPORT_LEVEL))
+        builder = llvm.JITLibraryBuilder().add_object_img(image).add_current_process()
+        for name in support.EXPORTS:
+            builder.export_symbol(name)
+        # Workers may run in this library until the process ends; the module keeps it, and llvmlite disposes of nothing
+        # while the interpreter shuts down.
+        self.support = builder.link(self.lljit, _SUPPORT_LIBRARY)
+        self.runtime = NativeRuntime({name: self.support[name] for name in support.EXPORTS})
+
+    def machine(self, level: int) -> llvm.TargetMachine:
+        found = self.machines.get(level)
+        if found is None:
+            found = self.machines[level] = _create_machine(level)
+        return found
+
+
+_engine: _Engine | None = None
+# Remarks are an option of the whole process: no other compilation may run its passes meanwhile.
+_passes_lock = threading.RLock()
+_engine_lock = threading.Lock()
+_host: Host | None = None
+
+
+def _get_engine() -> _Engine:
+    global _engine
+    if _engine is None:
+        with _engine_lock:
+            if _engine is None:
+                _engine = _Engine()
+    return _engine
+
+
+def _create_machine(level: int) -> llvm.TargetMachine:
+    machine = host()
+    return llvm.Target.from_triple(machine.triple).create_target_machine(
+        cpu=machine.cpu, features=machine.features, opt=level, reloc="pic", codemodel="default", jit=True
+    )
+
+
+def host() -> Host:
+    """The machine this process runs on, as LLVM names it."""
+    global _host
+    if _host is None:
+        llvm.initialize_native_target()
+        llvm.initialize_native_asmprinter()
+        features = llvm.get_host_cpu_features()
+        bits = 512 if features.get("avx512f") else 256 if features.get("avx") else 128
+        _host = Host(llvm.get_process_triple(), llvm.get_host_cpu_name(), features.flatten(), bits, available_cores())
+    return _host
+
+
+def native_runtime() -> NativeRuntime:
+    """The support module of this process, linked at the first call."""
+    return _get_engine().runtime
+
+
+def _parse(text: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:
+    """Text to a verified module in a context of its own (nothing accumulates in the global one)."""
+    try:
+        module = llvm.parse_assembly(text, llvm.create_context())
+        module.triple = machine.triple
+        module.data_layout = str(machine.target_data)
+        module.verify()
+    except RuntimeError as error:
+        raise CompilerBug("LLVM", str(error)) from error
+    return module
+
+
+def _run_passes(module: llvm.ModuleRef, level: int, machine: llvm.TargetMachine) -> None:
+    options = llvm.create_pipeline_tuning_options(speed_level=level)
+    options.loop_vectorization = level >= 2
+    options.slp_vectorization = level >= 2
+    options.loop_interleaving = level >= 2
+    options.loop_unrolling = level >= 2
+    builder = llvm.create_pass_builder(machine, options)
+    manager = builder.getModulePassManager()
+    with _passes_lock:
+        manager.run(module, builder)
+
+
+def _optimised(text: str, level: int, machine: llvm.TargetMachine) -> llvm.ModuleRef:
+    module = _parse(text, machine)
+    _run_passes(module, level, machine)
+    return module
+
+
+def _to_object(text: str, level: int, machine: llvm.TargetMachine) -> bytes:
+    return machine.emit_object(_optimised(text, level, machine))
+
+
+def optimise(text: str, level: int = 3) -> str:
+    """LLVM text after LLVM's own passes at a level 0..3."""
+    return str(_optimised(text, level, _get_engine().machine(level)))
+
+
+def assembly(text: str, level: int = 3) -> str:
+    """The host's assembly for LLVM text."""
+    machine = _get_engine().machine(level)
+    return machine.emit_assembly(_optimised(text, level, machine))
+
+
+def emit_object(text: str, level: int = 3) -> bytes:
+    """The object file for LLVM text, relocatable; `link_object` takes it, in this process or in another one on the same
+    machine."""
+    return _to_object(text, level, _get_engine().machine(level))
+
+
+def link_object(image: bytes, entry_points: tuple[str, ...]) -> Binary:
+    """Link an object file into this process. Raises `CompilerBug` naming the symbols that nothing defines."""
+    engine = _get_engine()
+    builder = llvm.JITLibraryBuilder().add_object_img(image).add_jit_library(_SUPPORT_LIBRARY).add_current_process()
+    for name in entry_points:
+        builder.export_symbol(name)
+    try:
+        library = builder.link(engine.lljit, f"tinote.{next(engine.counter)}")
+    except RuntimeError as error:
+        raise CompilerBug("linking", str(error)) from error
+    return Binary({name: library[name] for name in entry_points}, library, len(image), engine.runtime)
+
+
+def compile_module(text: str, *, level: int = 3, entry_points: tuple[str, ...]) -> Binary:
+    """LLVM text to machine code: verified, optimised with loop and SLP vectorisation (levels 2 and 3), linked.
+
+    Raises `CompilerBug` on text that is not valid and on symbols that nothing defines.
+    """
+    image = emit_object(text, level)
+    try:
+        return link_object(image, entry_points)
+    except CompilerBug as error:
+        missing = _undefined(text)
+        if not missing:
+            raise
+        raise CompilerBug("linking", f"nothing defines {', '.join(missing)}") from error
+
+
+def _undefined(text: str) -> list[str]:
+    """The functions that a module declares and neither the support module nor the process defines."""
+    process = ctypes.CDLL(None)
+    names = re.findall(r"^\s*declare\b[^@\n]*@\"?([\w.$]+)", text, re.MULTILINE)
+    return [
+        name
+        for name in names
+        if not name.startswith("llvm.") and name not in support.EXPORTS and not hasattr(process, name)
+    ]
+
+
+_REMARK_OPTIONS = ("-pass-remarks", "-pass-remarks-missed", "-pass-remarks-analysis")
+_REMARK_PASSES = "loop-vectorize|slp-vectorizer"
+_REMARK_LINE = re.compile(r"remark: (?:.*?):(\d+):(\d+): (.*)")
+
+
+def remarks(text: str, level: int = 3) -> list[Remark]:
+    """What LLVM's vectorisers say about a module, in its debug information's own lines, in the order in which they say
+    it."""
+    machine = _get_engine().machine(level)
+    module = _parse(text, machine)
+    with _passes_lock, _standard_error() as captured:
+        for option in _REMARK_OPTIONS:
+            llvm.set_option("tinote", f"{option}={_REMARK_PASSES}")
+        try:
+            _run_passes(module, level, machine)
+        finally:
+            for option in _REMARK_OPTIONS:
+                # A pattern that no pass name matches.
+                llvm.set_option("tinote", f"{option}=^$")
+    found: list[Remark] = []
+    for line in captured:
+        match = _REMARK_LINE.match(line)
+        if match:
+            found.append(Remark(int(match[1]), int(match[2]), match[3]))
+        else:
+            # Another thread's words, caught by accident.
+            sys.stderr.write(line + "\n")
+    return found
+
+
+@contextmanager
+def _standard_error() -> Iterator[list[str]]:
+    """Catches what is written to file descriptor 2, where LLVM writes; the list is filled at the end."""
+    lines: list[str] = []
+    with tempfile.TemporaryFile() as file:
+        kept = os.dup(2)
+        try:
+            os.dup2(file.fileno(), 2)
+            try:
+                yield lines
+            finally:
+                os.dup2(kept, 2)
+        finally:
+            os.close(kept)
+        file.seek(0)
+        lines += file.read().decode(errors="replace").splitlines()

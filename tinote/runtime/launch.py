@@ -1,0 +1,286 @@
+"""Launches: blocks, the native call, faults, prints and stopping.
+
+    block = launcher.acquire()
+    try:
+        block.integers[2] = n                       # or block.floats[3] = x, or pack_into(block.slots, ...)
+        launcher.run(block)                         # raises the located error, or KeyboardInterrupt as itself
+        result = block.floats[5]
+    finally:
+        launcher.release(block)
+
+A block holds what one launch in flight needs; blocks are kept and used again, and two threads that launch the same
+kernel get one each. Their slots keep what was written, so addresses that never change are written once (`initial`).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING
+
+from tinote.errors import CompilerBug
+from tinote.runtime import layout
+from tinote.runtime.memory import Memory
+from tinote.runtime.sites import Bounds, Site, SiteKind, fault, formatter
+from tinote.runtime.threads import NativeRuntime, Stoppable, stop_all
+
+if TYPE_CHECKING:
+    # Loading the JIT costs 0.15 s; whoever has a binary has paid it already.
+    from tinote.runtime.jit import Binary
+
+__all__ = ["Block", "LaunchStopped", "Launcher", "stop_all"]
+
+_RING_WORDS = 1 << 17
+_LOST = "the process was forked while this kernel ran; the child has none of its threads and no result"
+
+
+class LaunchStopped(KeyboardInterrupt):
+    """The launch was stopped by `stop()` from another thread. A KeyboardInterrupt, so that whatever handles an
+    interrupt handles it too."""
+
+
+class _Prints:
+    """A launch's print ring and the way from its records to text."""
+
+    __slots__ = ("_dropped", "_formats", "_ring", "_take", "_taken", "address", "write")
+
+    def __init__(
+        self,
+        runtime: NativeRuntime,
+        formats: dict[int, Callable[[Sequence[int]], str]],
+        write: Callable[[str], object] | None,
+    ) -> None:
+        self._ring = Memory(layout.RING_WORDS + 8 * _RING_WORDS)
+        self._taken = Memory(8 * _RING_WORDS)
+        self._dropped = ctypes.c_int64(0)
+        self._formats = formats
+        self._take = runtime.print_take
+        self.address = self._ring.address
+        self.write = write
+        ctypes.c_int64.from_address(self.address + layout.RING_CAPACITY).value = _RING_WORDS
+
+    def drain(self) -> None:
+        """Print what the ring holds, on the launching thread, and say how many lines did not fit."""
+        count = self._take(self.address, self._taken.address, ctypes.addressof(self._dropped))
+        dropped = self._dropped.value
+        if not count and not dropped:
+            return
+        words = self._taken.view()[: 8 * count].cast("q")
+        pieces: list[str] = []
+        at = 0
+        while at < count:
+            title = words[at]
+            length = title >> 32
+            pieces.append(self._formats[title & 0xFFFFFFFF](words[at + 1 : at + 1 + length]))
+            at += 1 + length
+        if dropped:
+            pieces.append(f"[{dropped} more prints were dropped: the kernel prints faster than they can be shown]\n")
+        write = self.write or sys.stdout.write
+        write("".join(pieces))
+
+
+class Block:
+    """One launch in flight. `address` is what native code gets; `slots` its kernel slots as bytes, `integers`, `floats`
+    and `singles` as i64, f64 and f32 (a single sits in the low half of its slot: slot `i` is `singles[2 * i]`).
+    """
+
+    __slots__ = (
+        "_drain",
+        "_memory",
+        "_prints",
+        "_runtime",
+        "_scratch",
+        "address",
+        "floats",
+        "head",
+        "integers",
+        "singles",
+        "slots",
+    )
+
+    def __init__(self, launcher: Launcher) -> None:
+        runtime = launcher.runtime
+        self._runtime = runtime
+        self._memory = Memory(layout.HEADER_BYTES + layout.SLOTS + 8 * max(1, launcher.slots))
+        self.address = self._memory.address + layout.HEADER_BYTES
+        view = self._memory.view()
+        self.head = view[layout.HEADER_BYTES : layout.HEADER_BYTES + layout.SLOTS].cast("q")
+        self.slots = view[layout.HEADER_BYTES + layout.SLOTS :]
+        self.integers = self.slots.cast("q")
+        self.floats = self.slots.cast("d")
+        self.singles = self.slots.cast("f")
+        if launcher.initial:
+            self.slots[: len(launcher.initial)] = launcher.initial
+        self._scratch = Memory(launcher.scratch_stride * launcher.num_threads)
+        self._prints = _Prints(runtime, launcher.formats, launcher.write) if launcher.formats else None
+        self._set_pointer(layout.ENTRY, launcher.entry_address)
+        self._set_pointer(layout.POOL, runtime.pool)
+        self._set_pointer(layout.SCRATCH, self._scratch.address)
+        self._set_pointer(layout.SCRATCH_STRIDE, launcher.scratch_stride)
+        self._set_pointer(layout.NUM_THREADS, launcher.num_threads)
+        self._set_pointer(layout.MEMORY_LIMIT, launcher.memory_limit)
+        ctypes.c_int32.from_address(self.address + layout.STOP).value = layout.STOP_IDLE
+        if self._prints is not None:
+            self._drain = self._prints.drain
+            self._set_pointer(layout.PRINT_RING, self._prints.address)
+            self._set_pointer(layout.DRAIN, id(self._drain))
+
+    def _set_pointer(self, offset: int, value: int) -> None:
+        ctypes.c_int64.from_address(self.address + offset).value = value
+
+    @property
+    def status(self) -> int:
+        """The code of the last launch's fault; 0 without one."""
+        return self.head[0] & 0xFFFFFFFF
+
+    @property
+    def site(self) -> int:
+        """The number of the site that failed."""
+        return self.head[0] >> 32
+
+    @property
+    def payload(self) -> tuple[int, ...]:
+        """What the site reported, as signed words."""
+        first = layout.PAYLOAD // 8
+        return tuple(self.head[first : first + layout.PAYLOAD_WORDS])
+
+    @property
+    def arena_bytes(self) -> int:
+        """Memory held for saved values, between launches too."""
+        return ctypes.c_int64.from_address(self.address + layout.COMMITTED).value
+
+    def drain(self) -> None:
+        """Print what is still in the ring."""
+        if self._prints is not None:
+            self._prints.drain()
+
+    def stop(self) -> bool:
+        """Stop the launch that this block is in, from any thread; whether one ran."""
+        return bool(self._runtime.stop(self.address))
+
+    def __del__(self) -> None:
+        # A block that was never finished has no memory to give back.
+        if hasattr(self, "_scratch"):
+            self._runtime.arena_free(self.address)
+
+
+class Launcher(Stoppable):
+    """Launches one entry of a binary.
+
+    `slots` counts the kernel's 8-byte slots, `initial` is what a new block's slots begin with (the rest is zero).
+    `scratch_bytes_per_thread` is the size of the private copies of one thread. `sites` are what the numbers in
+    generated code mean. `memory_limit` bounds the saved values of one launch, in bytes. `keep` is held as long as the
+    launcher: the owners of addresses in `initial`. `write` gets printed text, on the launching thread (default:
+    `sys.stdout`).
+    """
+
+    __slots__ = (
+        "_blocks",
+        "_free",
+        "_keep",
+        "_launch",
+        "_prints",
+        "binary",
+        "entry_address",
+        "formats",
+        "initial",
+        "memory_limit",
+        "num_threads",
+        "runtime",
+        "scratch_stride",
+        "sites",
+        "slots",
+        "write",
+    )
+
+    def __init__(
+        self,
+        binary: Binary,
+        entry_name: str,
+        slots: int,
+        scratch_bytes_per_thread: int = 0,
+        sites: Sequence[Site] = (),
+        num_threads: int = 1,
+        *,
+        memory_limit: int = 4 << 30,
+        initial: bytes = b"",
+        keep: object = None,
+        write: Callable[[str], object] | None = None,
+    ) -> None:
+        if num_threads < 1:
+            raise ValueError(f"a launch needs at least one thread, not {num_threads}")
+        if len(initial) > 8 * slots:
+            raise ValueError(f"{len(initial)} bytes do not fit into {slots} slots")
+        self.binary = binary
+        self.runtime = binary.runtime
+        self.entry_address = binary.address(entry_name)
+        self.slots = slots
+        # Two threads must not share a cache line, nor the pair of lines that is fetched together.
+        self.scratch_stride = (scratch_bytes_per_thread + 127) & ~127
+        self.sites = tuple(sites)
+        self.num_threads = min(num_threads, layout.MAX_THREADS)
+        # Far above any memory, low enough that native sums do not wrap.
+        self.memory_limit = max(0, min(memory_limit, 1 << 60))
+        self.initial = initial
+        self.write = write
+        self.formats = {
+            number: _print_formatter(site) for number, site in enumerate(self.sites) if site.kind is SiteKind.PRINT
+        }
+        self._keep = keep
+        self._launch = self.runtime.launch
+        self._prints = bool(self.formats)
+        # Lists, because append and pop are atomic: no lock in a launch.
+        self._free: list[Block] = []
+        self._blocks: list[Block] = []
+        super().__init__()
+
+    def acquire(self) -> Block:
+        """A block for one launch; its slots hold what they held when it was last released."""
+        try:
+            return self._free.pop()
+        except IndexError:
+            block = Block(self)
+            self._blocks.append(block)
+            return block
+
+    def run(self, block: Block) -> None:
+        """Launch and wait. Raises the located error of the kernel's first fault; what a signal handler raised comes as
+        itself."""
+        if self._prints:
+            try:
+                status = self._launch(block.address)
+            finally:
+                block.drain()
+        else:
+            status = self._launch(block.address)
+        if status:
+            self.raise_fault(block, status)
+
+    def release(self, block: Block) -> None:
+        """Give a block back for the next launch."""
+        self._free.append(block)
+
+    def stop(self) -> int:
+        """Stop all launches of this kernel that run now; returns how many."""
+        return sum(block.stop() for block in list(self._blocks))
+
+    def raise_fault(self, block: Block, status: int = layout.STATUS_OK) -> None:
+        """Raise the error that the block's last launch ended with; nothing if it ended well."""
+        status = block.status or status
+        if status == layout.STATUS_OK:
+            return
+        if status == layout.STATUS_INTERRUPT:
+            raise LaunchStopped("the kernel was stopped")
+        if status == layout.STATUS_LOST:
+            raise RuntimeError(_LOST)
+        number = block.site
+        if not block.status or not 0 <= number < len(self.sites):
+            raise CompilerBug("launch", f"a kernel returned status {status} and no known site ({number})")
+        raise fault(status, self.sites[number], block.payload, self.memory_limit)
+
+
+def _print_formatter(site: Site) -> Callable[[Sequence[int]], str]:
+    if isinstance(site.arguments, Bounds):
+        raise CompilerBug("launch", f"{site!r} has bounds in place of parts")
+    return formatter(site.arguments)

@@ -1,0 +1,63 @@
+"""Blocks of memory that kernels read and write: zeroed, aligned to 64 bytes, alive while anything refers to them."""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+
+__all__ = ["ALIGNMENT", "Memory", "readable_size"]
+
+ALIGNMENT = 64
+# From here on pages come straight from the system: zeroed without being touched, so that a large field costs nothing
+# before it is used.
+_MAPPED_FROM = 1 << 20
+# More than any machine has, and safely below what address arithmetic on 64 bits can hold.
+_LARGEST = 1 << 47
+_UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
+
+
+class Memory:
+    """`nbytes` bytes, zero at birth, at a 64-byte aligned `address`.
+
+    `view()` is a writable memoryview of unsigned bytes; it keeps the bytes alive after this object and everything else
+    is gone, so NumPy arrays made from it are safe to keep. Raises `MemoryError` when the system refuses or the size is
+    absurd, `ValueError` when it is negative.
+    """
+
+    __slots__ = ("__weakref__", "_owner", "address", "nbytes")
+
+    def __init__(self, nbytes: int) -> None:
+        if nbytes < 0:
+            raise ValueError(f"a block of memory cannot have {nbytes} bytes")
+        if nbytes > _LARGEST:
+            raise MemoryError(f"{readable_size(nbytes)} of memory were asked for, which is more than any machine has")
+        self.nbytes = nbytes
+        try:
+            if nbytes >= _MAPPED_FROM:
+                # Pages are aligned far beyond 64 bytes.
+                mapping = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+                self._owner = memoryview(mapping)
+            else:
+                backing = bytearray(nbytes + ALIGNMENT)
+                start = -ctypes.addressof(ctypes.c_char.from_buffer(backing)) % ALIGNMENT
+                self._owner = memoryview(backing)[start : start + nbytes]
+        except (MemoryError, OSError, OverflowError) as error:
+            raise MemoryError(f"the system has no {readable_size(nbytes)} of memory left for this") from error
+        self.address = ctypes.addressof(ctypes.c_char.from_buffer(self._owner)) if nbytes else 0
+
+    def view(self) -> memoryview:
+        """All bytes, writable; the view keeps them alive."""
+        return self._owner[:]
+
+    def __repr__(self) -> str:
+        return f"Memory({readable_size(self.nbytes)} at {self.address:#x})"
+
+
+def readable_size(nbytes: int) -> str:
+    """A size as a person writes it: `12.0 MiB`."""
+    if nbytes < 1024:
+        return f"{nbytes} bytes"
+    power = min((nbytes.bit_length() - 1) // 10, len(_UNITS))
+    if power == len(_UNITS) and nbytes >> 10 * power >= 1024:
+        return f"2**{nbytes.bit_length() - 1} bytes"
+    return f"{nbytes / (1 << 10 * power):.1f} {_UNITS[power - 1]}"

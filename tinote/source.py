@@ -1,0 +1,58 @@
+"""Positions in the user's source, and the text they point into.
+
+A position names a file or a notebook cell by the name under which Python compiled it; the text comes from `linecache`, which IPython keeps filled for cells.
+"""
+
+from __future__ import annotations
+
+import linecache
+from typing import NamedTuple
+
+__all__ = ["NOWHERE", "Span", "line_text", "place_name"]
+
+
+class Span(NamedTuple):
+    """A stretch of source text. Lines count from 1, columns from 0 (as in `ast`); `inlined_at` is the call site when the text is an inlined function's."""
+
+    file: str
+    line: int
+    column: int = 0
+    end_line: int = 0
+    end_column: int = 0
+    inlined_at: Span | None = None
+
+    def __repr__(self) -> str:
+        return f"{self.file}:{self.line}:{self.column}"
+
+    def chain(self) -> tuple[Span, ...]:
+        """This span and the call sites it was inlined at, innermost first."""
+        spans = [self]
+        while spans[-1].inlined_at is not None:
+            spans.append(spans[-1].inlined_at)
+        return tuple(spans)
+
+
+NOWHERE = Span("<nowhere>", 0)
+
+
+def line_text(span: Span) -> str:
+    """The first source line of `span` without its line break; empty when the source is not available."""
+    return linecache.getline(span.file, span.line).rstrip("\n")
+
+
+def _plain(file: str) -> str:
+    return file
+
+
+_namer = _plain
+
+
+def place_name(span: Span) -> str:
+    """How a person calls the place: `Cell In[5], line 3` in a notebook, `file.py, line 3` elsewhere."""
+    return f"{_namer(span.file)}, line {span.line}"
+
+
+def set_place_namer(namer: object) -> None:
+    """Let a front end (IPython) translate internal file names to names a person knows; `None` restores the default."""
+    global _namer
+    _namer = namer if callable(namer) else _plain  # type: ignore[assignment]

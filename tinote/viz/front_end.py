@@ -1,0 +1,43 @@
+"""Who is watching: a person at a notebook, a program that executes one, or nobody.
+
+A view cannot ask the page before its cell has ended, so this is decided from what the kernel knows: a program that
+executes notebooks (nbclient, nbval, papermill) says in its request that nobody is there to answer a prompt.
+`TINOTE_HEADLESS=1` forces the answer "nobody", `TINOTE_HEADLESS=0` "a person".
+"""
+
+from __future__ import annotations
+
+import enum
+import os
+from typing import Any
+
+from IPython.core.getipython import get_ipython
+
+__all__ = ["Audience", "audience", "cell_hooks"]
+
+
+class Audience(enum.Enum):
+    """Who sees what is displayed."""
+
+    PERSON = "a notebook's front end that paints widgets and sends events"
+    PROGRAM = "a program that executes the notebook: displays are kept, nothing answers"
+    NOBODY = "no notebook: a script or a terminal"
+
+
+def audience() -> Audience:
+    """Who is watching the code that runs now."""
+    kernel: Any = getattr(get_ipython(), "kernel", None)
+    if kernel is None:
+        return Audience.NOBODY
+    forced = os.environ.get("TINOTE_HEADLESS", "")
+    if forced:
+        return Audience.PERSON if forced == "0" else Audience.PROGRAM
+    request = kernel.get_parent() or {}
+    if request.get("msg_type", request.get("header", {}).get("msg_type")) != "execute_request":
+        return Audience.PERSON  # Called from a widget's message: somebody sent it.
+    return Audience.PERSON if request["content"].get("allow_stdin") else Audience.PROGRAM
+
+
+def cell_hooks() -> Any:
+    """IPython's event registry (`register`, `unregister`), or None outside of IPython."""
+    return getattr(get_ipython(), "events", None)

@@ -1,0 +1,174 @@
+"""Particles in the plane, moving live in a notebook.
+
+The browser gets the positions as 16-bit fractions of the bounds and paints the discs itself: 4 bytes a particle and
+frame.
+"""
+
+from __future__ import annotations
+
+import contextvars
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import traitlets
+
+from tinote.viz.arrays import ViewError, as_colors, as_positions
+from tinote.viz.pictures import Picture
+from tinote.viz.plot import CHART_HEIGHT, draw_chart
+from tinote.viz.simulation import UNATTENDED_FRAMES, LiveSimulation, Quantities
+from tinote.viz.view import Frame, static_source
+
+__all__ = ["Particles"]
+
+DEFAULT_COLOR = 0x3B7DD8
+"""Readable on a light and on a dark page."""
+
+HIDDEN = 0xFFFF
+"""Both coordinates of a particle that is outside of the bounds or not finite, and is not painted."""
+
+Bounds = tuple[tuple[float, float], tuple[float, float]]
+
+
+class Particles(LiveSimulation):
+    """A live view of particles, with play, pause, step, reset, a speed slider, Stop, and a plot of running quantities.
+
+    - `x`: the positions, a field or array of shape (N, 2), read after each frame; N may change.
+    - `step()`: advances the simulation by one step; `reset()` takes it back to its start. Both may launch kernels.
+    - `bounds`: ((left, right), (bottom, top)), what the view shows, in the units of `x`. Particles outside are counted,
+      not painted.
+    - `color`: 0xRRGGBB, a CSS colour, or one a particle; `radius`: in pixels; `background`: a colour, or the page's own
+      if not given.
+    - `energy` or `plots`: a function that returns a number, or a dictionary of them, sampled once a frame and drawn
+      below over the step number.
+    - `steps_per_frame`: steps between two pictures, which the slider changes; `size`: width, or (width, height), in
+      pixels.
+    - `unattended_frames`: how many frames are made where a program executes the notebook and nobody can press play.
+
+    Nothing is computed while the view is out of sight. `play()`, `pause()`, `single_step()`, `reset()`, `stop()` and
+    `advance(frames)` do from a cell what the buttons do. A step that raises stops the view, which shows the error;
+    `exception` keeps it.
+    """
+
+    _esm = static_source("view.js", "chart.js", "simulation.js", "particles.js")
+    _css = static_source("simulation.css")
+
+    width = traitlets.Int(480).tag(sync=True)
+    height = traitlets.Int(480).tag(sync=True)
+    chart_height = traitlets.Int(CHART_HEIGHT).tag(sync=True)
+    radius = traitlets.Float(2.0).tag(sync=True)
+    background = traitlets.Unicode().tag(sync=True)
+    color = traitlets.Unicode().tag(sync=True)
+    """The colour of all particles as CSS has it; empty where each has its own."""
+
+    def __init__(
+        self,
+        x: Any,
+        step: Callable[[], object] | None = None,
+        *,
+        bounds: Bounds = ((0.0, 1.0), (0.0, 1.0)),
+        color: Any = DEFAULT_COLOR,
+        radius: float = 2.0,
+        background: Any = None,
+        energy: Quantities = None,
+        plots: Quantities = None,
+        plot_label: str = "",
+        reset: Callable[[], object] | None = None,
+        steps_per_frame: int = 1,
+        size: int | Sequence[int] = 480,
+        label: str = "live view of particles",
+        unattended_frames: int = UNATTENDED_FRAMES,
+    ) -> None:
+        self._x = x
+        self._count = len(as_positions(x))
+        self._bounds = _checked_bounds(bounds)
+        self._colors = as_colors(color, self._count)
+        self._captured: np.ndarray | None = None
+        self._outside = 0
+        width, height = (size, size) if isinstance(size, int) else (int(size[0]), int(size[1]))
+        if width < 16 or height < 16:
+            raise ViewError(f"size {size} is too small to show anything; it is in pixels")
+        if not radius > 0:
+            raise ViewError(f"radius is {radius}; it is a number of pixels, more than 0")
+        super().__init__(
+            step=step,
+            reset=reset,
+            energy=energy,
+            plots=plots,
+            steps_per_frame=steps_per_frame,
+            unattended_frames=unattended_frames,
+            width=width,
+            height=height,
+            radius=float(radius),
+            color=_css(self._colors) if self._colors.ndim == 1 else "",
+            background="" if background is None else _css(as_colors(background, name="background")),
+            plot_label=plot_label or ("energy" if energy is not None else ""),
+            label=label,
+        )
+
+    def __repr__(self) -> str:
+        (left, right), (bottom, top) = self._bounds
+        failed = f", stopped: {type(self.exception).__name__}: {self.exception}" if self.exception is not None else ""
+        return f"<Particles: {self._count} in [{left:g}, {right:g}] × [{bottom:g}, {top:g}]{failed}>"
+
+    def capture(self) -> Frame:
+        """The positions as 16-bit fractions of the bounds, x to the right and y up; with the colours, where each
+        particle has its own.
+        """
+        points = as_positions(self._x)
+        low, high = np.array(self._bounds, np.float64).T
+        with np.errstate(invalid="ignore", over="ignore"):
+            fraction = (points - low) / (high - low)
+            inside = ((fraction >= 0.0) & (fraction <= 1.0)).all(axis=1)
+            packed = (
+                np.where(inside[:, None], np.nan_to_num(fraction) * (HIDDEN - 1), HIDDEN)
+                .clip(0, HIDDEN)
+                .astype(np.uint16)
+            )
+        if self._colors.ndim == 2 and len(self._colors) != len(points):
+            raise ViewError(f"x now has {len(points)} particles, and there are {len(self._colors)} colours")
+        self._captured = packed
+        self._count = len(points)
+        self._outside = int(len(points) - np.count_nonzero(inside))
+        colors = self._colors.tobytes() if self._colors.ndim == 2 else b""
+        return Frame({"count": self._count, "outside": self._outside}, [packed.tobytes(), colors])
+
+    def picture(self) -> bytes:
+        """The particles and the plot below them, on white or the view's background, as a PNG file."""
+        if self.state != "playing" or self._captured is None:
+            contextvars.Context().run(self._present)
+        assert self._captured is not None
+        shown = self._captured[self._captured[:, 0] != HIDDEN] / (HIDDEN - 1)
+        paper = (
+            as_colors(self.background, name="background") if self.background else np.array([255, 255, 255], np.uint8)
+        )
+        view = Picture(self.width, self.height, paper)
+        colors = self._colors if self._colors.ndim == 1 else self._colors[self._captured[:, 0] != HIDDEN]
+        view.discs(shown * [self.width, -self.height] + [0, self.height], self.radius, colors)
+        _frame(view)
+        if not self.series:
+            return view.png()
+        whole = Picture(self.width, self.height + self.chart_height, (255, 255, 255))
+        whole.pixels[: self.height] = view.pixels
+        whole.pixels[self.height :] = draw_chart(self.history, self.width, self.chart_height, y_label=self.plot_label)
+        return whole.png()
+
+
+def _checked_bounds(bounds: Any) -> Bounds:
+    values = np.asarray(bounds, np.float64)
+    if values.shape != (2, 2) or not np.isfinite(values).all() or not (values[:, 0] < values[:, 1]).all():
+        raise ViewError(
+            f"bounds are {bounds!r}; they are ((left, right), (bottom, top)) with left < right and bottom < top"
+        )
+    (left, right), (bottom, top) = values.tolist()
+    return (left, right), (bottom, top)
+
+
+def _css(color: np.ndarray) -> str:
+    return "#" + "".join(f"{int(part):02x}" for part in color)
+
+
+def _frame(view: Picture) -> None:
+    """A hairline around the picture, so that white on a white page has an edge."""
+    for edge in (view.pixels[0], view.pixels[-1], view.pixels[:, 0], view.pixels[:, -1]):
+        edge[:] = (0xD0, 0xD3, 0xD8)

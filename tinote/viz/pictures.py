@@ -1,0 +1,173 @@
+"""Drawing into an array with NumPy and Pillow: the pictures that stay when nobody runs the notebook, and the frames of
+`GUI`.
+
+Not a plotting library: discs, lines, triangles, text and images, antialiased, later calls over earlier ones.
+Coordinates are pixels, x to the right and y down, with (0, 0) the top left corner of the picture and pixel centres at
+halves.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+__all__ = ["Picture"]
+
+SUPERSAMPLING = 3
+"""Lines and triangles are drawn this many times larger and averaged down, which is what smooths their edges."""
+
+Stroke = Callable[[ImageDraw.ImageDraw, list[float], tuple[int, ...]], None]
+
+CHUNK = 1 << 20
+"""Elements in flight while discs are drawn: bounds the temporary memory."""
+
+
+class Picture:
+    """An RGB picture; `pixels` has shape (height, width, 3), uint8, rows from the top."""
+
+    def __init__(self, width: int, height: int, background: Sequence[int] | np.ndarray = (0, 0, 0)) -> None:
+        self.width = width
+        self.height = height
+        self.pixels = np.empty((height, width, 3), np.uint8)
+        self.fill(background)
+
+    def fill(self, color: Sequence[int] | np.ndarray) -> None:
+        """Make every pixel `color`."""
+        self.pixels[:] = np.asarray(color, np.uint8)
+
+    def discs(self, centers: np.ndarray, radius: float | np.ndarray, colors: np.ndarray) -> None:
+        """Filled discs: `centers` (N, 2), `radius` in pixels, one or (N,), `colors` (3,) or (N, 3). A later disc lies
+        over an earlier one.
+
+        Centres that are not finite, or whose disc is outside of the picture, are left out.
+        """
+        radii = np.broadcast_to(np.asarray(radius, np.float32), (len(centers),))
+        margin = (radii + 1.0)[:, None]
+        with np.errstate(invalid="ignore"):
+            inside = np.all((centers > -margin) & (centers < np.array([self.width, self.height]) + margin), axis=1) & (
+                radii > 0
+            )
+        kept = np.flatnonzero(inside)
+        if not len(kept):
+            return
+        coverage = np.zeros(self.width * self.height, np.float32)
+        # The number of the disc on top, in a pixel: discs that cover at least half of it go before those that only
+        # touch it.
+        top = np.zeros(self.width * self.height, np.int64) if colors.ndim == 2 else None
+        for extent in np.unique(np.ceil(radii[kept] + 0.5).astype(int)):
+            members = kept[np.ceil(radii[kept] + 0.5).astype(int) == extent]
+            self._stamp(centers, radii, members, int(extent), coverage, top)
+        touched = np.flatnonzero(coverage)
+        alpha = coverage[touched, None]
+        paint = (
+            colors.astype(np.float32) if top is None else colors[(top[touched] - 1) % len(centers)].astype(np.float32)
+        )
+        flat = self.pixels.reshape(-1, 3)
+        flat[touched] = (flat[touched] * (1.0 - alpha) + paint * alpha + 0.5).astype(np.uint8)
+
+    def _stamp(
+        self,
+        centers: np.ndarray,
+        radii: np.ndarray,
+        members: np.ndarray,
+        extent: int,
+        coverage: np.ndarray,
+        top: np.ndarray | None,
+    ) -> None:
+        """Raise `coverage`, and `top` where colours differ, under the discs `members`, whose radii reach at most
+        `extent` pixels.
+        """
+        offsets = np.arange(-extent, extent + 1)
+        dx, dy = (grid.ravel() for grid in np.meshgrid(offsets, offsets))
+        for start in range(0, len(members), max(1, CHUNK // len(dx))):
+            part = members[start : start + max(1, CHUNK // len(dx))]
+            center = centers[part].astype(np.float32)
+            base = np.floor(center).astype(np.int64)
+            column, row = base[:, :1] + dx, base[:, 1:] + dy
+            distance = np.hypot(column + 0.5 - center[:, :1], row + 0.5 - center[:, 1:])
+            cover = (radii[part][:, None] + 0.5 - distance).clip(0.0, 1.0).astype(np.float32)
+            valid = (cover > 0) & (column >= 0) & (column < self.width) & (row >= 0) & (row < self.height)
+            flat = (row * self.width + column)[valid]
+            cover_here = cover[valid]
+            np.maximum.at(coverage, flat, cover_here)
+            if top is not None:
+                numbers = np.broadcast_to(part[:, None] + 1, valid.shape)[valid]
+                np.maximum.at(top, flat, numbers + np.where(cover_here >= 0.5, len(centers), 0))
+
+    def lines(self, begin: np.ndarray, end: np.ndarray, width: float, colors: np.ndarray) -> None:
+        """Straight lines from `begin` (N, 2) to `end` (N, 2), `width` pixels wide, with round ends; `colors` (3,) or
+        (N, 3).
+        """
+        points = np.stack([begin, end], axis=1)
+        thick = max(1, round(width * SUPERSAMPLING))
+        cap = thick / 2 if thick > SUPERSAMPLING else 0.0
+
+        def stroke(draw: ImageDraw.ImageDraw, line: list[float], color: tuple[int, ...]) -> None:
+            draw.line(line, fill=color, width=thick)
+            if cap:
+                for x, y in (line[:2], line[2:]):
+                    draw.ellipse((x - cap, y - cap, x + cap, y + cap), fill=color)
+
+        self._shapes(points, width, colors, stroke)
+
+    def triangles(self, corners: np.ndarray, colors: np.ndarray) -> None:
+        """Filled triangles: `corners` (N, 3, 2), `colors` (3,) or (N, 3). Neighbours of one call meet without a seam.
+        """
+        self._shapes(corners, 0.0, colors, lambda draw, shape, color: draw.polygon(shape, fill=color))
+
+    def _shapes(self, points: np.ndarray, margin: float, colors: np.ndarray, stroke: Stroke) -> None:
+        """Draw shapes given by `points` (N, corners, 2) enlarged into a layer of their own, average it down, and lay it
+        over the picture.
+        """
+        finite = np.asarray(np.isfinite(points).all(axis=(1, 2)))
+        if not finite.any():
+            return
+        points = points[finite]
+        each = np.broadcast_to(colors, (len(finite), 3))[finite]
+        low = np.floor(points.min(axis=(0, 1)) - margin - 1).clip(0, [self.width, self.height]).astype(int)
+        high = np.ceil(points.max(axis=(0, 1)) + margin + 1).clip(0, [self.width, self.height]).astype(int)
+        if (high <= low).any():
+            return
+        # Pillow keeps pixel coordinates in 32 bits; what lies this far outside cannot be told apart anyway.
+        scaled = ((points - low) * SUPERSAMPLING).clip(-1e6, 1e6).reshape(len(points), -1).tolist()
+        layer = Image.new("RGBA", tuple(((high - low) * SUPERSAMPLING).tolist()), (0, 0, 0, 0))
+        draw = ImageDraw.Draw(layer)
+        for shape, color in zip(scaled, each.tolist(), strict=True):
+            stroke(draw, shape, (*color, 255))
+        # The layer is transparent black where nothing is drawn, so its average is already multiplied by the coverage.
+        averaged = np.asarray(layer.reduce(SUPERSAMPLING), np.float32)
+        window = self.pixels[low[1] : high[1], low[0] : high[0]]
+        window[:] = (
+            (window * (1.0 - averaged[:, :, 3:] / 255.0) + averaged[:, :, :3] + 0.5).clip(0, 255).astype(np.uint8)
+        )
+
+    def text(self, content: str, x: float, y: float, size: float, color: Iterable[int]) -> None:
+        """`content`, which may have several lines, with its top left corner at (x, y); `size` in pixels."""
+        image = Image.fromarray(self.pixels)
+        ImageDraw.Draw(image).multiline_text(
+            (x, y), content, fill=tuple(int(part) for part in color), font=ImageFont.load_default(size)
+        )
+        self.pixels[:] = np.asarray(image)
+
+    def png(self) -> bytes:
+        """The picture as a PNG file; the same pixels give the same bytes."""
+        buffer = io.BytesIO()
+        Image.fromarray(self.pixels).save(buffer, "PNG", optimize=True)
+        return buffer.getvalue()
+
+    def jpeg(self, quality: int = 90) -> bytes:
+        """The picture as a JPEG file with full colour resolution: smaller and faster than PNG, for frames that are soon
+        replaced.
+        """
+        buffer = io.BytesIO()
+        Image.fromarray(self.pixels).save(buffer, "JPEG", quality=quality, subsampling=0)
+        return buffer.getvalue()
+
+    def save(self, path: Path) -> None:
+        """Write the picture in the format that the name's ending says; folders on the way are made."""
+        path.parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(self.pixels).save(path)

@@ -1,0 +1,149 @@
+// The running plot: samples, and a line chart of them. The rules for ticks and for thinning are those of `viz/plot.py`.
+
+const SERIES_COLORS = {
+  light: ["#2f6fd0", "#c96012", "#2b8252", "#8450c6", "#b3315f", "#5f6670"],
+  dark: ["#79aef7", "#f0a35e", "#63c493", "#bd9bf2", "#f083a8", "#aab2bd"],
+};
+
+/** Samples in bounded memory: past `limit` rows every second one goes, and from then on every second one is taken. */
+class History {
+  constructor(columns, limit = 2000) {
+    this.columns = columns;
+    this.limit = limit;
+    this.clear();
+  }
+  clear() {
+    this.kept = [];
+    this.latest = null;
+    this.stride = 1;
+    this.taken = 0;
+  }
+  append(row) {
+    this.latest = row;
+    if (this.taken % this.stride === 0) {
+      this.kept.push(row);
+      if (this.kept.length > this.limit) {
+        this.kept = this.kept.filter((_, index) => index % 2 === 0);
+        this.stride *= 2;
+      }
+    }
+    this.taken += 1;
+  }
+  /** Take the rows in `view`, a DataView of float64: instead of all before (`whole`), or after them. */
+  receive(view, whole) {
+    if (whole) this.clear();
+    const width = 8 * this.columns;
+    for (let at = 0; at + width <= view.byteLength; at += width) {
+      const row = [];
+      for (let column = 0; column < this.columns; column += 1) row.push(view.getFloat64(at + 8 * column, true));
+      this.append(row);
+    }
+  }
+  rows() {
+    return this.latest === null || this.kept[this.kept.length - 1] === this.latest ? this.kept : [...this.kept, this.latest];
+  }
+}
+
+function niceTicks(low, high, about) {
+  const span = high - low;
+  if (!(Number.isFinite(span) && span > 0)) return Number.isFinite(low) ? [low] : [];
+  const raw = span / Math.max(about, 1);
+  const power = 10 ** Math.floor(Math.log10(raw));
+  const step = power * [1, 2, 5, 10].find((factor) => power * factor >= raw * (1 - 1e-9));
+  const ticks = [];
+  for (let index = Math.ceil(low / step - 1e-9); index <= Math.floor(high / step + 1e-9); index += 1) ticks.push(index * step);
+  return ticks;
+}
+
+function tickText(value, step) {
+  if (Math.abs(value) < step * 1e-6) return "0";
+  if (Math.abs(value) >= 1e6 || step < 1e-4) return String(Number(value.toPrecision(3)));
+  return value.toFixed(Math.max(0, -Math.floor(Math.log10(step) + 1e-9)));
+}
+
+/** Draw `history` on `canvas`, width × height CSS pixels: axes, labels, one line a series. Colours: `names.length` from the theme. */
+function drawChart(canvas, { history, names, width, height, xLabel, yLabel, dark }) {
+  const scale = canvas.width / width;
+  const context = canvas.getContext("2d");
+  const styles = getComputedStyle(canvas);
+  const ink = styles.getPropertyValue("--tinote-ink") || "#333";
+  const grid = styles.getPropertyValue("--tinote-line") || "#ddd";
+  context.setTransform(scale, 0, 0, scale, 0, 0);
+  context.clearRect(0, 0, width, height);
+  context.font = `11px ${styles.fontFamily || "sans-serif"}`;
+  const rows = history.rows();
+  let low = Infinity;
+  let high = -Infinity;
+  for (const row of rows) {
+    for (let column = 1; column < row.length; column += 1) {
+      if (Number.isFinite(row[column])) {
+        low = Math.min(low, row[column]);
+        high = Math.max(high, row[column]);
+      }
+    }
+  }
+  if (low > high) [low, high] = [0, 1];
+  else {
+    const flat = high - low <= 1e-12 * Math.max(Math.abs(low), Math.abs(high));
+    const air = flat ? 0.1 * Math.abs(high) || 1 : 0.06 * (high - low);
+    [low, high] = [low - air, high + air];
+  }
+  const start = rows.length ? rows[0][0] : 0;
+  const stop = rows.length && rows[rows.length - 1][0] > start ? rows[rows.length - 1][0] : start + 1;
+  const levels = niceTicks(low, high, 4);
+  const levelStep = levels.length > 1 ? levels[1] - levels[0] : high - low;
+  const labels = levels.map((value) => tickText(value, levelStep));
+  const left = Math.max(0, ...labels.map((label) => context.measureText(label).width)) + (yLabel ? 26 : 10);
+  const right = width - 10;
+  const top = 8;
+  const bottom = height - 34;
+  const x = (value) => left + ((value - start) / (stop - start)) * (right - left);
+  const y = (value) => bottom - ((value - low) / (high - low)) * (bottom - top);
+  context.lineWidth = 1;
+  context.strokeStyle = grid;
+  context.fillStyle = ink;
+  context.textAlign = "right";
+  context.textBaseline = "middle";
+  levels.forEach((value, index) => {
+    const at = Math.round(y(value)) + 0.5;
+    context.globalAlpha = 0.6;
+    context.beginPath();
+    context.moveTo(left, at);
+    context.lineTo(right, at);
+    context.stroke();
+    context.globalAlpha = 1;
+    context.fillText(labels[index], left - 5, at);
+  });
+  context.textAlign = "center";
+  context.textBaseline = "top";
+  const columns = niceTicks(start, stop, 5);
+  const columnStep = columns.length > 1 ? columns[1] - columns[0] : 1;
+  for (const value of columns) context.fillText(tickText(value, columnStep), x(value), bottom + 5);
+  context.textBaseline = "bottom";
+  context.fillText(xLabel, (left + right) / 2, height - 2);
+  if (yLabel) {
+    context.save();
+    context.translate(3, (top + bottom) / 2);
+    context.rotate(-Math.PI / 2);
+    context.textBaseline = "top";
+    context.fillText(yLabel, 0, 0);
+    context.restore();
+  }
+  context.lineWidth = 1.6;
+  context.lineJoin = "round";
+  names.forEach((_, series) => {
+    context.strokeStyle = SERIES_COLORS[dark ? "dark" : "light"][series];
+    context.beginPath();
+    let drawing = false;
+    for (const row of rows) {
+      const value = row[series + 1];
+      if (!Number.isFinite(value)) drawing = false;
+      else if (drawing) context.lineTo(x(row[0]), y(value));
+      else {
+        context.moveTo(x(row[0]), y(value));
+        drawing = true;
+      }
+    }
+    context.stroke();
+  });
+}

@@ -1,0 +1,75 @@
+// The window of a GUI program: frames as pictures; keys, pointer and wheel go back.
+
+const KEYS = {
+  ArrowUp: "Up", ArrowDown: "Down", ArrowLeft: "Left", ArrowRight: "Right", Enter: "Return", Backspace: "BackSpace", CapsLock: "Caps_Lock", Meta: "Super",
+};
+const BUTTONS = ["LMB", "MMB", "RMB"];
+
+export default {
+  render({ model, el }) {
+    const width = model.get("width");
+    const height = model.get("height");
+    const title = model.get("label");
+    el.classList.add("tinote-gui");
+    keepKeys(el);
+    const canvas = make("canvas", { width, height, tabindex: 0, role: "img", "aria-label": `${title}: drawing window; click it to send keys` });
+    canvas.style.width = `${width}px`;
+    const close = make("button", { type: "button", title: "End the loop", onclick: () => model.send({ kind: "close" }) }, "Stop");
+    const bar = make("div", { class: "tinote-bar" }, make("span", {}, title), close);
+    el.append(make("div", { class: "tinote-window" }, bar, canvas));
+    const context = canvas.getContext("2d");
+
+    let position = [0, 0];
+    const held = (event) => ["Shift", "Control", "Alt"].filter((key) => event.getModifierState(key));
+    const send = (event, type, key, delta = [0, 0]) => model.send({ kind: "event", type, key, pos: position, delta, modifier: held(event) });
+    const place = (event) => {
+      const box = canvas.getBoundingClientRect();
+      position = [(event.clientX - box.left) / box.width, 1 - (event.clientY - box.top) / box.height];
+    };
+    canvas.addEventListener("pointerdown", (event) => {
+      canvas.focus();
+      canvas.setPointerCapture(event.pointerId);
+      place(event);
+      send(event, "Press", BUTTONS[event.button] ?? "LMB");
+    });
+    canvas.addEventListener("pointerup", (event) => {
+      place(event);
+      send(event, "Release", BUTTONS[event.button] ?? "LMB");
+    });
+    let moved = 0;
+    canvas.addEventListener("pointermove", (event) => {
+      place(event);
+      if (event.timeStamp - moved < 15) return; // No more often than frames come.
+      moved = event.timeStamp;
+      send(event, "Motion", "Motion");
+    });
+    canvas.addEventListener("wheel", (event) => {
+      if (document.activeElement !== canvas) return; // A page that scrolls past the window is not meant.
+      event.preventDefault();
+      place(event);
+      send(event, "Motion", "Wheel", [-event.deltaX, -event.deltaY]);
+    }, { passive: false });
+    canvas.addEventListener("contextmenu", (event) => event.preventDefault());
+    const key = (event, type) => {
+      if (event.ctrlKey || event.metaKey || event.key === "Tab") return; // The browser's own, and the way out with the keyboard.
+      event.preventDefault();
+      if (!event.repeat) send(event, type, KEYS[event.key] ?? (event.key.length === 1 ? event.key.toLowerCase() : event.key));
+    };
+    canvas.addEventListener("keydown", (event) => key(event, "Press"));
+    canvas.addEventListener("keyup", (event) => key(event, "Release"));
+    canvas.addEventListener("blur", () => model.send({ kind: "blur" }));
+
+    let newest = 0;
+    return connect({
+      model,
+      el,
+      paint: (message, buffers) => {
+        newest = message.frame;
+        return createImageBitmap(new Blob([buffers[0]], { type: "image/jpeg" })).then((bitmap) => {
+          if (message.frame === newest) context.drawImage(bitmap, 0, 0, width, height);
+          bitmap.close();
+        });
+      },
+    });
+  },
+};

@@ -1,0 +1,145 @@
+// The controls of a running simulation, its status line, its plot and its error.
+
+const SPEEDS = [1, 2, 3, 5, 10, 20, 30, 50, 100, 200, 300, 500, 1000];
+const SIGNS = {
+  play: "M4 2.5v11l9-5.5z",
+  pause: "M3.5 2.5h3.4v11H3.5zM9.1 2.5h3.4v11H9.1z",
+  step: "M3 2.5v11l6.5-5.5zM10.5 2.5H13v11h-2.5z",
+  reset: "M8 2.6a5.4 5.4 0 1 0 5.3 6.4h-1.9A3.6 3.6 0 1 1 8 4.4c1 0 1.9.4 2.5 1.1L8.6 7.4h5V2.4L11.8 4.2A5.4 5.4 0 0 0 8 2.6z",
+  stop: "M3 3h10v10H3z",
+};
+
+function sign(name) {
+  const svg = document.createElementNS("http://www.w3.org/2000/svg", "svg");
+  svg.setAttribute("viewBox", "0 0 16 16");
+  svg.setAttribute("aria-hidden", "true");
+  const path = document.createElementNS("http://www.w3.org/2000/svg", "path");
+  path.setAttribute("d", SIGNS[name]);
+  svg.append(path);
+  return svg;
+}
+
+/** Text that must read as a number of things. */
+function counted(count, one, many) {
+  return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
+}
+
+/**
+ * A view of a simulation in `el`. `stage` is what the state is painted on, `show(message, buffers)` paints a frame on it and returns words for the
+ * status line, `repaint()` paints the last one again in the page's present theme. The last buffer of a frame holds the samples of the plot.
+ */
+function simulationView({ model, el, stage, show, repaint }) {
+  const names = model.get("series");
+  const history = new History(1 + names.length);
+  const width = model.get("width");
+  el.classList.add("tinote-view");
+  keepKeys(el);
+
+  const button = (name, label, act) => make("button", { type: "button", class: `tinote-${name}`, "aria-label": label, title: label, onclick: act }, sign(name));
+  const command = (kind) => () => model.send({ kind });
+  const run = button("play", "Play", () => model.send({ kind: model.get("state") === "playing" ? "pause" : "play" }));
+  const step = button("step", "Step: advance one frame", command("step"));
+  const reset = button("reset", "Reset: back to the start", command("reset"));
+  const stop = button("stop", "Stop: end the run", command("stop"));
+  const initial = model.get("steps_per_frame");
+  const speeds = [...new Set([...SPEEDS, initial])].sort((a, b) => a - b);
+  const speedText = make("output", { class: "tinote-speed-text" });
+  const slider = make("input", {
+    type: "range", min: 0, max: speeds.length - 1, step: 1, "aria-label": "Speed: steps per frame", title: "Speed: steps per frame",
+    oninput: () => {
+      model.set("steps_per_frame", speeds[Number(slider.value)]);
+      model.save_changes();
+    },
+  });
+  const controls = make("div", { class: "tinote-controls", role: "toolbar", "aria-label": "Simulation controls" }, run, step);
+  if (model.get("can_reset")) controls.append(reset);
+  controls.append(stop, make("label", { class: "tinote-speed" }, slider, speedText));
+  const status = make("div", { class: "tinote-status" });
+  const announce = make("div", { class: "tinote-announce", role: "status" });
+  const alert = make("pre", { class: "tinote-error", role: "alert", hidden: true });
+  const group = make("div", { class: "tinote-group", role: "group", "aria-label": model.get("label"), style: `max-width:${width}px` }, stage);
+  if (model.get("can_step")) group.append(controls);
+  group.append(status, announce, alert);
+
+  const chart = make("canvas", { class: "tinote-chart", role: "img" });
+  const values = names.map(() => make("span", { class: "tinote-value" }));
+  const keys = names.map((name, index) => make("span", { class: "tinote-key" }, make("i", {}), `${name} `, values[index]));
+  if (names.length) {
+    group.append(make("div", { class: "tinote-legend" }, ...keys), chart);
+  }
+  el.append(group);
+
+  const drawPlot = () => {
+    if (!names.length) return;
+    const dark = isDark(el);
+    keys.forEach((key, index) => key.firstChild.style.setProperty("background", SERIES_COLORS[dark ? "dark" : "light"][index]));
+    const height = model.get("chart_height") - 20;
+    const across = Math.min(width, group.clientWidth || width); // A narrow page gets a narrow chart, not small letters.
+    if (chart.dataset.across !== String(across)) {
+      fitCanvas(chart, across, height);
+      chart.dataset.across = String(across);
+    }
+    drawChart(chart, { history, names, width: across, height, xLabel: "step", yLabel: model.get("plot_label"), dark });
+    const latest = history.latest;
+    values.forEach((value, index) => {
+      value.textContent = latest ? Number(latest[index + 1].toPrecision(4)).toString() : "";
+    });
+  };
+  const describePlot = () => {
+    const now = history.latest ? names.map((name, index) => `${name} ${Number(history.latest[index + 1].toPrecision(4))}`).join(", ") : "no values yet";
+    chart.setAttribute("aria-label", `Plot over the step number: ${now}`);
+  };
+  const showState = () => {
+    const state = model.get("state");
+    const playing = state === "playing";
+    run.replaceChildren(sign(playing ? "pause" : "play"));
+    run.title = playing ? "Pause" : "Play";
+    run.setAttribute("aria-label", run.title);
+    stop.disabled = state === "stopped";
+    el.dataset.state = state;
+    announce.textContent = state;
+    describePlot();
+  };
+  const showSpeed = () => {
+    const speed = model.get("steps_per_frame");
+    slider.value = String(speeds.reduce((best, value, index) => (Math.abs(value - speed) < Math.abs(speeds[best] - speed) ? index : best), 0));
+    speedText.textContent = counted(speed, "step / frame", "steps / frame");
+    slider.setAttribute("aria-valuetext", speedText.textContent);
+  };
+  const showError = () => {
+    alert.textContent = model.get("error");
+    alert.hidden = !alert.textContent;
+  };
+  const showTheme = () => {
+    el.classList.toggle("tinote-dark", isDark(el));
+    repaint();
+    drawPlot();
+  };
+  const watched = { "change:state": showState, "change:steps_per_frame": showSpeed, "change:error": showError };
+  for (const [event, handler] of Object.entries(watched)) {
+    model.on(event, handler);
+    handler();
+  }
+  const forgetTheme = watchTheme(showTheme);
+  const resizes = new ResizeObserver(drawPlot);
+  resizes.observe(group);
+  showTheme();
+  const disconnect = connect({
+    model,
+    el,
+    keep: (message, buffers) => names.length && history.receive(buffers[buffers.length - 1], message.whole),
+    paint: (message, buffers) => {
+      const words = show(message, buffers);
+      status.textContent = [`step ${message.step.toLocaleString("en")}`, ...words].join(" · ");
+      el.dataset.step = String(message.step);
+      drawPlot();
+      if (model.get("state") !== "playing") describePlot();
+    },
+  });
+  return () => {
+    disconnect();
+    forgetTheme();
+    resizes.disconnect();
+    for (const [event, handler] of Object.entries(watched)) model.off(event, handler);
+  };
+}

@@ -1,0 +1,108 @@
+// Shared by the live views: frames painted once an animation frame and acknowledged afterwards; the page's theme.
+
+/** Connect a view of `model` in `el`: `keep(message, buffers)` takes every frame, `paint(message, buffers)` only the newest one. Returns what undoes it. */
+function connect({ model, el, keep, paint }) {
+  const view = Math.random().toString(36).slice(2);
+  let pending = null;
+  let scheduled = 0;
+  let inSight = true;
+  let painted = 0;
+  const visible = () => inSight && !document.hidden;
+  const report = () => model.send({ kind: "visible", view, visible: visible() });
+  const draw = () => {
+    scheduled = 0;
+    if (!pending) return;
+    const { message, buffers, arrived } = pending;
+    pending = null;
+    const finish = () => {
+      painted += 1;
+      el.dataset.painted = String(painted);
+      model.send({ kind: "ack", frame: message.frame, waited: (performance.now() - arrived) / 1000 });
+    };
+    const decoding = paint(message, buffers); // A promise where the picture has to be decoded first.
+    if (decoding) decoding.then(finish);
+    else finish();
+  };
+  const receive = (message, buffers) => {
+    if (message.kind === "report") {
+      report();
+    } else if (message.kind === "frame") {
+      keep?.(message, buffers);
+      pending = { message, buffers, arrived: performance.now() };
+      if (!scheduled) scheduled = requestAnimationFrame(draw);
+    }
+  };
+  model.on("msg:custom", receive);
+  const observer = new IntersectionObserver((entries) => {
+    const now = entries[entries.length - 1].isIntersecting;
+    if (now !== inSight) {
+      inSight = now;
+      report();
+    }
+  });
+  observer.observe(el);
+  document.addEventListener("visibilitychange", report);
+  model.send({ kind: "ready", view, visible: visible() });
+  return () => {
+    model.off("msg:custom", receive);
+    observer.disconnect();
+    document.removeEventListener("visibilitychange", report);
+    cancelAnimationFrame(scheduled);
+    model.send({ kind: "gone", view });
+  };
+}
+
+/** Whether the page is dark, judged by the colour behind `el`. */
+function isDark(el) {
+  for (let node = el; node; node = node.parentElement) {
+    const parts = getComputedStyle(node).backgroundColor.match(/[\d.]+/g)?.map(Number) ?? [];
+    if (parts.length === 3 || (parts.length === 4 && parts[3] > 0.5)) {
+      return 0.299 * parts[0] + 0.587 * parts[1] + 0.114 * parts[2] < 128;
+    }
+  }
+  return matchMedia("(prefers-color-scheme: dark)").matches;
+}
+
+/** Call `changed` when the page's theme may have changed. Returns what undoes it. */
+function watchTheme(changed) {
+  const later = () => setTimeout(changed, 60); // A theme's style sheet arrives after its attributes.
+  const observer = new MutationObserver(later);
+  for (const node of [document.documentElement, document.body]) {
+    observer.observe(node, { attributes: true, attributeFilter: ["class", "style", "data-jp-theme-name", "data-jp-theme-light", "data-vscode-theme-kind"] });
+  }
+  const preference = matchMedia("(prefers-color-scheme: dark)");
+  preference.addEventListener("change", later);
+  return () => {
+    observer.disconnect();
+    preference.removeEventListener("change", later);
+  };
+}
+
+/** Keep plain keys that are pressed inside of `el` from the notebook, whose shortcuts would edit, move or run cells; Ctrl and Command pass. */
+function keepKeys(el) {
+  el.setAttribute("data-lm-suppress-shortcuts", "true");
+  el.addEventListener("keydown", (event) => {
+    if (!event.ctrlKey && !event.metaKey) event.stopPropagation();
+  });
+}
+
+/** An element with attributes, event listeners (`onclick: …`) and children. */
+function make(tag, attributes = {}, ...children) {
+  const node = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
+    else if (value !== undefined && value !== null && value !== false) node.setAttribute(name, value === true ? "" : value);
+  }
+  node.append(...children);
+  return node;
+}
+
+/** Size `canvas` to width × height CSS pixels at the screen's own resolution; returns the factor between the two. */
+function fitCanvas(canvas, width, height) {
+  const scale = Math.min(2, window.devicePixelRatio || 1);
+  canvas.width = Math.round(width * scale);
+  canvas.height = Math.round(height * scale);
+  canvas.style.aspectRatio = `${width} / ${height}`;
+  canvas.style.width = `${width}px`;
+  return scale;
+}
