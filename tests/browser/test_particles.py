@@ -21,7 +21,7 @@ def height():
 def reset():
     x[:] = start
 view = Particles(x, step, reset=reset, radius=4, color=0xe02020, plot_label="energy",
-                     plots={"kinetic": kinetic, "height": height, "total": lambda: kinetic() + height()})
+                 plots={"kinetic": kinetic, "height": height, "total": lambda: kinetic() + height()})
 view
 """
 VIEW = "document.querySelector('.tinote-view')"

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import ctypes
+import math
 import os
 import platform
+import struct
+from random import Random
 
 import pytest
 
@@ -66,6 +69,64 @@ define double @f(double %x) {
     assert ctypes.CFUNCTYPE(ctypes.c_double, ctypes.c_double)(binary.address("f"))(1.5) == 12.0
 
 
+@pytest.mark.parametrize(
+    ("name", "real", "kind"), [("f32", "float", ctypes.c_float), ("f64", "double", ctypes.c_double)]
+)
+def test_integer_powers(name: str, real: str, kind: type) -> None:
+    text = f"""
+declare {real} @llvm.powi.{name}.i32({real}, i32)
+define {real} @f({real} %x, i32 %n) {{
+  %y = call {real} @llvm.powi.{name}.i32({real} %x, i32 %n)
+  ret {real} %y
+}}
+"""
+    for level in (0, 3):
+        binary = jit.compile_module(text, level=level, entry_points=("f",))
+        power = ctypes.CFUNCTYPE(kind, kind, ctypes.c_int)(binary.address("f"))
+        for base in (2.0, -0.5, 1.0):
+            for exponent in (0, 1, 2, 3, 7, 10, -1, -3, 31):
+                assert power(base, exponent) == base**exponent
+        assert power(2.0, -(2**31)) == 0.0
+        assert power(-1.0, -(2**31)) == 1.0
+
+
+def test_doubles_become_halves_in_one_rounding() -> None:
+    text = """
+define void @f(ptr %x, ptr %y) {
+  %value = load double, ptr %x
+  %half = fptrunc double %value to half
+  store half %half, ptr %y
+  ret void
+}
+"""
+    binary = jit.compile_module(text, entry_points=("f",))
+    convert = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(binary.address("f"))
+    source, target = ctypes.c_double(), (ctypes.c_uint8 * 2)()
+    random = Random(1)
+    halves = [struct.unpack("<e", struct.pack("<H", random.randrange(0x7C00)))[0] for _ in range(300)]
+    # Half-way points and their neighbours are where two roundings go wrong.
+    middles = [
+        (a + struct.unpack("<e", struct.pack("<H", n + 1))[0]) / 2 for a in halves if (n := _half_bits(a)) < 0x7BFF
+    ]
+    values = halves + [m * (1 + e) for m in middles for e in (0.0, 2.0**-40, -(2.0**-40), 2.0**-52)]
+    values += [0.0, -0.0, 65519.999, 5e-324, 1e-8, float("inf"), *(-value for value in middles)]
+    for value in values:
+        source.value = value
+        convert(ctypes.addressof(source), ctypes.addressof(target))
+        assert bytes(target) == struct.pack("<e", value), value
+    for value, bits in ((65520.0, 0x7C00), (1e300, 0x7C00), (-1e300, 0xFC00)):
+        source.value = value
+        convert(ctypes.addressof(source), ctypes.addressof(target))
+        assert int.from_bytes(bytes(target), "little") == bits
+    source.value = float("nan")
+    convert(ctypes.addressof(source), ctypes.addressof(target))
+    assert math.isnan(struct.unpack("<e", bytes(target))[0])
+
+
+def _half_bits(value: float) -> int:
+    return struct.unpack("<H", struct.pack("<e", value))[0]
+
+
 def test_equal_names_in_two_binaries_do_not_meet() -> None:
     texts = [f"define i32 @entry(ptr %b) {{\n ret i32 {n}\n}}" for n in (5, 6)]
     first, second = (jit.compile_module(text, entry_points=("entry",)) for text in texts)
@@ -101,7 +162,17 @@ def test_bad_text_is_an_exception(text: str) -> None:
 
 
 def test_invalid_module_is_refused_by_the_verifier() -> None:
-    text = "define i32 @f(i1 %c) {\nentry:\n br i1 %c, label %a, label %b\na:\n %x = add i32 1, 2\n br label %b\nb:\n ret i32 %x\n}"
+    text = """
+define i32 @f(i1 %c) {
+entry:
+  br i1 %c, label %a, label %b
+a:
+  %x = add i32 1, 2
+  br label %b
+b:
+  ret i32 %x
+}
+"""
     with pytest.raises(CompilerBug, match="dominate"):
         jit.compile_module(text, entry_points=("f",))
 

@@ -190,7 +190,7 @@ def test_blocks_go_with_their_launcher() -> None:
     assert view[0] == 1
 
 
-# --- prints ------------------------------------------------------------------------------------------------------------
+# --- prints -----------------------------------------------------------------------------------------------------------
 
 
 def counting_print(site: int = 0) -> str:
@@ -341,7 +341,7 @@ def test_a_running_launch_is_stopped_from_another_thread(how: str) -> None:
     assert endless.stop() == 0
 
 
-# --- arenas ------------------------------------------------------------------------------------------------------------
+# --- arenas -----------------------------------------------------------------------------------------------------------
 
 
 # Slot 0: bytes an allocation; slot 1: how many; slot 2: the number of the allocation that failed; every allocation is

@@ -33,7 +33,10 @@ def kernel(body: str, *tasks: str) -> str:
 
 
 def parallel(loop_body: str, *, grain: int = 1, dynamic: bool = False) -> str:
-    """A module with one parallel loop over [slot 0, slot 1); `loop_body` sees `%block`, `%i`, `%tid` and ends by branching to `%next` or returning."""
+    """A module with one parallel loop over [slot 0, slot 1).
+
+    `loop_body` sees `%block`, `%i` and `%tid`, and ends by branching to `%next` or returning.
+    """
     task = f"""
 define i32 @task(ptr %block, i64 %low, i64 %high, i32 %tid) {{
 entry:

@@ -12,7 +12,10 @@ _ROOT = Path(__file__).resolve().parents[2]
 
 
 def run_child(script: str, *, seconds: float = 60) -> str:
-    """Run Python text in a fresh process from the project's root; what it printed. Fails on any other end than exit code 0."""
+    """Run Python text in a fresh process from the project's root; what it printed.
+
+    Fails if the child ends with another code than 0, hangs, or says anything on standard error.
+    """
     try:
         done = subprocess.run(
             [sys.executable, "-X", "faulthandler", "-c", script],

@@ -74,6 +74,8 @@ def reverse(fn: Function, defaults: Defaults = Defaults()) -> Gradient:
     """Differentiate `fn` (scalar form, simplified). Raises `DifferentiationError`, located, for what has no derivative yet."""
     reverser = _Reverser(fn, defaults)
     region = reverser.function_region()
+    if region.body:
+        _refuse_gradient_access(fn)
     needed: dict[Op, None] = {}
     for op in walk(region):
         if isinstance(op, Load) and isinstance(op.origin, Load) and op.buffer is op.origin.buffer:
@@ -87,6 +89,18 @@ def reverse(fn: Function, defaults: Defaults = Defaults()) -> Gradient:
                 hint="compute with the value before or after the update instead",
             )
     return Gradient(Function(f"{fn.name}.grad", region, fn.loc), tuple([op for op in needed if isinstance(op, Load)]), tuple(reverser.severed))
+
+
+def _refuse_gradient_access(fn: Function) -> None:
+    """A kernel that itself works on gradients has no derivative by these rules."""
+    for op in walk(fn.region):
+        if isinstance(op, Load | Store | Atomic) and op.buffer.primal is not None:
+            verb = "reads" if isinstance(op, Load) else "writes"
+            raise DifferentiationError(
+                f"this kernel {verb} the gradient '{op.buffer.name}' and cannot be differentiated itself",
+                op.loc,
+                hint="launch it outside of the tape, or put this part into a kernel of its own",
+            )
 
 
 class _Reverser:

@@ -95,10 +95,10 @@ class Native:
 
     def __init__(self, fn: Function, config: Config, memory_of: Callable[[Buffer], Memory]) -> None:
         started = time.perf_counter()
-        generate = importlib.import_module("tinote.compiler.codegen.llvm")
-        module = self.module = generate.generate(fn, generate.Options(fast_math=config.fast_math, debug=config.debug))
+        codegen = importlib.import_module("tinote.compiler.codegen.llvm")
+        module = self.module = codegen.generate(fn, codegen.Options(fast_math=config.fast_math, source=fn.loc.file))
         hits = binary_cache.hits
-        binary = binary_cache.get(module.key, module.text, config.opt_level, module.entry_points)
+        binary = binary_cache.get(module.digest, module.text, config.opt_level, ("entry",))
         self.cached = binary_cache.hits > hits
         layout = module.layout
         image = bytearray(8 * layout.slots)
@@ -106,7 +106,7 @@ class Native:
         for buffer, offset in layout.pointers.items():
             memory = memory_of(buffer)
             memories.append(memory)
-            struct.pack_into("<Q", image, offset - generate.FIRST, memory.address)
+            struct.pack_into("<Q", image, offset - codegen.FIRST, memory.address)
         launcher = self.launcher = Launcher(
             binary,
             "entry",
@@ -120,7 +120,7 @@ class Native:
         )
         parameters = [v.type for v in layout.parameters]
         self._pack = struct.Struct("<" + "".join(_FORMATS[t.name] for t in parameters if isinstance(t, Scalar))).pack_into if parameters else None
-        self._results = [(offset - generate.FIRST, struct.Struct("<" + _FORMATS[_scalar(y.type).name][0])) for offset, y in zip(layout.results, fn.region.yields, strict=True)]
+        self._results = [(offset - codegen.FIRST, struct.Struct("<" + _FORMATS[_scalar(y.type).name][0])) for offset, y in zip(layout.results, fn.region.yields, strict=True)]
         self._acquire = launcher.acquire
         self._run = launcher.run
         self._release = launcher.release

@@ -99,7 +99,7 @@ def interpret(
     for param, value in zip(region.params, args, strict=True):
         machine.env[param] = p.cast_number(machine.strong(element_type(param.type)), value)
     machine.body(region)
-    return tuple([_nest(machine.value(y), shape_of(y.type)) for y in region.yields])
+    return tuple([_nest(machine.as_type(y, y.type), shape_of(y.type)) for y in region.yields])
 
 
 def _zero(t: Scalar) -> Number:

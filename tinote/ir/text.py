@@ -56,7 +56,7 @@ from tinote.ir.nodes import (
 from tinote.ir.query import walk
 from tinote.ir.types import Scalar, u1
 
-__all__ = ["Line", "equal", "fingerprint", "literal", "show", "show_lines", "show_op"]
+__all__ = ["Line", "Naming", "equal", "fingerprint", "literal", "show", "show_lines", "show_op"]
 
 
 class Line(NamedTuple):
@@ -71,9 +71,10 @@ def show(fn: Function) -> str:
     return "".join(f"{line.text}\n" for line in show_lines(fn))
 
 
-def show_lines(fn: Function) -> list[Line]:
-    """`fn` as lines without their breaks, each with the operation that it shows."""
-    return _Printer().function(fn)
+def show_lines(fn: Function, naming: Naming | None = None) -> list[Line]:
+    """`fn` as lines without their breaks, each with the operation that it shows. Functions that share a `naming` line
+    up: a variable that occurs in several has one name in all of them."""
+    return _Printer(naming=naming).function(fn)
 
 
 def show_op(op: Op) -> str:
@@ -134,6 +135,13 @@ def _plain_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_.]", "_", name).strip(".")
 
 
+def _wish(thing: Var | Buffer) -> str:
+    name = _plain_name(thing.name)
+    if isinstance(thing, Buffer) and thing.flat is not None and thing.name == thing.flat.name:
+        return f"{name}.flat"
+    return name
+
+
 def _function_name(name: str) -> str:
     name = _plain_name(name)
     return f"_{name}" if name[:1].isdigit() else name
@@ -151,7 +159,7 @@ class _Names:
     def __call__(self, thing: Var | Buffer) -> str:
         found = self._names.get(thing)
         if found is None:
-            found = self._names[thing] = self._fresh("" if self._anonymous else _plain_name(thing.name))
+            found = self._names[thing] = self._fresh("" if self._anonymous else _wish(thing))
         return found
 
     def _fresh(self, wish: str) -> str:
@@ -203,13 +211,22 @@ def _tuple(values: tuple[int | None, ...]) -> str:
     return "(" + ", ".join("?" if v is None else str(v) for v in values) + ")"
 
 
+class Naming:
+    """Which name each variable and each buffer has, in order of first appearance."""
+
+    def __init__(self, anonymous: bool = False) -> None:
+        self.variable = _Names(anonymous)
+        self.buffer = _Names(anonymous)
+
+
 class _Printer:
     """Collects the lines of a function. `anonymous`: without names that say nothing about the meaning, to compare."""
 
-    def __init__(self, anonymous: bool = False) -> None:
+    def __init__(self, anonymous: bool = False, naming: Naming | None = None) -> None:
         self.lines: list[Line] = []
-        self.variable = _Names(anonymous)
-        self.buffer = _Names(anonymous)
+        naming = naming or Naming(anonymous)
+        self.variable = naming.variable
+        self.buffer = naming.buffer
         self.anonymous = anonymous
 
     def function(self, fn: Function) -> list[Line]:

@@ -369,7 +369,7 @@ class _Verifier:
             self.matched(region.yields, op.outs, "a yield")
 
     def cell(self, op: Op) -> None:
-        allowed = self.form < Form.PROMOTED or self.form == Form.LOWERED
+        allowed = self.form < Form.PROMOTED or self.form >= Form.TASKS
         self.require(allowed, "a local cell after promotion of locals")
         if isinstance(op, Local):
             self.count(op.outs, 1, "outs")

@@ -11,11 +11,25 @@ import struct
 import types
 import warnings
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from tinote.compiler.driver import Specialisation, bad_argument
-from tinote.compiler.frontend.protocol import ArgumentSpec, CaptureKind, FunctionSource, TemplateArgument, ValueArgument, function_source, is_template, type_of
+from tinote.compiler.frontend.protocol import (
+    ArgumentSpec,
+    Capture,
+    CaptureKind,
+    FunctionSource,
+    TemplateArgument,
+    ValueArgument,
+    function_source,
+    is_template,
+    type_of,
+)
 from tinote.compiler.pipeline import defaults_of
+from tinote.config import Config
 from tinote.errors import KernelTypeError
 from tinote.ir.types import Scalar, Tensor
 from tinote.lang.matrix import Matrix, Vector
@@ -27,7 +41,7 @@ __all__ = ["Func", "Instance", "Kernel", "func", "kernel"]
 class Instance:
     """One template signature of a kernel, ready to launch."""
 
-    __slots__ = ("_checks", "_slow_checks", "calls", "generation", "kernel_name", "last_seed", "needs_seed", "primal", "specialisation")
+    __slots__ = ("_cells", "_names", "_others", "calls", "generation", "kernel_name", "last_seed", "needs_seed", "primal", "specialisation")
 
     def __init__(self, specialisation: Specialisation) -> None:
         self.specialisation = specialisation
@@ -37,32 +51,32 @@ class Instance:
         self.calls = 0
         self.last_seed = 0  # a gradient replays the draws of the launch before it
         self.generation = world.generation
-        self._checks: tuple[tuple[dict[Any, Any], Any, Any], ...] = ()
-        self._slow_checks = tuple(c for c in specialisation.lowered.captures if c.kind not in (CaptureKind.NAME, CaptureKind.ATTRIBUTE))
-        checks: list[tuple[dict[Any, Any], Any, Any]] = []
-        slow = list(self._slow_checks)
+        names: list[tuple[dict[Any, Any], Any, Any]] = []
+        cells: list[tuple[types.CellType, Any]] = []
+        others: list[Capture] = []
         for c in specialisation.lowered.captures:
             owner = c.owner.__dict__ if c.kind is CaptureKind.ATTRIBUTE and isinstance(c.owner, types.ModuleType) else c.owner
-            if c.kind is CaptureKind.NAME and isinstance(owner, dict):
-                if c.key in owner:
-                    checks.append((owner, c.key, c.value))
-            elif c.kind is CaptureKind.ATTRIBUTE and isinstance(owner, dict):
-                if not c.owner.__name__.startswith("tinote"):
-                    checks.append((owner, c.key, c.value))
-            elif c.kind is CaptureKind.ATTRIBUTE:
-                slow.append(c)
-        self._checks = tuple(checks)
-        self._slow_checks = tuple(slow)
+            if c.kind is CaptureKind.CELL:
+                cells.append((owner, c.value))
+            elif c.kind in (CaptureKind.NAME, CaptureKind.ATTRIBUTE) and isinstance(owner, dict):
+                if c.key in owner and not (owner.get("__name__") or "").startswith("tinote"):
+                    names.append((owner, c.key, c.value))
+            else:
+                others.append(c)
+        self._names, self._cells, self._others = tuple(names), tuple(cells), tuple(others)
 
     def is_current(self) -> bool:
         """Whether nothing that the code captured has changed. Tens of nanoseconds a captured name."""
-        for owner, key, value in self._checks:
-            if owner.get(key) is not value:
-                return self.specialisation.is_current()
-        for capture in self._slow_checks:
-            if not capture.unchanged():
-                return False
-        return True
+        try:
+            for owner, key, value in self._names:
+                if owner[key] is not value:
+                    return self.specialisation.is_current()
+            for cell, value in self._cells:
+                if cell.cell_contents is not value:
+                    return self.specialisation.is_current()
+        except (KeyError, ValueError):  # a name was deleted
+            return False
+        return all(capture.unchanged() for capture in self._others)
 
     def __repr__(self) -> str:
         return f"<instance of {self.kernel_name}, {self.calls} calls>"
@@ -105,15 +119,47 @@ class Kernel:
 
     __tinote_kernel__ = True
 
-    def __init__(self, function: types.FunctionType, *, registered: dict[Any, Kernel] | None = None) -> None:
+    def __init__(self, function: types.FunctionType) -> None:
         functools.update_wrapper(self, function)
         self.source: FunctionSource = function_source(function)
+        self._overrides: dict[str, Any] = {}
         self._parameters = self.source.parameters
         self._annotations: list[Any] | None = None
         self._instances: dict[tuple[Any, ...], Instance] = {}
         self._plain: Instance | None = None  # the only instance, when no parameter is a template
         self._retired: list[Instance] = []
-        self._flatten: list[int] | None = None
+
+    def with_options(self, overrides: dict[str, Any]) -> Kernel:
+        """This kernel, compiled with these fields of `Config` in place of the session's."""
+        self._overrides = dict(overrides)
+        return self
+
+    def become(self, new: Kernel) -> None:
+        """Take over the meaning of `new`, so that whoever holds this kernel uses it. Unchanged source keeps what was compiled."""
+        same = self._overrides == new._overrides and self.source.text == new.source.text and self.source.span == new.source.span and not self.source.closure
+        instances, plain, retired = self._instances, self._plain, self._retired
+        self.__dict__.update(new.__dict__)
+        if same:
+            self._instances, self._plain, self._retired = instances, plain, retired
+
+    @property
+    def config(self) -> Config:
+        """The options under which this kernel is compiled."""
+        return replace(world.config, **self._overrides) if self._overrides else world.config
+
+    @property
+    def has_templates(self) -> bool:
+        """Whether a parameter is a template, so that compiling needs arguments."""
+        return any(is_template(hint) for hint in self.annotations)
+
+    def specialise_by_types(self) -> Specialisation:
+        """The specialisation of a kernel without template parameters, compiled from its annotations alone."""
+        defaults = defaults_of(self.config)
+        arguments: list[Any] = []
+        for hint in self.annotations:
+            t = type_of(hint, defaults.fp, defaults.ip)
+            arguments.append(Matrix(np.zeros(t.shape)) if isinstance(t, Tensor) else 0)
+        return self.specialise(*arguments)
 
     # ---- signature
 
@@ -170,8 +216,7 @@ class Kernel:
         values: list[Any] = []
         specs: list[ArgumentSpec] = []
         simple = True
-        config = world.config
-        defaults = defaults_of(config)
+        defaults = defaults_of(self.config)
         for parameter, hint, value in zip(self._parameters, self.annotations, args, strict=True):
             if is_template(hint):
                 specs.append(TemplateArgument(value))
@@ -201,7 +246,7 @@ class Kernel:
             if retired.generation == world.generation and retired.specialisation.arguments == tuple(specs) and retired.is_current():
                 break
         else:
-            specialisation = Specialisation(self.source, specs, world.config, memory_of)
+            specialisation = Specialisation(self.source, specs, self.config, memory_of)
             for warned in specialisation.lowered.warnings:
                 warnings.warn_explicit(warned.message, UserWarning, warned.span.file, warned.span.line)
             retired = Instance(specialisation)

@@ -64,6 +64,10 @@ _PYTHON: dict[str, Callable[..., Any]] = {
 }  # fmt: skip
 
 
+#: Python's own names, which the front end knows as Python's own objects.
+_NOT_PUBLIC = ("Vector", "Matrix", "bool", "enumerate", "float", "int", "len", "list", "print", "range", "reversed", "tuple", "zip")
+
+
 def make_builtins() -> dict[str, BuiltinFunction]:
     """One public object for each name that the front end expands, constructors of matrices aside."""
-    return {name: BuiltinFunction(name, _PYTHON.get(name)) for name in BUILTINS if "." not in name and name not in ("Vector", "Matrix")}
+    return {name: BuiltinFunction(name, _PYTHON.get(name)) for name in BUILTINS if "." not in name and name not in _NOT_PUBLIC}

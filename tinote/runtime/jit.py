@@ -19,9 +19,10 @@ from contextlib import contextmanager
 from typing import NamedTuple
 
 import llvmlite.binding as llvm
+from llvmlite.binding.newpassmanagers import NewPassManager
 
 from tinote.errors import CompilerBug
-from tinote.runtime import support
+from tinote.runtime import support, support_helpers
 from tinote.runtime.threads import NativeRuntime, available_cores
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
 ]
 
 _SUPPORT_LIBRARY = "tinote.support"
+_HELPERS_LIBRARY = "tinote.helpers"
 # Two thirds of a first launch would otherwise go into optimising a module whose code runs for nanoseconds a launch
 # (measured: 14 ms at 0, 79 ms at 1).
 _SUPPORT_LEVEL = 0
@@ -104,7 +106,19 @@ class _Engine:
         # Workers may run in this library until the process ends; the module keeps it, and llvmlite disposes of nothing
         # while the interpreter shuts down.
         self.support = builder.link(self.lljit, _SUPPORT_LIBRARY)
+        self.helpers: object = None
         self.runtime = NativeRuntime({name: self.support[name] for name in support.EXPORTS})
+
+    def link_helpers(self) -> None:
+        """Make the helper functions available to whoever links after this."""
+        with _llvm_lock:
+            if self.helpers is None:
+                # Not optimised: LLVM would recognise the power and call the function from within itself.
+                image = _to_object(support_helpers.TEXT, 0, self.machine(0))
+                builder = llvm.JITLibraryBuilder().add_object_img(image).add_current_process()
+                for name in support_helpers.HELPERS:
+                    builder.export_symbol(name)
+                self.helpers = builder.link(self.lljit, _HELPERS_LIBRARY)
 
     def machine(self, level: int) -> llvm.TargetMachine:
         found = self.machines.get(level)
@@ -114,16 +128,17 @@ class _Engine:
 
 
 _engine: _Engine | None = None
-# Remarks are an option of the whole process: no other compilation may run its passes meanwhile.
-_passes_lock = threading.RLock()
-_engine_lock = threading.Lock()
+# All work inside LLVM. It is serial anyway, remarks are an option of the whole process, and a fork waits for it:
+# a child must not inherit a lock of LLVM that was held by a thread it does not have.
+_llvm_lock = threading.RLock()
+os.register_at_fork(before=_llvm_lock.acquire, after_in_parent=_llvm_lock.release, after_in_child=_llvm_lock.release)
 _host: Host | None = None
 
 
 def _get_engine() -> _Engine:
     global _engine
     if _engine is None:
-        with _engine_lock:
+        with _llvm_lock:
             if _engine is None:
                 _engine = _Engine()
     return _engine
@@ -173,8 +188,12 @@ def _run_passes(module: llvm.ModuleRef, level: int, machine: llvm.TargetMachine)
     options.loop_unrolling = level >= 2
     builder = llvm.create_pass_builder(machine, options)
     manager = builder.getModulePassManager()
-    with _passes_lock:
+    try:
         manager.run(module, builder)
+    finally:
+        # The class inherits the empty `_dispose` of its first base (llvmlite 0.50) and would leak 80 kB a compilation.
+        NewPassManager._dispose(manager)
+        manager.detach()
 
 
 def _optimised(text: str, level: int, machine: llvm.TargetMachine) -> llvm.ModuleRef:
@@ -184,18 +203,21 @@ def _optimised(text: str, level: int, machine: llvm.TargetMachine) -> llvm.Modul
 
 
 def _to_object(text: str, level: int, machine: llvm.TargetMachine) -> bytes:
-    return machine.emit_object(_optimised(text, level, machine))
+    with _llvm_lock:
+        return machine.emit_object(_optimised(text, level, machine))
 
 
 def optimise(text: str, level: int = 3) -> str:
     """LLVM text after LLVM's own passes at a level 0..3."""
-    return str(_optimised(text, level, _get_engine().machine(level)))
+    with _llvm_lock:
+        return str(_optimised(text, level, _get_engine().machine(level)))
 
 
 def assembly(text: str, level: int = 3) -> str:
     """The host's assembly for LLVM text."""
-    machine = _get_engine().machine(level)
-    return machine.emit_assembly(_optimised(text, level, machine))
+    with _llvm_lock:
+        machine = _get_engine().machine(level)
+        return machine.emit_assembly(_optimised(text, level, machine))
 
 
 def emit_object(text: str, level: int = 3) -> bytes:
@@ -210,8 +232,12 @@ def link_object(image: bytes, entry_points: tuple[str, ...]) -> Binary:
     builder = llvm.JITLibraryBuilder().add_object_img(image).add_jit_library(_SUPPORT_LIBRARY).add_current_process()
     for name in entry_points:
         builder.export_symbol(name)
+    if any(name.encode() in image for name in support_helpers.HELPERS):
+        engine.link_helpers()
+        builder.add_jit_library(_HELPERS_LIBRARY)
     try:
-        library = builder.link(engine.lljit, f"tinote.{next(engine.counter)}")
+        with _llvm_lock:
+            library = builder.link(engine.lljit, f"tinote.{next(engine.counter)}")
     except RuntimeError as error:
         raise CompilerBug("linking", str(error)) from error
     return Binary({name: library[name] for name in entry_points}, library, len(image), engine.runtime)
@@ -251,9 +277,9 @@ _REMARK_LINE = re.compile(r"remark: (?:.*?):(\d+):(\d+): (.*)")
 def remarks(text: str, level: int = 3) -> list[Remark]:
     """What LLVM's vectorisers say about a module, in its debug information's own lines, in the order in which they say
     it."""
-    machine = _get_engine().machine(level)
-    module = _parse(text, machine)
-    with _passes_lock, _standard_error() as captured:
+    with _llvm_lock, _standard_error() as captured:
+        machine = _get_engine().machine(level)
+        module = _parse(text, machine)
         for option in _REMARK_OPTIONS:
             llvm.set_option("tinote", f"{option}={_REMARK_PASSES}")
         try:

@@ -122,8 +122,7 @@ def format_value(value: float | int | bool, type_name: str, spec: str = "") -> s
         narrow is None
         or value != value
         or value in (float("inf"), float("-inf"))
-        or value % 1 == 0
-        and abs(value) < 1 << 24
+        or (value % 1 == 0 and abs(value) < 1 << 24)
     ):
         return str(value)
     packer, digits = narrow

@@ -61,6 +61,7 @@ declare void @Py_DecRef(ptr)
 declare i64 @pthread_self()
 declare i32 @clock_gettime(i32, ptr)
 declare i32 @sched_yield()
+declare i32 @sleep(i32)
 
 define internal i64 @now() {
   %time = alloca [2 x i64], align 16
@@ -118,10 +119,24 @@ start:
   %arenas.at = getelementptr i8, ptr %block, i64 $ARENAS
   %arenas = load ptr, ptr %arenas.at
   %unused = icmp eq ptr %arenas, null
-  br i1 %unused, label %finish, label %reset
+  br i1 %unused, label %leave, label %reset
 reset:
   call void @arena_reset(ptr %block)
-  br label %finish
+  br label %leave
+; A daemon thread whose launch was stopped because the interpreter exits has nobody to tell: it stays here.
+leave:
+  %failed = icmp ne i32 %returned, 0
+  %elsewhere = xor i1 %is.main, true
+  %daemon = and i1 %failed, %elsewhere
+  br i1 %daemon, label %ask, label %finish
+ask:
+  %quit.at = getelementptr i8, ptr %pool, i64 $POOL_QUIT
+  %quit = load atomic i32, ptr %quit.at seq_cst, align 4
+  %quitting = icmp ne i32 %quit, 0
+  br i1 %quitting, label %forever, label %finish
+forever:
+  %ignored.sleep = call i32 @sleep(i32 1000)
+  br label %forever
 finish:
   %kept = load ptr, ptr %state.at
   call void @PyEval_RestoreThread(ptr %kept)

@@ -82,13 +82,18 @@ class NativeRuntime:
         return ctypes.c_int32.from_address(self.pool + layout.POOL_WORKERS).value
 
     def _after_fork(self) -> None:
+        global _stoppables_lock
+        # A thread that the child does not have may have held it.
+        _stoppables_lock = threading.RLock()
         self._pool_reset(self.pool, _main_thread())
 
     def _at_exit(self) -> None:
         """Let the workers return before the interpreter goes; native code stays mapped, so one that is late does no
         harm."""
-        stop_all()
         deadline = time.monotonic() + _EXIT_PATIENCE_SECONDS
+        # First the word that says why, then the stops: launches on daemon threads then end without an error to show.
+        self._pool_quit(self.pool)
+        stop_all()
         while self._pool_quit(self.pool) and time.monotonic() < deadline:
             time.sleep(0.0005)
 
@@ -99,7 +104,8 @@ class Stoppable:
     __slots__ = ("__weakref__",)
 
     def __init__(self) -> None:
-        _stoppables.add(self)
+        with _stoppables_lock:
+            _stoppables.add(self)
 
     def stop(self) -> int:
         """Stop what runs now; returns how many launches ran."""
@@ -107,12 +113,16 @@ class Stoppable:
 
 
 _stoppables: WeakSet[Stoppable] = WeakSet()
+# Re-entrant, because a signal handler may stop everything while its own thread registers something.
+_stoppables_lock = threading.RLock()
 
 
 def stop_all() -> int:
     """Stop every kernel that runs now, on whichever thread; returns how many ran. They raise `LaunchStopped` where they
     were called."""
-    return sum(stoppable.stop() for stoppable in list(_stoppables))
+    with _stoppables_lock:
+        stoppables = list(_stoppables)
+    return sum(stoppable.stop() for stoppable in stoppables)
 
 
 def _main_thread() -> int:

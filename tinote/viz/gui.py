@@ -79,7 +79,7 @@ class GUI(KeyNames):
         if show_gui and self._audience is Audience.NOBODY:
             limit = f"{self._frame_limit} frames" if self._frame_limit else "until Ctrl-C"
             print(
-                f"tinote: no notebook, so '{name}' has no window; frames are drawn and kept, `gui.running` holds {limit}.",
+                f"tinote: no notebook, so '{name}' has no window; frames are kept, and `gui.running` holds {limit}.",
                 file=sys.stderr,
             )
 
@@ -274,8 +274,7 @@ class GUI(KeyNames):
     # Events.
 
     def get_events(self, *e_filter: str | tuple[str, str]) -> Iterator[Event]:
-        """The events since the last call, oldest first; with filters, those of these kinds, keys, or pairs (kind, key).
-        """
+        """The events since the last call, oldest first; with filters, those of these kinds, keys or (kind, key)."""
         return self._events.take(*e_filter)
 
     def get_event(self, *e_filter: str | tuple[str, str]) -> bool:

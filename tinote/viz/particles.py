@@ -84,7 +84,6 @@ class Particles(LiveSimulation):
         self._bounds = _checked_bounds(bounds)
         self._colors = as_colors(color, self._count)
         self._captured: np.ndarray | None = None
-        self._outside = 0
         width, height = (size, size) if isinstance(size, int) else (int(size[0]), int(size[1]))
         if width < 16 or height < 16:
             raise ViewError(f"size {size} is too small to show anything; it is in pixels")
@@ -116,22 +115,20 @@ class Particles(LiveSimulation):
         particle has its own.
         """
         points = as_positions(self._x)
-        low, high = np.array(self._bounds, np.float64).T
+        low, high = np.array(self._bounds, points.dtype).T
         with np.errstate(invalid="ignore", over="ignore"):
-            fraction = (points - low) / (high - low)
-            inside = ((fraction >= 0.0) & (fraction <= 1.0)).all(axis=1)
-            packed = (
-                np.where(inside[:, None], np.nan_to_num(fraction) * (HIDDEN - 1), HIDDEN)
-                .clip(0, HIDDEN)
-                .astype(np.uint16)
-            )
+            scaled = (points - low) * ((HIDDEN - 1) / (high - low))
+            inside = ((scaled >= 0) & (scaled <= HIDDEN - 1)).all(axis=1)  # False for NaN as well.
+        outside = int(len(points) - np.count_nonzero(inside))
+        if outside:
+            scaled[~inside] = HIDDEN
+        packed = scaled.astype(np.uint16)
         if self._colors.ndim == 2 and len(self._colors) != len(points):
             raise ViewError(f"x now has {len(points)} particles, and there are {len(self._colors)} colours")
         self._captured = packed
         self._count = len(points)
-        self._outside = int(len(points) - np.count_nonzero(inside))
         colors = self._colors.tobytes() if self._colors.ndim == 2 else b""
-        return Frame({"count": self._count, "outside": self._outside}, [packed.tobytes(), colors])
+        return Frame({"count": self._count, "outside": outside}, [packed.tobytes(), colors])
 
     def picture(self) -> bytes:
         """The particles and the plot below them, on white or the view's background, as a PNG file."""

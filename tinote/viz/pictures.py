@@ -9,6 +9,7 @@ halves.
 from __future__ import annotations
 
 import io
+import math
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 
@@ -103,21 +104,32 @@ class Picture:
         (N, 3).
         """
         points = np.stack([begin, end], axis=1)
-        thick = max(1, round(width * SUPERSAMPLING))
-        cap = thick / 2 if thick > SUPERSAMPLING else 0.0
+        # Pillow paints a polygon's outline too, half a pixel more all around: take it off beforehand.
+        half = max(0.0, width * SUPERSAMPLING / 2 - 0.5)
 
         def stroke(draw: ImageDraw.ImageDraw, line: list[float], color: tuple[int, ...]) -> None:
-            draw.line(line, fill=color, width=thick)
-            if cap:
-                for x, y in (line[:2], line[2:]):
-                    draw.ellipse((x - cap, y - cap, x + cap, y + cap), fill=color)
+            x0, y0, x1, y1 = line
+            length = math.hypot(x1 - x0, y1 - y0)
+            if half < 2.0:  # So thin that rounding a polygon's corners would show.
+                draw.line([round(value) for value in line], fill=color, width=max(1, round(2.0 * half + 1.0)))
+            elif length > 0:
+                across, down = half * (y0 - y1) / length, half * (x1 - x0) / length
+                corners = (x0 + across, y0 + down, x1 + across, y1 + down)
+                corners += (x1 - across, y1 - down, x0 - across, y0 - down)
+                draw.polygon([round(value) for value in corners], fill=color)
+            if half > SUPERSAMPLING / 2:
+                for x, y in ((x0, y0), (x1, y1)):
+                    draw.ellipse((x - half, y - half, x + half, y + half), fill=color)
 
         self._shapes(points, width, colors, stroke)
 
     def triangles(self, corners: np.ndarray, colors: np.ndarray) -> None:
-        """Filled triangles: `corners` (N, 3, 2), `colors` (3,) or (N, 3). Neighbours of one call meet without a seam.
-        """
-        self._shapes(corners, 0.0, colors, lambda draw, shape, color: draw.polygon(shape, fill=color))
+        """Filled triangles: `corners` (N, 3, 2), `colors` (3,) or (N, 3). Neighbours of one call have no seam."""
+
+        def fill(draw: ImageDraw.ImageDraw, triangle: list[float], color: tuple[int, ...]) -> None:
+            draw.polygon([round(value) for value in triangle], fill=color)
+
+        self._shapes(corners, 0.0, colors, fill)
 
     def _shapes(self, points: np.ndarray, margin: float, colors: np.ndarray, stroke: Stroke) -> None:
         """Draw shapes given by `points` (N, corners, 2) enlarged into a layer of their own, average it down, and lay it
@@ -132,18 +144,16 @@ class Picture:
         high = np.ceil(points.max(axis=(0, 1)) + margin + 1).clip(0, [self.width, self.height]).astype(int)
         if (high <= low).any():
             return
-        # Pillow keeps pixel coordinates in 32 bits; what lies this far outside cannot be told apart anyway.
-        scaled = ((points - low) * SUPERSAMPLING).clip(-1e6, 1e6).reshape(len(points), -1).tolist()
+        # Pillow counts from pixel centres, and keeps coordinates in 32 bits.
+        scaled = ((points - low) * SUPERSAMPLING - 0.5).clip(-1e6, 1e6).reshape(len(points), -1).tolist()
         layer = Image.new("RGBA", tuple(((high - low) * SUPERSAMPLING).tolist()), (0, 0, 0, 0))
         draw = ImageDraw.Draw(layer)
         for shape, color in zip(scaled, each.tolist(), strict=True):
             stroke(draw, shape, (*color, 255))
-        # The layer is transparent black where nothing is drawn, so its average is already multiplied by the coverage.
         averaged = np.asarray(layer.reduce(SUPERSAMPLING), np.float32)
+        alpha = averaged[:, :, 3:] / 255.0
         window = self.pixels[low[1] : high[1], low[0] : high[0]]
-        window[:] = (
-            (window * (1.0 - averaged[:, :, 3:] / 255.0) + averaged[:, :, :3] + 0.5).clip(0, 255).astype(np.uint8)
-        )
+        window[:] = (window * (1.0 - alpha) + averaged[:, :, :3] * alpha + 0.5).astype(np.uint8)
 
     def text(self, content: str, x: float, y: float, size: float, color: Iterable[int]) -> None:
         """`content`, which may have several lines, with its top left corner at (x, y); `size` in pixels."""

@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import traitlets
 
+from tinote.runtime.threads import stop_all
 from tinote.viz.arrays import ViewError
 from tinote.viz.plot import History, as_series
 from tinote.viz.view import Frame, LiveView, Outcome, Worker, describe_error
@@ -29,6 +30,9 @@ UNATTENDED_FRAMES = 60
 
 UNATTENDED_SECONDS = 5.0
 """A slow simulation is left after this time there."""
+
+STOP_PATIENCE_SECONDS = 0.5
+"""Stop gives the step under way this long to return before it stops the kernels that run."""
 
 Quantities = Callable[[], float] | Mapping[str, Callable[[], float]] | None
 
@@ -109,7 +113,11 @@ class LiveSimulation(LiveView):
         self._on_loop(self._pause)
 
     def stop(self) -> None:
-        """End the run and free its thread. `play` starts it again."""
+        """End the run and free its thread; `play` starts it again.
+
+        A kernel that does not return within half a second is stopped, and with it any other one that runs just then:
+        the runtime cannot tell whose it is.
+        """
         self._on_loop(self._stop)
 
     def single_step(self) -> None:
@@ -186,7 +194,9 @@ class LiveSimulation(LiveView):
 
     async def _retire(self, worker: Worker) -> None:
         """Paint the state in which `worker` leaves the simulation, and end it."""
+        impatience = asyncio.get_running_loop().call_later(STOP_PATIENCE_SECONDS, stop_all)
         outcome = await worker.run(lambda: contextvars.Context().run(self._present))
+        impatience.cancel()
         worker.close()
         if outcome.value is not None and self.comm is not None:
             self.send_frame(outcome.value)
@@ -302,5 +312,6 @@ class LiveSimulation(LiveView):
 
     def close(self) -> None:
         """Stop, and take the view off every page."""
-        self._stop()
+        if hasattr(self, "_halt"):  # Also called by the garbage collector, for a view whose arguments were refused.
+            self._stop()
         super().close()

@@ -204,8 +204,7 @@ class Worker:
 
 
 def describe_error(error: BaseException) -> str:
-    """An error as the view shows it: a located error as it is, another one with the traceback of the user's own frames.
-    """
+    """An error as the view shows it: a located one as it is, another one with the traceback of the user's frames."""
     if isinstance(error, TinoteError):
         return str(error).strip()
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(PACKAGE)]

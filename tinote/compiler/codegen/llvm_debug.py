@@ -6,78 +6,85 @@ The locations always serve LLVM's remarks and the explorer; they become line tab
 from __future__ import annotations
 
 import re
+from typing import NamedTuple
 
 from tinote.compiler.codegen.llvm_text import Metadata
-from tinote.source import NOWHERE, Span
+from tinote.source import Span
 
-__all__ = ["DebugInfo"]
+__all__ = ["DebugInfo", "Place"]
 
 
 def _quoted(text: str) -> str:
     """A metadata string: quotes, backslashes and what is not printable ASCII are escaped byte by byte."""
-    return '"' + re.sub(rb'[^ -~]|["\\]', lambda m: b"\\%02X" % m[0], text.encode("utf-8", "surrogatepass")).decode() + '"'
+    return (
+        '"' + re.sub(rb'[^ -~]|["\\]', lambda m: b"\\%02X" % m[0], text.encode("utf-8", "surrogatepass")).decode() + '"'
+    )
+
+
+class Place(NamedTuple):
+    """A function under construction: the file of its `def` line and the number of its scope."""
+
+    file: str
+    scope: int
 
 
 class DebugInfo:
-    """Makes and numbers the locations of a module. One scope a function and file; inlined code has a scope of its own, inlined at its call."""
+    """Makes and numbers the locations of a module. One scope a function; inlined code has one of its own."""
 
-    __slots__ = ("_files", "_known", "_metadata", "_scope", "_scopes", "_unit")
+    __slots__ = ("_files", "_inlined", "_known", "_metadata", "unit")
 
     def __init__(self, metadata: Metadata, main_file: str, line_tables: bool) -> None:
         self._metadata = metadata
         self._files: dict[str, int] = {}
-        # By function, file: the scope of its instructions.
-        self._scopes: dict[tuple[str, str, bool], int] = {}
+        self._inlined: dict[str, int] = {}
         self._known: dict[tuple[Span, int], int] = {}
         kind = "LineTablesOnly" if line_tables else "NoDebug"
         # Number 0 stands for "no location" in the lines of a function.
         metadata.add("!{}")
-        self._unit = metadata.distinct(
-            f'!DICompileUnit(language: DW_LANG_C, file: !{self._file(main_file)}, producer: "tinote", isOptimized: true, runtimeVersion: 0, emissionKind: {kind})'
+        self.unit = metadata.distinct(
+            f'!DICompileUnit(language: DW_LANG_C, file: !{self._file(main_file)}, producer: "tinote", '
+            f"isOptimized: true, runtimeVersion: 0, emissionKind: {kind})"
         )
-        self._scope = ("", 0)
 
     def _file(self, name: str) -> int:
         found = self._files.get(name)
         if found is None:
-            found = self._files[name] = self._metadata.add(f'!DIFile(filename: {_quoted(name)}, directory: "")')
+            node = f'!DIFile(filename: {_quoted(name)}, directory: "")'
+            found = self._files[name] = self._metadata.add(node)
         return found
 
-    def _subprogram(self, name: str, file: str, line: int, inlined: bool) -> int:
-        key = (name, file, inlined)
-        found = self._scopes.get(key)
-        if found is None:
-            kind = self._metadata.add("!DISubroutineType(types: !{})")
-            at = self._file(file)
-            found = self._scopes[key] = self._metadata.distinct(
-                f"!DISubprogram(name: {_quoted(name)}, scope: !{at}, file: !{at}, line: {line}, type: !{kind}, scopeLine: {line}, "
-                f"spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: !{self._unit})"
-            )
-        return found
+    def _subprogram(self, name: str, file: str, line: int) -> int:
+        kind = self._metadata.add("!DISubroutineType(types: !{})")
+        at = self._file(file)
+        return self._metadata.distinct(
+            f"!DISubprogram(name: {_quoted(name)}, scope: !{at}, file: !{at}, line: {line}, type: !{kind}, "
+            f"scopeLine: {line}, spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: !{self.unit})"
+        )
 
-    def enter(self, name: str, span: Span) -> int:
-        """Start a function; returns the number of its subprogram."""
-        scope = self._subprogram(name, span.file, max(span.line, 0), False)
-        self._scope = (span.file, scope)
-        return scope
+    def function(self, name: str, span: Span) -> Place:
+        """A new function."""
+        return Place(span.file, self._subprogram(name, span.file, max(span.line, 0)))
 
-    def location(self, span: Span) -> int:
-        """The number of the location of `span` in the function under way; a line 0 location for what has no place."""
-        file, scope = self._scope
-        key = (span, scope)
+    def location(self, span: Span, place: Place) -> int:
+        """The number of the location of `span` in a function; a location at line 0 for what has no place."""
+        key = (span, place.scope)
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = self._make(span, file, scope)
+            found = self._known[key] = self._make(span, place)
         return found
 
-    def _make(self, span: Span, file: str, scope: int) -> int:
-        if span.line <= 0 or span is NOWHERE:
-            return self._metadata.add(f"!DILocation(line: 0, scope: !{scope})")
-        column = min(max(span.column, 0) + 1, 65535)
+    def _make(self, span: Span, place: Place) -> int:
+        metadata, scope = self._metadata, place.scope
+        if span.line <= 0:
+            return metadata.add(f"!DILocation(line: 0, scope: !{scope})")
+        at = f"!DILocation(line: {span.line}, column: {min(max(span.column, 0) + 1, 65535)}, scope: "
         if span.inlined_at is not None:
-            outer = self.location(span.inlined_at)
-            inner = self._subprogram("inlined", span.file, 0, True)
-            return self._metadata.add(f"!DILocation(line: {span.line}, column: {column}, scope: !{inner}, inlinedAt: !{outer})")
-        if span.file != file:
-            scope = self._metadata.add(f"!DILexicalBlockFile(scope: !{scope}, file: !{self._file(span.file)}, discriminator: 0)")
-        return self._metadata.add(f"!DILocation(line: {span.line}, column: {column}, scope: !{scope})")
+            outer = self.location(span.inlined_at, place)
+            inner = self._inlined.get(span.file)
+            if inner is None:
+                inner = self._inlined[span.file] = self._subprogram("inlined", span.file, 0)
+            return metadata.add(f"{at}!{inner}, inlinedAt: !{outer})")
+        if span.file != place.file:
+            file = self._file(span.file)
+            scope = metadata.add(f"!DILexicalBlockFile(scope: !{scope}, file: !{file}, discriminator: 0)")
+        return metadata.add(f"{at}!{scope})")

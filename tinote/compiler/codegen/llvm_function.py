@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from tinote.compiler.codegen import llvm_memory
@@ -10,7 +11,7 @@ from tinote.compiler.codegen.llvm_cost import BETWEEN_POLLS, LoopPlan, Loops, Po
 from tinote.compiler.codegen.llvm_prims import emit_prim
 from tinote.compiler.codegen.llvm_ranges import range_of, result_range
 from tinote.compiler.codegen.llvm_stacks import Stacks
-from tinote.compiler.codegen.llvm_text import TYPES, FunctionText, literal
+from tinote.compiler.codegen.llvm_text import MEMORY_TYPES, TYPES, FunctionText, literal
 from tinote.errors import CompilerBug
 from tinote.ir import primitives as p
 from tinote.ir.nodes import (
@@ -55,9 +56,11 @@ _PAYLOAD_WORDS = 6
 class Emitter(FunctionText):
     """Emits one task function. `tid` is the thread's number as LLVM text."""
 
-    def __init__(self, module: ModuleText, region: Region, tid: str, private: dict[Buffer, str] | None = None) -> None:
+    def __init__(self, module: ModuleText, region: Region, tid: str, loc: Span) -> None:
         super().__init__(module.flags, module.helpers)
         self.module = module
+        self.place = module.debug.function(module.fn.name, module.fn.loc)
+        self.mark = module.debug.location(loc, self.place)
         self.tid = tid
         self.env: dict[Var, str] = {}
         self.stacks = Stacks(self)
@@ -67,7 +70,7 @@ class Emitter(FunctionText):
         self.group_text = ""
         self.vectorized = False
         self.written = {llvm_memory.root_of(op.buffer) for op in walk(region) if isinstance(op, Store | Atomic)}
-        self._pointers: dict[Buffer, str] = dict(private or {})
+        self._pointers: dict[Buffer, str] = {}
         self._constants: dict[tuple[Buffer, int], str] = {}
         self._wide: dict[Var, str] = {}
         self._offsets = _offset_arithmetic(region)
@@ -90,12 +93,11 @@ class Emitter(FunctionText):
         self.env[atom] = text  # type: ignore[index]
         return text
 
-    def slot(self, t: Scalar, offset: int) -> str:
-        """A scalar in the launch block that does not change while the task runs, loaded once."""
+    def slot(self, t: Scalar, offset: int, notes: str = ", !invariant.load !0") -> str:
+        """A scalar in the launch block, loaded once at the start. `notes`: that nothing in the launch writes it."""
         at = self.first(f"getelementptr i8, ptr %block, i64 {offset}")
-        if t is u1:
-            return self.first(f"icmp ne i8 {self.first(f'load i8, ptr {at}, align 8, !invariant.load !0')}, 0")
-        return self.first(f"load {TYPES[t]}, ptr {at}, align 8, !invariant.load !0")
+        value = self.first(f"load {MEMORY_TYPES[t]}, ptr {at}, align 8{notes}")
+        return self.first(f"icmp ne i8 {value}, 0") if t is u1 else value
 
     def wide(self, atom: Atom) -> str:
         """An integer atom as an i64."""
@@ -106,7 +108,9 @@ class Emitter(FunctionText):
         found = self._wide.get(atom)  # type: ignore[arg-type]
         if found is None:
             text = self.use(atom)
-            found = text if t.bits == 64 else self.value(f"{'sext' if t.kind == 'i' else 'zext'} {TYPES[t]} {text} to i64")
+            found = (
+                text if t.bits == 64 else self.value(f"{'sext' if t.kind == 'i' else 'zext'} {TYPES[t]} {text} to i64")
+            )
         return found
 
     # the launch block
@@ -137,8 +141,15 @@ class Emitter(FunctionText):
         """A temporary that this task only reads."""
         found = self._constants.get((buffer, offset))
         if found is None:
-            found = self._constants[buffer, offset] = self.slot(buffer.dtype, self.module.layout.temporaries[buffer] + offset)
+            # Not an invariant load: the task before, into whose company LLVM may bring this one, writes it.
+            at = self.module.layout.temporaries[buffer] + offset
+            found = self.slot(buffer.dtype, at, self.module.aliasing.of(buffer))
+            self._constants[buffer, offset] = found
         return found
+
+    def assign_pointer(self, buffer: Buffer, address: str) -> None:
+        """Say where a private copy lies."""
+        self._pointers[buffer] = address
 
     # walking
 
@@ -146,12 +157,12 @@ class Emitter(FunctionText):
         """Emit a region's operations; its yields as text."""
         self.stacks.enter()
         outer = self.mark
-        location = self.module.debug.location
+        location, place = self.module.debug.location, self.place
         for op in region.body:
             handler = _HANDLERS.get(type(op))
             if handler is None:
                 raise CompilerBug("LLVM code", f"no code for {op!r}")
-            self.mark = location(op.loc) if op.loc is not NOWHERE else outer
+            self.mark = location(op.loc, place) if op.loc is not NOWHERE else outer
             handler(self, op)
         self.mark = outer
         yields = [self.use(y) for y in region.yields]
@@ -185,18 +196,44 @@ class Emitter(FunctionText):
         self.ranges[index] = (lows[0], max(highs[1] - 1, lows[0]))
         lo, hi = self.wide(op.lo), self.wide(op.hi)
         initial = [self.use(a) for a in op.initial]
-        outs = self.loop(op.body, lo, hi, initial, plan, parallel=op.parallel, vectorize=op.vectorize, reverse=op.reverse, runs=lows[1] < highs[0])
+        outs = self.loop(
+            op.body,
+            lo,
+            hi,
+            initial,
+            plan,
+            parallel=op.parallel,
+            vectorize=op.vectorize,
+            reverse=op.reverse,
+            runs=lows[1] < highs[0],
+        )
         for out, text in zip(op.outs, outs, strict=True):
             self.env[out] = text
 
-    def loop(self, body: Region, lo: str, hi: str, initial: list[str], plan: LoopPlan, *, parallel: bool, vectorize: bool, reverse: bool, runs: bool) -> list[str]:
+    def loop(
+        self,
+        body: Region,
+        lo: str,
+        hi: str,
+        initial: list[str],
+        plan: LoopPlan,
+        *,
+        parallel: bool,
+        vectorize: bool,
+        reverse: bool,
+        runs: bool,
+    ) -> list[str]:
         """A loop over [lo, hi) in i64; `runs`: at least one turn for certain. Returns the carried values at its end."""
         group = self.module.metadata.distinct("!{}") if parallel or vectorize else None
         if plan.polling is not Polling.STRIPS:
             return self._turns(body, lo, hi, initial, plan, group, vectorize, reverse, runs)
         # Strips of turns, each a loop that nothing interrupts.
         step = plan.strip
-        less = "ult" if body.params[0].type is not None and body.params[0].type.kind == "u" and body.params[0].type.bits == 64 else "slt"  # type: ignore[union-attr]
+        less = (
+            "ult"
+            if body.params[0].type is not None and body.params[0].type.kind == "u" and body.params[0].type.bits == 64
+            else "slt"
+        )  # type: ignore[union-attr]
         carried = [TYPES[v.type] for v in body.params[1:]]  # type: ignore[index]
         before, strip, done = self.block, self.label(), self.label()
         before = self._guard(lo, hi, strip, done, runs, less)
@@ -221,7 +258,10 @@ class Emitter(FunctionText):
         self.begin(done)
         if runs:
             return results
-        return [self.value(f"phi {ty} [ {a}, %{before} ], [ {b}, %{latch} ]") for ty, a, b in zip(carried, initial, results, strict=True)]
+        return [
+            self.value(f"phi {ty} [ {a}, %{before} ], [ {b}, %{latch} ]")
+            for ty, a, b in zip(carried, initial, results, strict=True)
+        ]
 
     def _guard(self, lo: str, hi: str, enter: str, skip: str, runs: bool, less: str) -> str:
         """Enter a loop if it has a turn; returns the block that this is decided in."""
@@ -231,7 +271,18 @@ class Emitter(FunctionText):
             self.do(f"br i1 {self.value(f'icmp {less} i64 {lo}, {hi}')}, label %{enter}, label %{skip}")
         return self.block
 
-    def _turns(self, body: Region, lo: str, hi: str, initial: list[str], plan: LoopPlan, group: int | None, vectorize: bool, reverse: bool, runs: bool) -> list[str]:
+    def _turns(
+        self,
+        body: Region,
+        lo: str,
+        hi: str,
+        initial: list[str],
+        plan: LoopPlan,
+        group: int | None,
+        vectorize: bool,
+        reverse: bool,
+        runs: bool,
+    ) -> list[str]:
         """The loop itself: entered if it has a turn, left at its bottom."""
         index = body.params[0]
         t = index.type
@@ -256,7 +307,11 @@ class Emitter(FunctionText):
         outer = (self.groups, self.group_text, self.vectorized)
         if group is not None:
             self.groups = (*self.groups, group)
-            chosen = group if len(self.groups) == 1 else self.module.metadata.add("!{" + ", ".join(f"!{g}" for g in self.groups) + "}")
+            chosen = (
+                group
+                if len(self.groups) == 1
+                else self.module.metadata.add("!{" + ", ".join(f"!{g}" for g in self.groups) + "}")
+            )
             self.group_text = f", !llvm.access.group !{chosen}"
         self.vectorized = vectorize
         results = self.region(body)
@@ -278,7 +333,10 @@ class Emitter(FunctionText):
         self.begin(done)
         if runs:
             return [self.value(f"phi {ty} [ {b}, %{latch} ]") for ty, b in zip(carried, results, strict=True)]
-        return [self.value(f"phi {ty} [ {a}, %{before} ], [ {b}, %{latch} ]") for ty, a, b in zip(carried, initial, results, strict=True)]
+        return [
+            self.value(f"phi {ty} [ {a}, %{before} ], [ {b}, %{latch} ]")
+            for ty, a, b in zip(carried, initial, results, strict=True)
+        ]
 
     def _loop_note(self, group: int | None) -> str:
         """Loop metadata. `vectorize.enable` is not used: LLVM takes it as leave to reorder sums whatever the flags say, and warns where it cannot vectorise."""
@@ -287,6 +345,20 @@ class Emitter(FunctionText):
         metadata = self.module.metadata
         promise = metadata.add(f'!{{!"llvm.loop.parallel_accesses", !{group}}}')
         return f", !llvm.loop !{metadata.distinct(f'!{{{{self}}, !{promise}}}')}"
+
+    @contextmanager
+    def counted(self, lo: str, hi: str) -> Iterator[str]:
+        """A plain loop around what is emitted inside the `with`; gives the i64 that counts."""
+        loop, done = self.label(), self.label()
+        before = self._guard(lo, hi, loop, done, False, "slt")
+        self.begin(loop)
+        turn, hole = self.name(), self.hole()
+        yield turn
+        following = self.value(f"add nsw i64 {turn}, 1")
+        more = self.value(f"icmp slt i64 {following}, {hi}")
+        self.fill(hole, f"{turn} = phi i64 [ {lo}, %{before} ], [ {following}, %{self.block} ]")
+        self.do(f"br i1 {more}, label %{loop}, label %{done}")
+        self.begin(done)
 
     def while_(self, op: While) -> None:
         types = [TYPES[v.type] for v in op.body.params]  # type: ignore[index]
@@ -341,7 +413,9 @@ class Emitter(FunctionText):
         total = self.value(f"add nuw nsw i64 {self.value(f'load i64, ptr {self._fuel}')}, {work}")
         self.do(f"store i64 {total}, ptr {self._fuel}")
         poll, on = self.label(), self.label()
-        self.do(f"br i1 {self.value(f'icmp ult i64 {total}, {BETWEEN_POLLS}')}, label %{on}, label %{poll}, !prof !{self.module.likely}")
+        self.do(
+            f"br i1 {self.value(f'icmp ult i64 {total}, {BETWEEN_POLLS}')}, label %{on}, label %{poll}, !prof !{self.module.likely}"
+        )
         status, stop, stopped = self.name(), self.name(), self.label()
         self.cold_block(
             poll,
@@ -365,12 +439,12 @@ class Emitter(FunctionText):
         bits = self.value(f"bitcast {TYPES[t]} {self.use(atom)} to i{t.bits}")
         return bits if t.bits == 64 else self.value(f"zext i{t.bits} {bits} to i64")
 
-    def fail_if(self, bad: str, site: Site, words: list[str]) -> None:
-        """Leave the task with a located fault when `bad` holds; `words` are i64 values for the message."""
+    def fail_unless(self, good: str, site: Site, words: list[str]) -> None:
+        """Leave the task with a located fault unless `good` holds; `words` are i64 values for the message."""
         number = self.module.site(site)
         self._words = max(self._words, len(words))
         fault, on, status = self.label(), self.label(), self.name()
-        self.do(f"br i1 {bad}, label %{fault}, label %{on}, !prof !{self.module.unlikely}")
+        self.do(f"br i1 {good}, label %{on}, label %{fault}, !prof !{self.module.likely}")
         lines: list[str] = []
         for k, word in enumerate(words):
             at = self.name()
@@ -389,8 +463,7 @@ class Emitter(FunctionText):
         if type(condition) is Lit and condition.value:
             return
         shown = op.args[1:][:_PAYLOAD_WORDS]
-        bad = self.value(f"xor i1 {self.use(condition)}, true")
-        self.fail_if(bad, self._fault_site(op, shown), [self.word(a) for a in shown])
+        self.fail_unless(self.use(condition), self._fault_site(op, shown), [self.word(a) for a in shown])
 
     def _fault_site(self, op: Check, shown: tuple[Atom, ...]) -> Site:
         kind = SiteKind(op.kind.value)
@@ -409,7 +482,9 @@ class Emitter(FunctionText):
         for k, a in enumerate(op.args):
             word = self.word(a)
             self.do(f"store i64 {word}, ptr {self.value(f'getelementptr i64, ptr %words, i64 {k}')}")
-        self.do(f"call void @tn_print(ptr %block, i32 {number}, i32 {len(op.args)}, ptr {'%words' if op.args else 'null'})")
+        self.do(
+            f"call void @tn_print(ptr %block, i32 {number}, i32 {len(op.args)}, ptr {'%words' if op.args else 'null'})"
+        )
 
     def finish(self) -> None:
         """Call once when the body is complete."""
@@ -435,7 +510,11 @@ def _offset_arithmetic(region: Region) -> set[Var]:
 
     def visit(r: Region) -> None:
         for op in r.body:
-            if isinstance(op, Prim) and op.outs[0].type is i64 and (op.prim is p.add or op.prim is p.mul or op.prim is p.sub):
+            if (
+                isinstance(op, Prim)
+                and op.outs[0].type is i64
+                and (op.prim is p.add or op.prim is p.mul or op.prim is p.sub)
+            ):
                 made.append((op.outs[0], op))
             elif isinstance(op, Load | Store | Atomic):
                 if op.index and type(op.index[0]) is Var:

@@ -131,7 +131,10 @@ done:
   ret {ty} %rr
 }}
 """
-_UNSIGNED_POWER = "define internal {ty} {name}({ty} %a, {ty} %b) nounwind willreturn memory(none) {{\nstart:\n  br label %loop\n" + _LOOP
+_UNSIGNED_POWER = (
+    "define internal {ty} {name}({ty} %a, {ty} %b) nounwind willreturn memory(none) {{\nstart:\n  br label %loop\n"
+    + _LOOP
+)
 _POWER = (
     """\
 define internal {ty} {name}({ty} %a, {ty} %b) nounwind willreturn memory(none) {{

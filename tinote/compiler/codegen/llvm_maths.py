@@ -19,7 +19,9 @@ _LONGEST_UNROLLED_POWER = 16
 def _call(f: FunctionText, name: str, t: Scalar, *operands: str, flags: str | None = None) -> str:
     """An LLVM intrinsic on operands of its result's type."""
     ty = TYPES[t]
-    return f.value(f"call{f.flags if flags is None else flags} {ty} @llvm.{name}.f{t.bits}({', '.join(f'{ty} {x}' for x in operands)})")
+    return f.value(
+        f"call{f.flags if flags is None else flags} {ty} @llvm.{name}.f{t.bits}({', '.join(f'{ty} {x}' for x in operands)})"
+    )
 
 
 def _intrinsic(name: str) -> Callable[..., str]:

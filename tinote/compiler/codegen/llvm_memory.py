@@ -14,7 +14,20 @@ from tinote.ir.types import Ref, Scalar, Tensor, element_type, f16, shape_of, u1
 if TYPE_CHECKING:
     from tinote.compiler.codegen.llvm_function import Emitter
 
-__all__ = ["Aliasing", "access", "atomic", "extent", "get", "load", "local", "load_cell", "root_of", "set_", "store", "store_cell"]
+__all__ = [
+    "Aliasing",
+    "access",
+    "atomic",
+    "extent",
+    "get",
+    "load",
+    "local",
+    "load_cell",
+    "root_of",
+    "set_",
+    "store",
+    "store_cell",
+]
 
 #: Local arrays up to this size live on the machine's stack, larger ones in the arena.
 _LARGEST_ON_STACK = 16 << 10
@@ -152,10 +165,24 @@ def _indivisible(e: Emitter, prim: p.Primitive, t: Scalar, address: str, value: 
     e.do(f"br label %{loop}")
     e.begin(loop)
     at, seen = e.hole(), e.name()
-    old = e.value(f"icmp ne i8 {seen}, 0") if t is u1 else seen if ty == bits else e.value(f"bitcast {bits} {seen} to {ty}")
+    old = (
+        e.value(f"icmp ne i8 {seen}, 0")
+        if t is u1
+        else seen
+        if ty == bits
+        else e.value(f"bitcast {bits} {seen} to {ty}")
+    )
     new = combine(e, prim, t, old, value)
-    raw = e.value(f"zext i1 {new} to i8") if t is u1 else new if stored == bits else e.value(f"bitcast {ty} {new} to {bits}")
-    pair = e.value(f"cmpxchg weak ptr {address}, {bits} {seen}, {bits} {raw} monotonic monotonic, align {t.size}{metadata}")
+    raw = (
+        e.value(f"zext i1 {new} to i8")
+        if t is u1
+        else new
+        if stored == bits
+        else e.value(f"bitcast {ty} {new} to {bits}")
+    )
+    pair = e.value(
+        f"cmpxchg weak ptr {address}, {bits} {seen}, {bits} {raw} monotonic monotonic, align {t.size}{metadata}"
+    )
     now = e.value(f"extractvalue {{ {bits}, i1 }} {pair}, 0")
     won = e.value(f"extractvalue {{ {bits}, i1 }} {pair}, 1")
     e.fill(at, f"{seen} = phi {bits} [ {first}, %{before} ], [ {now}, %{e.block} ]")

@@ -34,7 +34,15 @@ def combine(f: FunctionText, prim: Primitive, t: Scalar, old: str, value: str) -
     """What an atomic operation leaves in memory."""
     if t is u1:
         # On truth values: modulo two.
-        word = {p.add: "xor", p.xor: "xor", p.mul: "and", p.and_: "and", p.minimum: "and", p.maximum: "or", p.or_: "or"}[prim]
+        word = {
+            p.add: "xor",
+            p.xor: "xor",
+            p.mul: "and",
+            p.and_: "and",
+            p.minimum: "and",
+            p.maximum: "or",
+            p.or_: "or",
+        }[prim]
         return f.value(f"{word} i1 {old}, {value}")
     f.no_wrap = False
     return EMITTERS[prim](f, t, (), old, value)
@@ -62,7 +70,11 @@ def _div(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
 
 
 def _neg(f: FunctionText, t: Scalar, atoms: Atoms, a: str) -> str:
-    return f.value(f"fneg{f.flags} {TYPES[t]} {a}") if t.kind == "f" else f.value(f"sub{' nsw' if f.no_wrap and t.kind == 'i' else ''} {TYPES[t]} 0, {a}")
+    return (
+        f.value(f"fneg{f.flags} {TYPES[t]} {a}")
+        if t.kind == "f"
+        else f.value(f"sub{' nsw' if f.no_wrap and t.kind == 'i' else ''} {TYPES[t]} 0, {a}")
+    )
 
 
 def _absolute(f: FunctionText, t: Scalar, atoms: Atoms, a: str) -> str:
@@ -79,7 +91,9 @@ def _extremum(float_order: str, word: str) -> Emitter:
             # No flags on the choice: with signed zeros ignored the order of the operands would no longer decide about a NaN.
             chosen = f.value(f"fcmp {float_order} {TYPES[t]} {a}, {b}")
             return f.value(f"select i1 {chosen}, {TYPES[t]} {a}, {TYPES[t]} {b}")
-        return f.value(f"call {TYPES[t]} @llvm.{'s' if t.kind == 'i' else 'u'}{word}.{TYPES[t]}({TYPES[t]} {a}, {TYPES[t]} {b})")
+        return f.value(
+            f"call {TYPES[t]} @llvm.{'s' if t.kind == 'i' else 'u'}{word}.{TYPES[t]}({TYPES[t]} {a}, {TYPES[t]} {b})"
+        )
 
     return emit
 
@@ -124,13 +138,19 @@ def _cast(f: FunctionText, t: Scalar, atoms: Atoms, a: str) -> str:
         return a
     source, target = TYPES[s], TYPES[t]
     if t is u1:
-        return f.value(f"fcmp une {source} {a}, {number(s, 0.0)}") if s.kind == "f" else f.value(f"icmp ne {source} {a}, 0")
+        return (
+            f.value(f"fcmp une {source} {a}, {number(s, 0.0)}")
+            if s.kind == "f"
+            else f.value(f"icmp ne {source} {a}, 0")
+        )
     if s.kind == "f" and t.kind == "f":
         if t.bits > s.bits:
             return f.value(f"fpext {source} {a} to {target}")
         return _double_to_half(f, a) if s is f64 and t is f16 else f.value(f"fptrunc {source} {a} to {target}")
     if s.kind == "f":
-        return f.value(f"call {target} @llvm.fpto{'s' if t.kind == 'i' else 'u'}i.sat.{target}.{_suffix(s)}({source} {a})")
+        return f.value(
+            f"call {target} @llvm.fpto{'s' if t.kind == 'i' else 'u'}i.sat.{target}.{_suffix(s)}({source} {a})"
+        )
     if t.kind == "f":
         word = "sitofp" if s.kind == "i" else "uitofp"
         if t is f16 and s.bits > 8:
@@ -153,7 +173,9 @@ def _double_to_half(f: FunctionText, a: str) -> str:
     back = f.value(f"fpext float {near} to double")
     exact = f.value(f"fcmp ueq double {back}, {a}")
     bits = f.value(f"bitcast float {near} to i32")
-    larger = f.value(f"fcmp ogt double {f.value(f'call double @llvm.fabs.f64(double {back})')}, {f.value(f'call double @llvm.fabs.f64(double {a})')}")
+    larger = f.value(
+        f"fcmp ogt double {f.value(f'call double @llvm.fabs.f64(double {back})')}, {f.value(f'call double @llvm.fabs.f64(double {a})')}"
+    )
     down = f.value(f"sub i32 {bits}, {f.value(f'zext i1 {larger} to i32')}")
     odd = f.value(f"or i32 {down}, 1")
     chosen = f.value(f"select i1 {exact}, i32 {bits}, i32 {odd}")

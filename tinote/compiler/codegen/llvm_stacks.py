@@ -83,7 +83,7 @@ class Stacks:
         e = self._e
         self._mark()
         address = e.value(f"call ptr @tn_arena_alloc(ptr %block, i32 {e.tid}, i64 {size})")
-        e.fail_if(e.value(f"icmp eq ptr {address}, null"), Site(SiteKind.MEMORY, loc, what), [size])
+        e.fail_unless(e.value(f"icmp ne ptr {address}, null"), Site(SiteKind.MEMORY, loc, what), [size])
         return address
 
     # stacks
@@ -155,7 +155,9 @@ class Stacks:
         e = self._e
         full, have, look, make, link, switch, ready = (e.label() for _ in range(7))
         top = e.value(f"load i64, ptr {stack.top}")
-        e.do(f"br i1 {e.value(f'icmp eq i64 {top}, {_CHUNK_VALUES}')}, label %{full}, label %{ready}, !prof !{e.module.unlikely}")
+        e.do(
+            f"br i1 {e.value(f'icmp eq i64 {top}, {_CHUNK_VALUES}')}, label %{full}, label %{ready}, !prof !{e.module.unlikely}"
+        )
         e.begin(full)
         old = e.value(f"load ptr, ptr {stack.memory}")
         e.do(f"br i1 {e.value(f'icmp eq ptr {old}, null')}, label %{make}, label %{look}")
@@ -186,7 +188,7 @@ class Stacks:
         e = self._e
         size = str(_CHUNK_HEADER + _CHUNK_VALUES * stack.dtype.size)
         address = e.value(f"call ptr @tn_arena_alloc(ptr %block, i32 {e.tid}, i64 {size})")
-        e.fail_if(e.value(f"icmp eq ptr {address}, null"), Site(SiteKind.MEMORY, op.loc), [size])
+        e.fail_unless(e.value(f"icmp ne ptr {address}, null"), Site(SiteKind.MEMORY, op.loc), [size])
         return address
 
     def _previous_chunk(self, stack: _Open) -> None:

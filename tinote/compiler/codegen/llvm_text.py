@@ -65,7 +65,21 @@ class FunctionText:
     Beside each line of the body stands the number of its debug location (0: none), so that the text can be had with and without them.
     """
 
-    __slots__ = ("_labels", "_values", "block", "cold", "cold_marks", "flags", "head", "helpers", "lines", "mark", "marks", "no_wrap", "ranges")
+    __slots__ = (
+        "_labels",
+        "_values",
+        "block",
+        "cold",
+        "cold_marks",
+        "flags",
+        "head",
+        "helpers",
+        "lines",
+        "mark",
+        "marks",
+        "no_wrap",
+        "ranges",
+    )
 
     def __init__(self, flags: str = "", helpers: dict[str, str] | None = None) -> None:
         #: fast-math flags of floating point instructions, with a leading blank
@@ -145,7 +159,10 @@ class FunctionText:
         lines += ["  " + line for line in self.head]
         for body, marks in ((self.lines, self.marks), (self.cold, self.cold_marks)):
             if with_debug:
-                lines += [f"  {line}, !dbg !{mark}" if mark else line if line[-1] == ":" else "  " + line for line, mark in zip(body, marks, strict=True)]
+                lines += [
+                    f"  {line}, !dbg !{mark}" if mark else line if line[-1] == ":" else "  " + line
+                    for line, mark in zip(body, marks, strict=True)
+                ]
             else:
                 lines += [line if line[-1] == ":" else "  " + line for line in body]
         lines.append("}")

@@ -14,16 +14,53 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, NoReturn
 
-from tinote.compiler.frontend.protocol import Capture, CaptureKind, FunctionSource, Warned, buffer_of, constant_of, content_of
-from tinote.compiler.frontend.scopes import Anchor, Constant, Frame, ParallelNest, Scope
-from tinote.compiler.frontend.values import POISON, Declared, Place, Poison, StaticTensor, Value, indices_of, is_number, literal_indices
+from tinote.compiler.frontend.protocol import (
+    Capture,
+    CaptureKind,
+    FunctionSource,
+    Warned,
+    buffer_of,
+    constant_of,
+    content_of,
+)
+from tinote.compiler.frontend.scopes import Anchor, Constant, Frame, ParallelNest, Scope, Variable
+from tinote.compiler.frontend.values import (
+    CellPlace,
+    Declared,
+    Place,
+    Poison,
+    StaticTensor,
+    SwizzlePlace,
+    Text,
+    Value,
+    indices_of,
+    is_number,
+    literal_indices,
+)  # fmt: skip
 from tinote.config import Config
 from tinote.errors import CompilationError, KernelNameError, KernelSyntaxError, KernelTypeError, Note, TinoteError
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder, OpenRegion
 from tinote.ir.nodes import Atom, Lit, Local, Op, Prim, Var
 from tinote.ir.primitives import Defaults, Primitive
-from tinote.ir.types import Ref, Scalar, Tensor, Type, element_type, i32, i64, promote, scalar_named, shape_of, strengthen, u1, u64, weak_float, weak_int, with_element
+from tinote.ir.types import (
+    Ref,
+    Scalar,
+    Tensor,
+    Type,
+    element_type,
+    i32,
+    i64,
+    promote,
+    scalar_named,
+    shape_of,
+    strengthen,
+    u1,
+    u64,
+    weak_float,
+    weak_int,
+    with_element,
+)
 from tinote.source import Span
 
 __all__ = ["Emitter", "Silenced", "describe"]
@@ -236,6 +273,8 @@ class Emitter:
             return front.load(self.b)
         if isinstance(front, Poison):
             raise Silenced
+        if isinstance(front, tuple | list) and type(front) in (tuple, list) and not self.is_static(front):
+            return type(front)(self.force(item) for item in front)
         return front
 
     def static_tensor(self, front: Any) -> StaticTensor | None:
@@ -438,6 +477,63 @@ class Emitter:
             return Value(self.fitting(value.atom, strengthen(value.dtype, self.fp, self.ip)))
         return value
 
+    # places
+
+    def check_writable(self, place: Place) -> None:
+        """Refuse to write a local variable from the iterations of a parallel loop that it was declared outside of."""
+        while isinstance(place, SwizzlePlace):
+            place = place.base
+        owner = place.owner if isinstance(place, CellPlace) else None
+        if isinstance(owner, Variable) and owner.nest is not self.nest:
+            self.error(
+                f"`{owner.name}` is one variable for all iterations of this parallel loop, which cannot assign it here",
+                "accumulate into it with `+=` in the loop itself, or use a field",
+                notes=[Note(f"`{owner.name}` is declared here", owner.span)],
+            )
+
+    def store(self, place: Place, front: Any, what: str) -> None:
+        """Assign a place."""
+        self.check_writable(place)
+        place.store(self.b, self.converted(front, place.type, what))
+
+    def combine(self, place: Place, prim: Primitive, operand: Value, old: bool) -> Value | None:
+        """Combine a place with an operand, indivisibly where others may reach it."""
+        self.check_writable(place)
+        return place.combine(self.b, prim, operand, old)
+
+    def negative(self, atom: Atom, t: Scalar | Tensor) -> Atom:
+        """`-atom` in the element type of `t`, for what is subtracted by adding."""
+        dtype = element_type(t)
+        if isinstance(atom, Lit):
+            return Lit(p.neg.evaluate(dtype, p.cast_number(dtype, atom.value)), dtype)
+        return self.b.prim(p.neg, self.b.cast(atom, with_element(atom.type, dtype)), type=with_element(atom.type, dtype))
+
+    def text_parts(self, parts: Sequence[Any]) -> tuple[tuple[str | None, ...], tuple[Atom, ...]]:
+        """Texts and front-end values as the parts and arguments of a message; constants become text."""
+        texts: list[str | None] = []
+        atoms: list[Atom] = []
+        for part in parts:
+            part = self.force(part)
+            if isinstance(part, Text):
+                inner, more = self.text_parts(part.parts)
+                texts += inner
+                atoms += more
+            elif self.is_static(part):
+                text = str(part)
+                if texts and texts[-1] is not None:
+                    texts[-1] += text
+                else:
+                    texts.append(text)
+            elif isinstance(part, tuple | list) and not self.is_value(part):
+                texts.append("(")
+                inner, more = self.text_parts([x for item in part for x in (", ", item)][1:])
+                texts += [*inner, ")"]
+                atoms += more
+            else:
+                texts.append(None)
+                atoms.append(self.as_value(part).atom)
+        return tuple(texts), tuple(atoms)
+
     # compile-time numbers
 
     def static_int(self, front: Any, what: str) -> int:
@@ -485,12 +581,13 @@ class Emitter:
         iteration: Atom = Lit(0, i64)
         number = 0 if nest is None else nest.number
         with self.b.region() as opened:
-            for index, first, extent in () if nest is None else nest.axes:
-                offset = self.b.cast(index, i64)
+            for index, first, end in () if nest is None else nest.axes:
+                offset, extent = self.b.cast(index, i64), self.b.cast(end, i64)
                 if not (isinstance(first, Lit) and first.value == 0):
                     offset = self.b.prim(p.sub, offset, self.b.cast(first, i64))
+                    extent = self.b.prim(p.sub, extent, self.b.cast(first, i64))
                 if not isinstance(iteration, Lit):
-                    offset = self.b.prim(p.add, self.b.prim(p.mul, iteration, self.b.cast(extent, i64)), offset)
+                    offset = self.b.prim(p.add, self.b.prim(p.mul, iteration, extent), offset)
                 iteration = offset
             counter = Var(Ref(i32), "draw")
             self.b.emit(Local((Lit(i32.wrap(number << 24), i32),), (counter,), (), self.b.loc))
@@ -524,4 +621,4 @@ def unrolled(value: float) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and math.fabs(value) <= 16
 
 
-__all__ += ["POISON", "is_harmless", "unrolled"]
+__all__ += ["is_harmless", "unrolled"]

@@ -166,6 +166,9 @@ class Capture(NamedTuple):
             return False
         return now is self.value or same_constant(now, self.value)
 
+    def __repr__(self) -> str:
+        return f"<captured {self.kind.value} {self.key or ''}>"
+
 
 _CONSTANTS = (bool, int, float, str)
 

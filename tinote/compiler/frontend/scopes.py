@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
 from typing import Any
 
 from tinote.compiler.frontend.protocol import FunctionSource
@@ -10,7 +11,7 @@ from tinote.ir.build import OpenRegion
 from tinote.ir.nodes import Atom, Op, Var
 from tinote.source import Span
 
-__all__ = ["Anchor", "Constant", "Frame", "Loop", "ParallelNest", "Results", "Scope", "Variable"]
+__all__ = ["Anchor", "Constant", "Frame", "Loop", "ParallelNest", "Results", "Scope", "Variable", "Way"]
 
 
 class Anchor:
@@ -32,7 +33,7 @@ class Anchor:
 
 
 class ParallelNest:
-    """The parallel loops around the statement at hand: `axes` are (index, first, extent) from the outermost inwards, `start` is the top of the innermost body."""
+    """The parallel loops around the statement at hand: `axes` are (index, first, end) from the outermost inwards, `start` is the top of the innermost body."""
 
     __slots__ = ("axes", "draws", "number", "start")
 
@@ -102,21 +103,31 @@ class Scope:
         return found
 
 
+class Way(IntEnum):
+    """How control certainly ends a list of statements."""
+
+    FALLS = 0  # it may reach the end
+    SKIPS = 1  # to the next iteration
+    LEAVES = 2  # the loop or the function
+
+
 class Loop:
-    """A loop whose body is being lowered. The flags are cells of truth values, there when the body needs them."""
+    """A loop whose body is being lowered. The flags are cells of truth values, there when the body needs them; `breaks` counts where `broken` is set."""
 
-    __slots__ = ("broken", "continued", "parallel")
+    __slots__ = ("breaks", "broken", "continued", "parallel", "start")
 
-    def __init__(self, parallel: bool = False, broken: Var | None = None) -> None:
+    def __init__(self, parallel: bool = False) -> None:
         self.parallel = parallel
-        self.broken = broken
+        self.broken: Var | None = None
+        self.breaks = 0
         self.continued: Var | None = None
+        self.start: Anchor | None = None
 
 
 class Results:
     """What a function gives back: cells shaped like the first `return`, or the value itself when there is one `return` and it is the last statement."""
 
-    __slots__ = ("anchor", "cells", "direct", "early", "returned", "seen", "span")
+    __slots__ = ("anchor", "cells", "direct", "early", "returned", "seen", "sets", "span")
 
     def __init__(self, early: bool, anchor: Anchor) -> None:
         self.early = early
@@ -126,6 +137,8 @@ class Results:
         self.cells: Any = None
         self.returned: Var | None = None
         self.seen = False
+        #: how many `return`s set the flag
+        self.sets = 0
         self.span: Span | None = None
 
 

@@ -18,8 +18,8 @@ from tinote.ir.types import Ref, Scalar, Tensor, i32, shape_of
 from tinote.source import Span
 
 __all__ = [
-    "POISON", "ArrayValue", "BoundMethod", "CellPlace", "FieldDomain", "Grouped", "IndexRange", "MemoryPlace", "NdRange", "Place", "Poison",
-    "StaticSequence", "StaticTensor", "SwizzlePlace", "Value", "indices_of", "is_number", "literal_indices",
+    "POISON", "ArrayValue", "BoundMethod", "CellPlace", "Declared", "FieldDomain", "Grouped", "IndexRange", "MemoryPlace", "NdRange", "Place", "Poison",
+    "StaticSequence", "StaticTensor", "SwizzlePlace", "Text", "Value", "indices_of", "is_number", "literal_indices",
 ]  # fmt: skip
 
 
@@ -264,6 +264,12 @@ class StaticSequence(NamedTuple):
     """What `static(...)` makes of something to walk over: the loop is unrolled."""
 
     items: tuple[Any, ...]
+
+
+class Text(NamedTuple):
+    """An f-string: literal texts and front-end values, in order."""
+
+    parts: tuple[Any, ...]
 
 
 def is_number(candidate: Any) -> bool:

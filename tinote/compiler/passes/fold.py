@@ -68,6 +68,10 @@ class _Folder(Rewriter):
 
     def branch(self, op: If) -> None:
         condition = self.get(op.condition)
+        negated = self.algebra.made_by(condition, p.logical_not)
+        opposite = self.get(negated[0]) if negated is not None else None
+        if isinstance(opposite, Lit):
+            condition = false if opposite.value else true  # known here, and not where the negation was computed
         if isinstance(condition, Lit):
             self.inline(op, op.then if condition.value else op.orelse)
             return
@@ -98,15 +102,28 @@ class _Folder(Rewriter):
 
     def assuming(self, condition: Var, value: bool, region: Region) -> Region:
         """`region` rewritten where `condition` is known to be `value`."""
-        known: dict[Var, Atom] = {condition: true if value else false}
-        inner = self.algebra.made_by(condition, p.logical_not)
-        if inner is not None and isinstance(inner[0], Var):
-            known[inner[0]] = false if value else true
-        self.env.update(known)
+        known: dict[Var, bool] = {}
+        self.imply(condition, value, known)
+        for v, truth in known.items():
+            self.env[v] = true if truth else false
         region = self.region(region)
         for v in known:
             del self.env[v]
         return region
+
+    def imply(self, condition: Atom, value: bool, known: dict[Var, bool]) -> None:
+        """Collect what else is true or false when `condition` is: both sides of an `and` that holds, and the like."""
+        if not isinstance(condition, Var) or condition in self.env:
+            return
+        known[condition] = value
+        op = self.algebra.definitions.get(condition)
+        if op is None:
+            return
+        if op.prim is p.logical_not:
+            self.imply(op.args[0], not value, known)
+        elif op.prim is (p.and_ if value else p.or_):
+            for a in op.args:
+                self.imply(a, value, known)
 
     def loop(self, op: For) -> None:
         lo, hi = self.get(op.lo), self.get(op.hi)

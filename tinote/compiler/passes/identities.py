@@ -184,7 +184,8 @@ def _neg(c: Algebra, args: tuple[Atom, ...], t: Type) -> Result:
 def _abs(c: Algebra, args: tuple[Atom, ...], t: Type) -> Result:
     if c.made_by(args[0], p.absolute) is not None:
         return args[0]
-    inner = c.made_by(args[0], p.neg)
+    # The negative of an unsigned number is another number, which is its own absolute value.
+    inner = c.made_by(args[0], p.neg) if element_type(t).kind != "u" else None
     return (p.absolute, inner) if inner is not None else None
 
 

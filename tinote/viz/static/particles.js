@@ -3,52 +3,87 @@
 const HIDDEN = 0xffff;
 const PHASES = 4; // Discs are prepared at this many positions within a pixel, so that slow ones do not jump.
 
-function channels(css) {
+/** "#rrggbb" as the bytes of an opaque pixel. */
+function packed(css) {
   const value = parseInt(css.slice(1), 16);
-  return [(value >> 16) & 255, (value >> 8) & 255, value & 255];
+  return 0xff000000 | ((value & 255) << 16) | (value & 0xff00) | (value >> 16);
 }
 
-/** For each position within a pixel, the pixels that a disc covers and by how much: [dx, dy, coverage 0…256, …]. */
-function stamps(radius) {
+/**
+ * For each position within a pixel, the pixels that a disc covers: `whole` as offsets into a picture `width` pixels wide, `edge` as offsets and
+ * coverage (0…256) in turn, and all of them as dx, dy and coverage in turn, for discs over the picture's edge.
+ */
+function stamps(radius, width) {
   const reach = Math.ceil(radius + 1);
-  const all = [];
+  const discs = [];
   for (let phase = 0; phase < PHASES * PHASES; phase += 1) {
     const cx = ((phase % PHASES) + 0.5) / PHASES;
     const cy = (Math.floor(phase / PHASES) + 0.5) / PHASES;
-    const stamp = [];
+    const whole = [];
+    const edge = [];
+    const all = [];
     for (let dy = -reach; dy <= reach; dy += 1) {
       for (let dx = -reach; dx <= reach; dx += 1) {
-        const cover = Math.min(1, radius + 0.5 - Math.hypot(dx + 0.5 - cx, dy + 0.5 - cy));
-        if (cover > 0.02) stamp.push(dx, dy, Math.round(cover * 256));
+        const cover = Math.round(256 * Math.min(1, radius + 0.5 - Math.hypot(dx + 0.5 - cx, dy + 0.5 - cy)));
+        if (cover < 6) continue;
+        all.push(dx, dy, cover);
+        if (cover === 256) whole.push(dy * width + dx);
+        else edge.push(dy * width + dx, cover);
       }
     }
-    all.push(Int32Array.from(stamp));
+    discs.push({ whole: Int32Array.from(whole), edge: Int32Array.from(edge), all: Int32Array.from(all) });
   }
-  return all;
+  return { reach, discs };
 }
 
-/** Paint discs into `pixels` (RGBA bytes, width × height): `positions` as 16-bit fractions, `rgb` one colour or three bytes a particle. */
-function splat(pixels, width, height, positions, count, discs, rgb, each) {
+/** `below` with `cover`/256 of `above` over it; both colours as packed bytes 0xAABBGGRR, two of them computed at a time. */
+function blend(below, above, cover) {
+  const rest = 256 - cover;
+  const redBlue = (((below & 0xff00ff) * rest + (above & 0xff00ff) * cover) >>> 8) & 0xff00ff;
+  const green = (((below & 0xff00) * rest + (above & 0xff00) * cover) >>> 8) & 0xff00;
+  return 0xff000000 | redBlue | green;
+}
+
+/**
+ * Paint discs into `pixels` (packed RGBA, width × height). `positions` holds 16-bit fractions, x to the right and y up; `color` is that of all, packed,
+ * or `colors` has three bytes a particle.
+ */
+function splat(pixels, width, height, positions, { reach, discs }, color, colors) {
+  const toX = width / (HIDDEN - 1);
+  const toY = height / (HIDDEN - 1);
+  const count = positions.length >> 1;
   for (let index = 0; index < count; index += 1) {
-    const u = positions.getUint16(4 * index, true);
+    const u = positions[2 * index];
     if (u === HIDDEN) continue;
-    const x = (u / (HIDDEN - 1)) * width;
-    const y = height - (positions.getUint16(4 * index + 2, true) / (HIDDEN - 1)) * height;
+    const x = u * toX;
+    const y = height - positions[2 * index + 1] * toY;
     const column = Math.floor(x);
     const row = Math.floor(y);
-    const stamp = discs[Math.floor((y - row) * PHASES) * PHASES + Math.floor((x - column) * PHASES)];
-    const [red, green, blue] = each ? [each.getUint8(3 * index), each.getUint8(3 * index + 1), each.getUint8(3 * index + 2)] : rgb;
-    for (let part = 0; part < stamp.length; part += 3) {
-      const px = column + stamp[part];
-      const py = row + stamp[part + 1];
-      if (px < 0 || py < 0 || px >= width || py >= height) continue;
-      const cover = stamp[part + 2];
-      const at = 4 * (py * width + px);
-      pixels[at] += ((red - pixels[at]) * cover) >> 8;
-      pixels[at + 1] += ((green - pixels[at + 1]) * cover) >> 8;
-      pixels[at + 2] += ((blue - pixels[at + 2]) * cover) >> 8;
+    const disc = discs[(((y - row) * PHASES) | 0) * PHASES + (((x - column) * PHASES) | 0)];
+    const ink = colors ? 0xff000000 | (colors[3 * index + 2] << 16) | (colors[3 * index + 1] << 8) | colors[3 * index] : color;
+    if (column >= reach && row >= reach && column < width - reach && row < height - reach) {
+      const at = row * width + column;
+      const { whole, edge } = disc;
+      for (let part = 0; part < whole.length; part += 1) pixels[at + whole[part]] = ink;
+      for (let part = 0; part < edge.length; part += 2) {
+        const place = at + edge[part];
+        pixels[place] = blend(pixels[place], ink, edge[part + 1]);
+      }
+    } else {
+      const { all } = disc;
+      for (let part = 0; part < all.length; part += 3) {
+        const px = column + all[part];
+        const py = row + all[part + 1];
+        if (px < 0 || py < 0 || px >= width || py >= height) continue;
+        pixels[py * width + px] = blend(pixels[py * width + px], ink, all[part + 2]);
+      }
     }
   }
+}
+
+/** The bytes of a DataView as an array of `Kind`, copied, since a message's parts may lie at odd places. */
+function copied(view, Kind) {
+  return new Kind(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
 }
 
 export default {
@@ -57,20 +92,17 @@ export default {
     const scale = fitCanvas(canvas, model.get("width"), model.get("height"));
     const context = canvas.getContext("2d");
     const image = context.createImageData(canvas.width, canvas.height);
-    const paper = new Uint32Array(image.data.buffer);
-    let discs = stamps(model.get("radius") * scale);
+    const pixels = new Uint32Array(image.data.buffer);
+    const prepare = () => stamps(model.get("radius") * scale, canvas.width);
+    let discs = prepare();
     let last = null;
     const paint = () => {
-      const [red, green, blue] = channels(model.get("background") || (isDark(el) ? "#14181d" : "#ffffff"));
-      paper.fill((255 << 24) | (blue << 16) | (green << 8) | red);
-      if (last) {
-        const each = model.get("color") ? null : last.colors;
-        splat(image.data, canvas.width, canvas.height, last.positions, last.count, discs, channels(model.get("color") || "#000000"), each);
-      }
+      pixels.fill(packed(model.get("background") || (isDark(el) ? "#14181d" : "#ffffff")));
+      if (last) splat(pixels, canvas.width, canvas.height, last.positions, discs, packed(model.get("color") || "#000000"), last.colors);
       context.putImageData(image, 0, 0);
     };
     const show = (message, [positions, colors]) => {
-      last = { positions, colors, count: message.count };
+      last = { positions: copied(positions, Uint16Array), colors: colors.byteLength ? copied(colors, Uint8Array) : null };
       paint();
       const words = [counted(message.count, "particle", "particles")];
       if (message.outside) words.push(`${message.outside.toLocaleString("en")} outside`);
@@ -78,7 +110,7 @@ export default {
       return words;
     };
     const restyled = () => {
-      discs = stamps(model.get("radius") * scale);
+      discs = prepare();
       paint();
     };
     const looks = ["change:radius", "change:color", "change:background"];

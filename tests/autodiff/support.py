@@ -1,0 +1,74 @@
+"""Gradients against central differences, by the interpreter alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tinote.autodiff.reverse import reverse
+from tinote.ir.interpret import interpret
+from tinote.ir.memory import DictMemory
+from tinote.ir.nodes import Buffer, Function
+from tinote.ir.types import f64
+
+INPUTS = (0.31, 0.72, -0.43, 1.14)
+WEIGHTS = (1.0, -2.0, 0.5, 3.0)
+
+
+def pair(name: str, shape: tuple[int, ...]) -> Buffer:
+    """A buffer of f64 with a gradient."""
+    primal, adjoint = Buffer(name, f64, shape), Buffer(f"{name}.grad", f64, shape)
+    primal.adjoint, adjoint.primal = adjoint, primal
+    return primal
+
+
+class Program:
+    """A function of the inputs `x` that stores into `y` and accumulates into `total`; its loss is total + Σ weight · y."""
+
+    def __init__(self) -> None:
+        self.x, self.y, self.total = pair("x", (4,)), pair("y", (4,)), pair("total", ())
+        self.fn: Function | None = None
+
+    def memory(self, inputs: Sequence[float]) -> DictMemory:
+        memory = DictMemory()
+        memory.fill(self.x, list(inputs))
+        memory.fill(self.y, [0.0] * 4)
+        memory.fill(self.total, 0.0)
+        return memory
+
+    def loss(self, inputs: Sequence[float]) -> float:
+        assert self.fn is not None
+        memory = self.memory(inputs)
+        interpret(self.fn, (), memory)
+        return memory.nested(self.total) + sum(w * v for w, v in zip(WEIGHTS, memory.nested(self.y), strict=True))
+
+    def gradient(self, inputs: Sequence[float]) -> list[float]:
+        """By reverse mode, as a launch would: after the primal, on the memory that it left."""
+        assert self.fn is not None
+        assert self.x.adjoint and self.y.adjoint and self.total.adjoint
+        memory = self.memory(inputs)
+        interpret(self.fn, (), memory)
+        memory.fill(self.x.adjoint, [0.0] * 4)
+        memory.fill(self.y.adjoint, list(WEIGHTS))
+        memory.fill(self.total.adjoint, 1.0)
+        interpret(reverse(self.fn).function, (), memory)
+        return memory.nested(self.x.adjoint)
+
+    def differences(self, inputs: Sequence[float], step: float = 1e-5) -> list[float]:
+        """Central differences of fourth order."""
+        slopes: list[float] = []
+        for k in range(len(inputs)):
+
+            def at(offset: float, k: int = k) -> float:
+                moved = list(inputs)
+                moved[k] += offset
+                return self.loss(moved)
+
+            slopes.append((8 * (at(step) - at(-step)) - (at(2 * step) - at(-2 * step))) / (12 * step))
+        return slopes
+
+
+def assert_gradient(program: Program, inputs: Sequence[float] = INPUTS, tolerance: float = 1e-7) -> None:
+    """Reverse mode equals central differences, component by component."""
+    got, wanted = program.gradient(inputs), program.differences(inputs)
+    for g, w in zip(got, wanted, strict=True):
+        assert abs(g - w) <= tolerance * (1 + abs(w)), f"gradient {got}, differences {wanted}"

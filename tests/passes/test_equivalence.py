@@ -1,0 +1,91 @@
+"""Random programs mean the same after every pass: the interpreter's memory, results and prints agree bit for bit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.properties.generate import Program, generate
+from tinote.compiler.passes.cse import cse
+from tinote.compiler.passes.eliminate_dead import eliminate_dead
+from tinote.compiler.passes.fold import fold
+from tinote.compiler.passes.forward_stores import forward_stores
+from tinote.compiler.passes.hoist_invariants import hoist_invariants
+from tinote.compiler.passes.infer_types import infer_types
+from tinote.compiler.passes.promote_locals import promote_locals
+from tinote.compiler.passes.scalarise import scalarise
+from tinote.errors import TinoteError
+from tinote.ir.interpret import interpret
+from tinote.ir.memory import DictMemory
+from tinote.ir.nodes import Function
+from tinote.ir.primitives import Defaults
+from tinote.ir.text import show
+from tinote.ir.types import f32, i32
+from tinote.ir.verify import Form, verify
+
+SIMPLIFY: tuple[Callable[[Function], Function], ...] = (fold, cse, eliminate_dead, forward_stores, hoist_invariants)
+ROUNDS = 10
+PROGRAMS = 60
+
+
+def bits(value: Any) -> Any:
+    """A value that compares equal only to the same bits (NaNs to each other, zeros by sign)."""
+    if isinstance(value, tuple):
+        return tuple([bits(v) for v in value])  # type: ignore[misc]
+    if isinstance(value, float):
+        return "nan" if math.isnan(value) else (value, math.copysign(1.0, value))
+    return value
+
+
+def flattened(value: Any) -> list[Any]:
+    """Returned tensors become their components when they are taken apart."""
+    return [b for v in value for b in flattened(v)] if isinstance(value, tuple) else [bits(value)]
+
+
+def outcome(fn: Function, program: Program) -> tuple[Any, ...]:
+    """What a run leaves: memory, returned values, what was printed, and the fault that ended it."""
+    memory: DictMemory = program.memory()
+    printed: list[str] = []
+    results: list[Any] = []
+    fault = ""
+    try:
+        results = flattened(interpret(fn, program.arguments, memory, on_print=printed.append))
+    except TinoteError as error:
+        fault = f"{type(error).__name__} {error.message}"
+    cells = {
+        buffer.name: {k: bits(v) for k, v in held.items() if v != 0 or math.copysign(1.0, v) < 0}
+        for buffer, held in memory.cells.items()
+    }
+    return cells, results, printed, fault
+
+
+def stages(fn: Function) -> Iterator[tuple[str, Form, Function]]:
+    """The function after each pass that changed it."""
+    fn = infer_types(fn, Defaults(f32, i32))
+    yield "infer_types", Form.TYPED, fn
+    fn = promote_locals(fn)
+    yield "promote_locals", Form.PROMOTED, fn
+    fn = scalarise(fn)
+    yield "scalarise", Form.SCALAR, fn
+    for _ in range(ROUNDS):
+        before = fn
+        for run in SIMPLIFY:
+            new = run(fn)
+            if new is not fn:
+                fn = new
+                yield run.__name__, Form.SCALAR, fn
+        if fn is before:
+            return
+    raise AssertionError(f"does not settle in {ROUNDS} rounds:\n{show(fn)}")
+
+
+@pytest.mark.parametrize("seed", range(PROGRAMS))
+def test_a_random_program_means_the_same_after_every_pass(seed: int) -> None:
+    program = generate(seed, 4 + seed % 30)
+    wanted = outcome(program.function, program)
+    for name, form, fn in stages(program.function):
+        verify(fn, form)
+        assert outcome(fn, program) == wanted, f"{name} changes the meaning of\n{program}\nnow\n{show(fn)}"

@@ -1,0 +1,293 @@
+"""The live view of particles without a browser: what is sent, what the buttons do, what picture stays."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import io
+import threading
+import time
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from tinote.viz.arrays import ViewError
+from tinote.viz.particles import HIDDEN, Particles
+
+POINTS = np.array([[0.0, 0.0], [1.0, 1.0], [0.5, 0.25], [2.0, 0.5], [np.nan, 0.5]])
+
+
+class Page:
+    """Stands for the browser: keeps what was sent, and acknowledges when told."""
+
+    def __init__(self, view: Particles):
+        self.view = view
+        self.messages: list[tuple[dict, list]] = []
+        self.keeps_up = False
+        view.send = self.receive
+
+    def receive(self, content, buffers=None):
+        self.messages.append((content, buffers))
+        if self.keeps_up and content["kind"] == "frame":
+            self.say(kind="ack", frame=content["frame"])
+
+    @property
+    def frames(self):
+        return [message for message, _ in self.messages if message["kind"] == "frame"]
+
+    def say(self, **message):
+        self.view._receive(None, message, [])
+
+    async def until(self, condition, seconds=5.0):
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, "timed out"
+            await asyncio.sleep(0.002)
+
+
+def scenario(function, *args, **options):
+    """Run `async function(view, page)` with a view of moving points made inside of a loop."""
+
+    async def body():
+        view = Particles(*args, **options)
+        page = Page(view)
+        try:
+            return await function(view, page)
+        finally:
+            view.close()
+
+    return asyncio.run(body())
+
+
+def picture_of(view: Particles) -> np.ndarray:
+    return np.asarray(Image.open(io.BytesIO(view.picture())).convert("RGB")).astype(int)
+
+
+def test_positions_are_sent_as_fractions_of_the_bounds():
+    frame = Particles(POINTS, bounds=((0.0, 1.0), (0.0, 1.0))).capture()
+    packed = np.frombuffer(frame.buffers[0], np.uint16).reshape(-1, 2)
+    last = HIDDEN - 1
+    assert packed.tolist() == [[0, 0], [last, last], [last // 2, last // 4], [HIDDEN, HIDDEN], [HIDDEN, HIDDEN]]
+    assert frame.message == {"count": 5, "outside": 2}
+    wide = Particles(POINTS, bounds=((-1.0, 3.0), (0.0, 2.0))).capture()
+    assert np.frombuffer(wide.buffers[0], np.uint16)[6:8].tolist() == [int(0.75 * last), int(0.25 * last)]
+
+
+def test_the_picture_shows_each_particle_at_its_place_in_its_colour():
+    x = np.array([[0.25, 0.25], [0.75, 0.5]])
+    pixels = picture_of(Particles(x, color=np.array([0xFF0000, 0x0000FF]), radius=5, size=(200, 100)))
+    assert pixels.shape == (100, 200, 3)
+    assert pixels[75, 50].tolist() == [255, 0, 0]
+    assert pixels[50, 150].tolist() == [0, 0, 255]
+    assert pixels[20, 20].tolist() == [255, 255, 255]
+
+
+def test_the_plot_is_below_the_picture():
+    view = Particles(POINTS, lambda: None, energy=lambda: 1.5, size=100)
+    view.advance(3)
+    assert picture_of(view).shape == (100 + view.chart_height, 100, 3)
+    assert view.history.table()[:, 1].tolist() == [1.5] * 3
+    assert view.series == ["energy"]
+
+
+def test_advance_steps_and_samples():
+    x = np.zeros((4, 2))
+
+    def step():
+        x[:] += 0.125
+
+    view = Particles(x, step, plots={"place": lambda: x[0, 0]}, steps_per_frame=2)
+    view.picture()
+    view.advance(3)
+    assert view.steps == 6
+    assert view.history.table().tolist() == [[0, 0], [2, 0.25], [4, 0.5], [6, 0.75]]
+
+
+def test_an_error_of_the_step_is_raised_by_advance():
+    def broken():
+        raise ZeroDivisionError("no mass")
+
+    with pytest.raises(ZeroDivisionError, match="no mass"):
+        Particles(POINTS, broken).advance()
+
+
+def test_repr_is_stable_and_says_what_is_shown():
+    assert repr(Particles(POINTS, bounds=((0, 2), (-1, 1)))) == "<Particles: 5 in [0, 2] × [-1, 1]>"
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"bounds": ((1, 0), (0, 1))}, "bounds"),
+        ({"bounds": 3}, "bounds"),
+        ({"radius": 0}, "radius"),
+        ({"steps_per_frame": 0}, "steps_per_frame"),
+        ({"size": 2}, "size"),
+        ({"step": 3}, "step is int"),
+        ({"reset": 3}, "reset is int"),
+        ({"color": np.array([1, 2])}, "2 colours"),
+        ({"plots": {"a": 3}}, "'a' is int"),
+    ],
+)
+def test_wrong_arguments_are_refused_by_name(options, message):
+    with pytest.raises(ViewError, match=message):
+        Particles(POINTS, **options)
+
+
+def test_play_sends_a_window_of_frames_and_waits_for_acknowledgements():
+    steps = []
+
+    async def body(view, page):
+        page.say(kind="ready", view="page")
+        await page.until(lambda: len(page.frames) == 1)
+        page.say(kind="ack", frame=1)
+        view.play()
+        await page.until(lambda: len(page.frames) == 3)
+        await asyncio.sleep(0.1)
+        assert len(page.frames) == 3
+        assert view.credits.in_flight == view.credits.window == 2
+        page.say(kind="ack", frame=3, waited=1.0)
+        await page.until(lambda: len(page.frames) == 5)
+        assert [frame["frame"] for frame in page.frames] == [1, 2, 3, 4, 5]
+        assert [frame["step"] for frame in page.frames] == [0, 1, 2, 3, 4]
+        page.say(kind="visible", view="page", visible=False)
+        page.say(kind="ack", frame=5)
+        await asyncio.sleep(0.1)
+        assert len(page.frames) == 5
+        view.stop()
+
+    scenario(body, POINTS, lambda: steps.append(threading.current_thread()))
+    assert all(thread is not threading.main_thread() for thread in steps)
+
+
+def test_buttons_pause_step_reset_and_stop():
+    x = np.full((1, 2), 0.25)
+    start = x.copy()
+
+    def step():
+        x[:] += 0.001
+
+    def reset():
+        x[:] = start
+
+    async def body(view, page):
+        page.keeps_up = True
+        page.say(kind="ready", view="page")
+        page.say(kind="play")
+        await page.until(lambda: view.steps >= 2)
+        page.say(kind="pause")
+        assert view.state == "paused"
+        await page.until(lambda: page.frames and page.frames[-1]["whole"] and page.frames[-1]["step"] == view.steps)
+        paused_at = view.steps
+        page.say(kind="step")
+        await page.until(lambda: page.frames[-1]["step"] == paused_at + 1)
+        await asyncio.sleep(0.05)
+        assert view.steps == paused_at + 1
+        page.say(kind="reset")
+        await page.until(lambda: page.frames[-1]["step"] == 0)
+        assert np.array_equal(x, start)
+        assert view.history.table()[:, 0].tolist() == [0]
+        page.say(kind="play")
+        await page.until(lambda: view.steps >= 1)
+        worker = view._worker
+        page.say(kind="stop")
+        assert view.state == "stopped" and view._worker is None
+        await page.until(lambda: not worker._thread.is_alive())
+        page.say(kind="ready", view="page again")
+        page.say(kind="play")
+        steps = view.steps
+        await page.until(lambda: view.steps > steps)
+
+    scenario(body, x, step, reset=reset, energy=lambda: x[0, 0])
+
+
+def test_a_long_batch_ends_at_pause():
+    async def body(view, page):
+        page.say(kind="ready", view="page")
+        view.play()
+        await page.until(lambda: view.steps > 3)
+        view.pause()
+        await page.until(lambda: page.frames[-1]["whole"] and page.frames[-1]["step"] > 0)
+        assert view.steps < 100
+
+    scenario(body, POINTS, lambda: time.sleep(0.002), steps_per_frame=100_000)
+
+
+def test_stop_stops_a_kernel_that_does_not_return(monkeypatch):
+    stopped = threading.Event()
+    monkeypatch.setattr("tinote.viz.simulation.stop_all", stopped.set)
+    monkeypatch.setattr("tinote.viz.simulation.STOP_PATIENCE_SECONDS", 0.05)
+
+    def endless():
+        assert stopped.wait(5)
+
+    async def body(view, page):
+        page.say(kind="ready", view="page")
+        await page.until(lambda: page.frames)
+        view.play()
+        await asyncio.sleep(0.05)
+        worker = view._worker
+        assert worker is not None and not stopped.is_set()
+        view.stop()
+        await page.until(lambda: stopped.is_set() and not worker._thread.is_alive())
+
+    scenario(body, POINTS, endless)
+
+
+def test_the_step_runs_in_an_empty_context():
+    tape: contextvars.ContextVar[str] = contextvars.ContextVar("tape", default="none")
+    seen = set()
+
+    async def body(view, page):
+        tape.set("open")
+        page.keeps_up = True
+        page.say(kind="ready", view="page")
+        view.play()
+        await page.until(lambda: view.steps >= 2)
+        view.stop()
+        view.advance()
+
+    scenario(body, POINTS, lambda: seen.add(tape.get()))
+    assert seen == {"none"}
+
+
+@pytest.mark.parametrize("error", [ValueError, SystemExit, KeyboardInterrupt])
+def test_an_error_in_the_step_is_shown_and_stops_the_view(error):
+    turns = []
+
+    def broken():
+        turns.append(1)
+        if len(turns) == 1:
+            raise error("the spring broke")
+
+    async def body(view, page):
+        page.say(kind="ready", view="page")
+        view.play()
+        await page.until(lambda: view.state == "stopped")
+        assert f"{error.__name__}: the spring broke" in view.error
+        assert "in broken" in view.error
+        assert isinstance(view.exception, error)
+        assert "the spring broke" in repr(view)
+        view.play()
+        assert view.error == ""
+        await page.until(lambda: view.steps > 0)
+
+    scenario(body, POINTS, broken)
+
+
+def test_a_page_loaded_again_gets_the_state_and_the_whole_plot():
+    async def body(view, page):
+        view.advance(5)
+        page.say(kind="ready", view="page")
+        await page.until(lambda: len(page.frames) == 1)
+        message, buffers = page.messages[-1]
+        assert message["whole"] and message["step"] == 5
+        assert np.frombuffer(buffers[-1], np.float64).reshape(-1, 2)[:, 0].tolist() == [1, 2, 3, 4, 5]
+
+    scenario(body, POINTS, lambda: None, energy=lambda: 1.0)
+
+
+def test_play_without_a_loop_says_what_to_call():
+    with pytest.raises(ViewError, match="advance"):
+        Particles(POINTS, lambda: None).play()

@@ -1,0 +1,100 @@
+"""The running plot: samples in bounded memory, round ticks, and a chart that shows them."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tinote.viz.arrays import ViewError
+from tinote.viz.plot import COLORS, History, as_series, draw_chart, nice_ticks, tick_text
+
+
+def test_history_keeps_few_samples_in_order_and_the_latest():
+    history = History(["a", "b"], limit=100)
+    for step in range(5000):
+        history.append(step, [2.0 * step, -step])
+        table = history.table()
+        assert len(table) <= 102
+        assert table[-1].tolist() == [step, 2.0 * step, -step]
+    steps = table[:, 0]
+    assert steps[0] == 0
+    assert (np.diff(steps) > 0).all()
+    assert len(set(np.diff(steps[:-1]))) == 1
+    assert len(table) > 40
+    history.clear()
+    assert history.table().shape == (0, 3)
+
+
+@given(
+    st.floats(-1e9, 1e9),
+    st.floats(1e-9, 1e9),
+    st.integers(2, 10),
+)
+def test_ticks_are_round_few_and_within(low, span, about):
+    high = low + span
+    if not high - low > 1e-9 * max(abs(low), abs(high)):
+        return
+    ticks = nice_ticks(low, high, about)
+    slack = 1e-6 * (high - low)
+    assert 1 <= len(ticks) <= about + 2 or about < 3
+    assert all(low - slack <= tick <= high + slack for tick in ticks)
+    if len(ticks) > 1:
+        step = ticks[1] - ticks[0]
+        mantissa = step / 10 ** math.floor(math.log10(step * 1.0000001))
+        assert min(abs(mantissa - round_one) for round_one in (1, 2, 5, 10)) < 1e-3
+
+
+@pytest.mark.parametrize(
+    ("value", "step", "expected"),
+    [
+        (0.30000000000000004, 0.1, "0.3"),
+        (20.0, 20.0, "20"),
+        (1e-20, 0.5, "0"),
+        (-0.25, 0.05, "-0.25"),
+        (2e7, 1e7, "2e+07"),
+    ],
+)
+def test_tick_texts(value, step, expected):
+    assert tick_text(value, step) == expected
+
+
+def test_chart_shows_each_series_in_its_colour_and_leaves_gaps():
+    history = History(["first", "second"])
+    for step in range(100):
+        history.append(step, [math.sin(step / 10), math.nan if 40 <= step < 60 else 0.5])
+    chart = draw_chart(history, 480, 170, y_label="energy").astype(int)
+    assert chart.shape == (170, 480, 3)
+
+    def columns(color):
+        return np.flatnonzero((np.abs(chart[30:] - color).sum(axis=2) < 60).any(axis=0))
+
+    first, second = columns(COLORS[0]), columns(COLORS[1])
+    assert np.diff(first).max() < 12
+    assert np.diff(second).max() > 60
+
+
+def test_chart_of_nothing_of_one_sample_and_of_a_constant():
+    empty = draw_chart(History(["a"]), 300, 170)
+    one = History(["a"])
+    one.append(0, [3.0])
+    constant = History(["a"])
+    for step in range(10):
+        constant.append(step, [1e8])
+    assert empty.shape == draw_chart(one, 300, 170).shape == (170, 300, 3)
+    drawn = np.abs(draw_chart(constant, 300, 170)[30:].astype(int) - COLORS[0]).sum(axis=2) < 60
+    assert drawn.any()
+    assert np.ptp(np.flatnonzero(drawn.any(axis=1))) <= 3
+
+
+def test_quantities_are_named_functions():
+    assert list(as_series(lambda: 1.0, "energy")) == ["energy"]
+    assert list(as_series({"a": lambda: 1.0, "b": lambda: 2.0}, "energy")) == ["a", "b"]
+    assert as_series(None, "energy") == {}
+    with pytest.raises(ViewError, match="'a' is float"):
+        as_series({"a": 1.0}, "energy")
+    with pytest.raises(ViewError, match="at most"):
+        as_series({str(number): lambda: 1.0 for number in range(20)}, "energy")

@@ -1,0 +1,313 @@
+"""Calls: built-ins, device functions (inlined), conversions by a type's name, and Python's own functions at compile time."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import types
+from typing import Any
+
+from tinote.compiler.frontend import analysis, tensors
+from tinote.compiler.frontend.builtins import BUILTINS, PYTHON, construct
+from tinote.compiler.frontend.domains import static_items
+from tinote.compiler.frontend.emitter import describe
+from tinote.compiler.frontend.expressions import Expressions
+from tinote.compiler.frontend.protocol import FunctionSource, expansion_of, function_of, is_template, type_of
+from tinote.compiler.frontend.scopes import Constant, Frame, Results, Variable
+from tinote.compiler.frontend.values import BoundMethod, CellPlace, Place
+from tinote.errors import KernelSyntaxError
+from tinote.ir.types import Scalar, shape_of
+
+__all__ = ["Calls"]
+
+#: Python's functions that are called at compile time when all arguments are constants; anything else must stand in `static(...)`.
+_PURE = {isinstance, issubclass, getattr, hasattr, type, str, repr, sorted, divmod, set, dict, round, id}
+
+
+class Calls(Expressions):
+    """The emitter that knows calls. Lowering a function's body is left to the next layers."""
+
+    def body(self, frame: Frame) -> Any:
+        """Lower the body of the function of `frame`, which is current and has its parameters bound; its result."""
+        raise NotImplementedError
+
+    def call(self, node: ast.Call) -> Any:
+        wanted, self.wanted = self.wanted, True
+        try:
+            callee = self.reference(node.func)
+            return self._dispatch(node, callee, wanted)
+        finally:
+            self.wanted = True
+
+    def _dispatch(self, node: ast.Call, callee: Any, wanted: bool) -> Any:
+        if isinstance(callee, BoundMethod):
+            args, kwargs = self._arguments(node)
+            with self.at(node):
+                return tensors.call_method(self, callee, args, kwargs)
+        source = function_of(callee)
+        if source is not None:
+            return self._inline(node, callee, source)
+        expansion = self._expansion(callee)
+        if expansion is not None:
+            static = expansion is BUILTINS["static"]
+            self.in_static += static
+            try:
+                args, kwargs = self._arguments(node, places=1 if hasattr(expansion, "takes_place") else 0)
+            finally:
+                self.in_static -= static
+            self.wanted = wanted
+            if self._by_python(callee, args, kwargs):
+                return self._python(callee, args, kwargs)
+            return expansion(self, args, kwargs)
+        t = type_of(callee, self.fp, self.ip) if isinstance(callee, Scalar) or hasattr(callee, "__tinote_type__") else None
+        if t is not None:
+            args, kwargs = self._arguments(node)
+            if kwargs:
+                self.error(f"`{t}` takes no named arguments")
+            return construct(self, t, args)
+        if hasattr(callee, "__tinote_kernel__"):
+            self.error("a kernel cannot call another kernel", "make the called one a device function with `@ti.func`", node.func, KernelSyntaxError)
+        if not callable(callee):
+            self.error(f"{describe(callee)} cannot be called", node=node.func)
+        return self._outside(node, callee)
+
+    def _expansion(self, callee: Any) -> Any:
+        try:
+            found = PYTHON.get(callee)
+        except TypeError:  # not hashable
+            found = None
+        return expansion_of(callee) if found is None else found
+
+    def _arguments(self, node: ast.Call, places: int = 0) -> tuple[list[Any], dict[str, Any]]:
+        """The values of a call's arguments; the first `places` of them as places."""
+        args = [self.reference(a) for a in node.args[:places]]
+        args += self.items(node.args[places:])
+        kwargs: dict[str, Any] = {}
+        for keyword in node.keywords:
+            front = self.reference(keyword.value) if places and not args and not kwargs else self.evaluate(keyword.value)
+            if keyword.arg is not None:
+                kwargs[keyword.arg] = front
+            elif isinstance(front, dict):
+                kwargs |= front
+            else:
+                self.error(f"{describe(front)} after `**` is no dictionary", node=keyword.value)
+        return args, kwargs
+
+    # Python functions
+
+    def _by_python(self, callee: Any, args: list[Any], kwargs: dict[str, Any]) -> bool:
+        """Whether one of Python's own functions is called on constants only, so that Python's result is exact."""
+        if not isinstance(callee, types.BuiltinFunctionType) or callee.__module__ != "math":
+            return False
+        return all(self.is_static(a) for a in [*args, *kwargs.values()])
+
+    def _outside(self, node: ast.Call, callee: Any) -> Any:
+        """A call of a Python function that is no part of the language."""
+        name = getattr(callee, "__qualname__", type(callee).__name__)
+        try:
+            pure = callee in _PURE
+        except TypeError:
+            pure = False
+        module = getattr(callee, "__module__", None)
+        args, kwargs = self._arguments(node)
+        static = all(self.is_static(a) for a in [*args, *kwargs.values()])
+        if static and (pure or self.in_static or module == "math"):
+            return self._python(callee, args, kwargs)
+        if pure:
+            self.error(f"`{name}` works on what is known at compile time only")
+        if module == "math" or (module or "").partition(".")[0] == "numpy":
+            known = "for numbers in a kernel" if not static else "in a kernel"
+            hint = f"use `ti.{name}`" if name in BUILTINS else "call it outside of the kernel"
+            self.error(f"`{module}.{name}` cannot be used {known}", hint, node.func, KernelSyntaxError)
+        hint = "decorate it with `@ti.func`" if isinstance(callee, types.FunctionType) else "call it outside of the kernel, or in `ti.static(…)` for a value fixed at compile time"
+        if isinstance(callee, types.FunctionType) and module == "tinote":
+            hint = ""
+        self.error(f"`{name}` is a Python function, not part of the kernel language", hint, node.func, KernelSyntaxError)
+
+    def _python(self, callee: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        try:
+            return self.outside(callee(*args, **kwargs))
+        except Exception as error:
+            self.error(f"calling `{getattr(callee, '__name__', callee)}` at compile time failed: {type(error).__name__}: {error}")
+
+    # device functions
+
+    def written(self, node: ast.Call) -> list[ast.expr]:
+        """The arguments of a call that the callee may assign: the target of an atomic, and what stands for a `template()` parameter."""
+        callee = self.static_lookup(node.func)
+        if callee is None:
+            return []
+        expansion = self._expansion(callee)
+        if expansion is not None:
+            return node.args[:1] if hasattr(expansion, "takes_place") else []
+        source = function_of(callee)
+        if source is None:
+            return []
+        offset = 1 if getattr(callee, "__tinote_self__", None) is not None else 0
+        parameters = source.parameters
+        found = [a for a, q in zip(node.args, parameters[offset:], strict=False) if self._is_template(source, q)]
+        by_name = {q.arg: q for q in parameters}
+        return found + [k.value for k in node.keywords if k.arg in by_name and self._is_template(source, by_name[k.arg])]
+
+    def static_lookup(self, node: ast.expr) -> Any:
+        """What a dotted name outside of the kernel stands for, or `None`; nothing is recorded."""
+        match node:
+            case ast.Attribute():
+                owner = self.static_lookup(node.value)
+                return None if owner is None else getattr(owner, node.attr, None)
+            case ast.Name():
+                binding = self.scope.find(node.id)
+                if isinstance(binding, Constant):
+                    return binding.value
+                if binding is not None:
+                    return None
+                source = self.frame.source
+                if node.id in source.closure:
+                    try:
+                        return source.closure[node.id].cell_contents
+                    except ValueError:
+                        return None
+                return source.globals.get(node.id)
+        return None
+
+    def is_static_call(self, node: ast.expr) -> bool:
+        """Whether an expression is a call of `static`."""
+        return isinstance(node, ast.Call) and self._expansion(self.static_lookup(node.func)) is BUILTINS["static"]
+
+    def annotation(self, source: FunctionSource, node: ast.expr | None) -> Any:
+        """What an annotation evaluates to in its function's module; `None` when there is none."""
+        if node is None:
+            return None
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            node = ast.parse(node.value, mode="eval").body
+        names: dict[str, Any] = {}
+        for name, cell in source.closure.items():
+            try:
+                names[name] = cell.cell_contents
+            except ValueError:
+                continue
+        code = compile(ast.Expression(node), source.file, "eval")
+        try:
+            return eval(code, source.globals, names)
+        except Exception as error:
+            self.error(f"this annotation cannot be evaluated: {type(error).__name__}: {error}", node=node)
+
+    def _is_template(self, source: FunctionSource, parameter: ast.arg) -> bool:
+        return parameter.annotation is not None and is_template(self.annotation(source, parameter.annotation))
+
+    def _inline(self, node: ast.Call, callee: Any, source: FunctionSource) -> Any:
+        for frame in self.frame.chain():
+            if frame.source.tree is source.tree:
+                calls = [f.source.name for f in reversed(self.frame.chain())]
+                circle = [*calls[calls.index(source.name) :], source.name]
+                self.error(f"`{source.name}` calls itself ({' → '.join(circle)})", "device functions are inlined, so they cannot recurse; use a loop", kind=KernelSyntaxError)
+        arguments = self._match(node, callee, source)
+        return self.inline(source, arguments)
+
+    def _match(self, node: ast.Call, callee: Any, source: FunctionSource) -> dict[str, Any]:
+        """Which front-end value each parameter stands for."""
+        tree = source.tree.args
+        if tree.vararg is not None or tree.kwarg is not None:
+            self.error(f"`{source.name}` takes any number of arguments, which a device function cannot", kind=KernelSyntaxError)
+        parameters = source.parameters
+        positional = [q for q in parameters if q not in tree.kwonlyargs]
+        names = [q.arg for q in parameters]
+        arguments: dict[str, Any] = {}
+        owner = getattr(callee, "__tinote_self__", None)
+        if owner is not None and positional:
+            arguments[positional[0].arg] = owner
+            positional = positional[1:]
+        given = 0
+        for argument in node.args:
+            if isinstance(argument, ast.Starred):
+                with self.at(argument):
+                    values = list(static_items(self, self.evaluate(argument.value)))
+            else:
+                template = given < len(positional) and self._is_template(source, positional[given])
+                values = [self.reference(argument) if template else self.evaluate(argument)]
+            for value in values:
+                if given >= len(positional):
+                    self._wrong_count(source, len(node.args) + len(node.keywords), len(parameters) - (owner is not None))
+                arguments[positional[given].arg] = value
+                given += 1
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                self.unsupported("`**` in a call of a device function", node=keyword.value)
+            if keyword.arg not in names:
+                close = difflib.get_close_matches(keyword.arg, names, 1)
+                self.error(f"`{source.name}` has no parameter `{keyword.arg}`", f"did you mean `{close[0]}`?" if close else f"it has {', '.join(names)}", keyword.value)
+            if keyword.arg in arguments:
+                self.error(f"`{source.name}` gets `{keyword.arg}` twice", node=keyword.value)
+            parameter = parameters[names.index(keyword.arg)]
+            arguments[keyword.arg] = self.reference(keyword.value) if self._is_template(source, parameter) else self.evaluate(keyword.value)
+        for name in names:
+            if name not in arguments:
+                if name not in source.defaults:
+                    self._wrong_count(source, len(node.args) + len(node.keywords), len(parameters) - (owner is not None), name)
+                arguments[name] = self.outside(source.defaults[name])
+        return arguments
+
+    def _wrong_count(self, source: FunctionSource, given: int, expected: int, missing: str = "") -> None:
+        missing = f"`{missing}` is missing" if missing else ""
+        self.error(f"`{source.name}` takes {expected} argument{'' if expected == 1 else 's'}, and is called with {given}", missing)
+
+    def inline(self, source: FunctionSource, arguments: dict[str, Any]) -> Any:
+        """The result of a device function whose parameters stand for `arguments`; what it emits and what is wrong in it points to the function and to the call."""
+        body = source.tree.body
+        frame = Frame(source, self.frame, self.b.loc, Results(analysis.returns_early(body), self.here()))
+        saved = self.frame, self.scope, self.b.loc, self.loop_options
+        self.loop_options = {}
+        self.enter(frame)
+        try:
+            for parameter in source.parameters:
+                with self.at(parameter):
+                    self._bind_parameter(source, parameter, arguments[parameter.arg])
+            return self.body(frame)
+        finally:
+            self.frame, self.scope, self.b.loc, self.loop_options = saved
+
+    def enter(self, frame: Frame) -> None:
+        """Make a frame the current one, and look through its syntax for the names that need cells or shared memory."""
+        self.frame, self.scope = frame, frame.scope
+        body = frame.source.tree.body
+        frame.assigned = analysis.assigned_names(body, self.written)
+        for loop in analysis.loop_bodies(body, lambda statement: self.is_static_call(statement.iter)):
+            frame.shared |= analysis.assigned_names(loop, self.written).keys()
+
+    def _bind_parameter(self, source: FunctionSource, parameter: ast.arg, front: Any) -> None:
+        """Arguments are passed by value, templates as they are."""
+        name = parameter.arg
+        annotation = self.annotation(source, parameter.annotation)
+        if annotation is not None and not is_template(annotation):
+            front = self._as_annotated(name, annotation, front)
+        if isinstance(front, Place):
+            owner = front.owner if isinstance(front, CellPlace) else None
+            self.scope.names[name] = Variable(name, front, self.b.loc, owner.nest if isinstance(owner, Variable) else self.nest)
+            return
+        template = is_template(annotation)
+        if name in self.frame.assigned and not template and self.is_value(front) and not isinstance(front, tuple | list):
+            self.declare(name, front)
+            return
+        self.bind(name, front, "template argument" if template else "")
+
+    def declare(self, name: str, front: Any) -> None:
+        """Make a new variable that starts at `front`."""
+        raise NotImplementedError
+
+    def _as_annotated(self, name: str, annotation: Any, front: Any) -> Any:
+        t = type_of(annotation, self.fp, self.ip)
+        if t is None or not self.is_value(front):
+            if t is not None:
+                self.error(f"parameter `{name}` is a {t}, and is called with {describe(front)}")
+            return front
+        if isinstance(t, Scalar):
+            if self.shape(front):
+                self.error(f"parameter `{name}` is a number of type {t}, and is called with {describe(front)}")
+            value = self.as_value(front, t)
+            if t.kind in "iu" and value.dtype.kind == "f":
+                self.warn(f"parameter `{name}` is an integer: the fraction of its argument is cut off")
+            return self.cast(front, t)
+        if self.shape(front) != shape_of(t):
+            self.error(f"parameter `{name}` has shape {shape_of(t)}, and is called with {describe(front)}")
+        return self.cast(front, t.dtype)
+

@@ -1,0 +1,86 @@
+"""What a `for` can walk over, and how it is unrolled when it is known at compile time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import product
+from typing import Any
+
+from tinote.compiler.frontend.emitter import Emitter, describe
+from tinote.compiler.frontend.protocol import buffer_of
+from tinote.compiler.frontend.values import (
+    FieldDomain,
+    Grouped,
+    IndexRange,
+    NdRange,
+    StaticSequence,
+    StaticTensor,
+    Value,
+    is_number,
+)
+
+__all__ = ["Domain", "domain_of", "is_domain", "static_items"]
+
+Domain = IndexRange | NdRange | FieldDomain | Grouped | StaticSequence
+
+
+def is_domain(front: Any) -> bool:
+    return isinstance(front, Domain)
+
+
+def domain_of(e: Emitter, front: Any) -> Domain:
+    """What a loop over `front` walks over. Raises when nothing does."""
+    if isinstance(front, Domain):
+        return front
+    if isinstance(front, range):
+        return IndexRange(front.start, front.stop, front.step)
+    buffer = buffer_of(front)
+    if buffer is not None:
+        if not buffer.shape:
+            e.error(f"field `{buffer.name}` has no dimensions to loop over", f"its only element is `{buffer.name}[None]`")
+        return FieldDomain(buffer)
+    if isinstance(front, tuple | list | StaticTensor | str | dict) or e.static_tensor(front) is not None or (isinstance(front, Value) and front.shape):
+        e.error(f"a run-time loop cannot walk over {describe(front)}", "unroll it: `for … in ti.static(…)`")
+    if is_number(front) or isinstance(front, Value):
+        e.error(f"{describe(front)} cannot be looped over", "did you mean `range(…)`?")
+    e.error(f"{describe(front)} cannot be looped over", "loops walk over `range(…)`, `ti.ndrange(…)`, a field, or anything in `ti.static(…)`")
+
+
+def _static_bounds(e: Emitter, *bounds: Any) -> tuple[int, ...]:
+    return tuple([e.static_int(bound, "a bound of a loop that is unrolled") for bound in bounds])
+
+
+def _axes(e: Emitter, domain: NdRange | FieldDomain) -> list[range]:
+    if isinstance(domain, FieldDomain):
+        if None in domain.buffer.shape:
+            e.error(f"the shape of `{domain.buffer.name}` is known at launch only", "a loop over it cannot be unrolled")
+        return [range(n or 0) for n in domain.buffer.shape]
+    return [range(*_static_bounds(e, lo, hi)) for lo, hi in domain.axes]
+
+
+def static_items(e: Emitter, front: Any) -> tuple[Any, ...]:
+    """Everything that an unrolled loop over `front` walks over."""
+    if isinstance(front, StaticSequence):
+        return front.items
+    if isinstance(front, IndexRange):
+        lo, hi, step = _static_bounds(e, *front)
+        if step == 0:
+            e.error("the step of a range must not be zero")
+        return tuple(range(lo, hi, step))
+    if isinstance(front, NdRange | FieldDomain):
+        axes = _axes(e, front)
+        return tuple(axes[0]) if len(axes) == 1 else tuple(product(*axes))
+    if isinstance(front, Grouped):
+        if isinstance(front.domain, StaticSequence):
+            return tuple([StaticTensor(i if isinstance(i, tuple) else (i,), (len(i) if isinstance(i, tuple) else 1,)) for i in front.domain.items])
+        return tuple([StaticTensor(index, (len(index),)) for index in product(*_axes(e, front.domain))])
+    if isinstance(front, tuple | list):
+        return tuple(front)
+    buffer = buffer_of(front)
+    if buffer is not None:
+        return static_items(e, FieldDomain(buffer))
+    if e.static_tensor(front) is not None or (isinstance(front, Value) and front.shape):
+        return tuple(e.components(front))
+    if isinstance(front, Iterable):
+        return tuple(front)
+    e.error(f"{describe(front)} cannot be looped over")

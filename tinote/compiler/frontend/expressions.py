@@ -1,0 +1,519 @@
+"""Expressions: every node of Python's syntax that has a value."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import types
+from collections.abc import Callable
+from typing import Any
+
+from tinote.compiler.frontend import tensors
+from tinote.compiler.frontend.arithmetic import COMPARISONS, UNARY, apply, binary, tensor
+from tinote.compiler.frontend.domains import static_items
+from tinote.compiler.frontend.emitter import Emitter, describe, is_harmless
+from tinote.compiler.frontend.protocol import CaptureKind, buffer_of
+from tinote.compiler.frontend.scopes import Constant, Variable
+from tinote.compiler.frontend.values import (
+    POISON,
+    ArrayValue,
+    MemoryPlace,
+    Place,
+    StaticTensor,
+    SwizzlePlace,
+    Text,
+    Value,
+    is_number,
+)
+from tinote.errors import KernelNameError, KernelSyntaxError
+from tinote.ir import primitives as p
+from tinote.ir.build import OpenRegion
+from tinote.ir.nodes import Atom, Buffer, If, Lit, Var, false, true
+from tinote.ir.types import i32, with_element
+
+__all__ = ["Expressions"]
+
+_REFUSED: dict[type[ast.expr], tuple[str, str]] = {
+    ast.Lambda: ("a lambda", "define a function with `@ti.func`"),
+    ast.NamedExpr: ("an assignment inside an expression", "assign on a line of its own"),
+    ast.Dict: ("a dictionary display", "define it outside of the kernel"),
+    ast.Set: ("a set display", "define it outside of the kernel"),
+    ast.DictComp: ("a dictionary comprehension", "define it outside of the kernel"),
+    ast.SetComp: ("a set comprehension", "define it outside of the kernel"),
+    ast.Await: ("`await`", ""),
+    ast.Yield: ("`yield`", "kernels return values with `return`"),
+    ast.YieldFrom: ("`yield from`", "kernels return values with `return`"),
+}
+
+
+class Expressions(Emitter):
+    """The emitter that knows expressions. Calls are left to the next layer."""
+
+    def call(self, node: ast.Call) -> Any:
+        """The value of a call."""
+        raise NotImplementedError
+
+    def evaluate(self, node: ast.expr) -> Any:
+        saved, self.b.loc = self.b.loc, self.span(node)
+        try:
+            return self.force(self._visit(node))
+        finally:
+            self.b.loc = saved
+
+    def reference(self, node: ast.expr) -> Any:
+        saved, self.b.loc = self.b.loc, self.span(node)
+        try:
+            found = self._visit(node)
+            return self.force(found) if found is POISON else found
+        finally:
+            self.b.loc = saved
+
+    def _visit(self, node: ast.expr) -> Any:
+        match node:
+            case ast.Name():
+                return self._name(node)
+            case ast.Constant():
+                return self._constant(node)
+            case ast.BinOp():
+                left = self.evaluate(node.left)
+                return binary(self, node.op, left, self.evaluate(node.right))
+            case ast.Subscript():
+                return self._subscript(node)
+            case ast.Attribute():
+                return self._attribute(node)
+            case ast.Call():
+                return self.call(node)
+            case ast.UnaryOp():
+                return self._unary(node)
+            case ast.Compare():
+                return self._compare(self.evaluate(node.left), node, 0)
+            case ast.BoolOp():
+                return self._bool(node, self.evaluate(node.values[0]), 1)
+            case ast.IfExp():
+                return self._conditional(node)
+            case ast.Tuple():
+                return tuple(self.items(node.elts))
+            case ast.List():
+                return self.items(node.elts)
+            case ast.JoinedStr():
+                return self._joined(node)
+            case ast.ListComp() | ast.GeneratorExp():
+                return self._comprehension(node)
+            case ast.Starred():
+                self.unsupported("a starred expression here", "stars stand in calls and lists")
+            case ast.Slice():
+                self.unsupported("a slice here")
+        what, hint = _REFUSED.get(type(node), (f"this expression ({type(node).__name__})", ""))
+        self.unsupported(what, hint)
+
+    def bind_target(self, target: ast.expr, front: Any, what: str) -> None:
+        """Let the names of a loop's target stand for an item and its parts."""
+        with self.at(target):
+            if isinstance(target, ast.Name):
+                self.bind(target.id, front, what)
+            elif isinstance(target, ast.Tuple | ast.List):
+                parts = self.unpacked(front, len(target.elts))
+                for inner, part in zip(target.elts, parts, strict=True):
+                    self.bind_target(inner, part, what)
+            else:
+                self.unsupported("a loop target other than names", "loop over a name and assign inside")
+
+    def unpacked(self, front: Any, count: int) -> list[Any]:
+        """The parts of something that is assigned to `count` targets."""
+        if not isinstance(front, tuple | list | StaticTensor) and not (self.is_value(front) and self.shape(front)):
+            self.error(f"{describe(front)} cannot be unpacked into {count}")
+        parts = self.components(front)
+        if len(parts) != count:
+            self.error(f"{len(parts)} values cannot be unpacked into {count} names")
+        return parts
+
+    def items(self, nodes: list[ast.expr]) -> list[Any]:
+        """The values of several expressions; starred ones are spread out."""
+        found: list[Any] = []
+        for node in nodes:
+            if isinstance(node, ast.Starred):
+                with self.at(node):
+                    found += static_items(self, self.evaluate(node.value))
+            else:
+                found.append(self.evaluate(node))
+        return found
+
+    def _name(self, node: ast.Name) -> Any:
+        binding = self.scope.find(node.id)
+        if isinstance(binding, Variable):
+            return POISON if binding.place is None else binding.place
+        return binding.value if isinstance(binding, Constant) else self.lookup(node.id)
+
+    def _constant(self, node: ast.Constant) -> Any:
+        value = node.value
+        if isinstance(value, complex):
+            self.unsupported("a complex number", "use vectors of two")
+        if isinstance(value, bytes):
+            self.unsupported("a byte string")
+        return value
+
+    def _unary(self, node: ast.UnaryOp) -> Any:
+        operand = self.evaluate(node.operand)
+        if isinstance(node.op, ast.Not):
+            truth = self.truth(operand)
+            return not truth if isinstance(truth, bool) else self.prim(p.logical_not, truth)
+        if isinstance(node.op, ast.UAdd):
+            return operand if is_number(operand) else self.as_value(operand)
+        prim = UNARY[type(node.op)]
+        if prim is p.invert and isinstance(operand, bool):
+            return not operand
+        return apply(self, prim, operand)
+
+    # decisions
+
+    def _under(self, node: ast.expr, value: Callable[[], Any]) -> tuple[OpenRegion, Any]:
+        """Evaluate something in a region of its own."""
+        with self.region() as opened:
+            found = value()
+        return opened, found
+
+    def _short_circuit(self, left: Value, right: Callable[[], Any], conjunction: bool) -> Value:
+        """`left and right` or `left or right` as truth values, where `right` is only evaluated when it decides."""
+
+        def truth() -> Value:
+            return self.as_value(self.truth(right()))
+
+        with self.region() as opened:
+            decided = truth()
+        if is_harmless(opened.body):
+            self.splice(opened)
+            return self.prim(p.and_ if conjunction else p.or_, left, decided)
+        region = opened.close(decided.atom)
+        settled = OpenRegion(()).close(false if conjunction else true)
+        then, orelse = (region, settled) if conjunction else (settled, region)
+        (out,) = self.b.if_(left.atom, then, orelse)
+        return Value(out)
+
+    def _bool(self, node: ast.BoolOp, left: Any, position: int) -> Any:
+        conjunction = isinstance(node.op, ast.And)
+        if position == len(node.values):
+            return left
+        truth = self.truth(left)
+        if isinstance(truth, bool):
+            if truth is not conjunction:
+                return left
+            return self._bool(node, self.evaluate(node.values[position]), position + 1)
+        rest = self._short_circuit(truth, lambda: self.evaluate(node.values[position]), conjunction)
+        return self._bool(node, rest, position + 1)
+
+    def _compare(self, left: Any, node: ast.Compare, position: int) -> Any:
+        right = self.evaluate(node.comparators[position])
+        found = self._compared(left, node.ops[position], right)
+        if position + 1 == len(node.ops):
+            return found
+        if self.shape(found) if self.is_value(found) else ():
+            self.error("a chain of comparisons needs numbers", "compare the vectors one pair at a time")
+        truth = self.truth(found)
+        if isinstance(truth, bool):
+            return self._compare(right, node, position + 1) if truth else False
+        return self._short_circuit(truth, lambda: self._compare(right, node, position + 1), True)
+
+    def _compared(self, left: Any, op: ast.cmpop, right: Any) -> Any:
+        if isinstance(op, ast.Is | ast.IsNot):
+            if not (self.is_static(left) and self.is_static(right)):
+                self.unsupported("`is` between values that exist at run time", "compare with `==`")
+            return (left is right) if isinstance(op, ast.Is) else (left is not right)
+        if isinstance(op, ast.In | ast.NotIn):
+            return self._member(left, op, right)
+        prim = COMPARISONS[type(op)]
+        sequences = isinstance(left, tuple | list) and isinstance(right, tuple | list)
+        if self.is_value(left) and self.is_value(right) and not sequences:
+            return apply(self, prim, left, right)
+        if self.is_static(left) and self.is_static(right):
+            if prim is p.eq or prim is p.ne:
+                return (left == right) is (prim is p.eq)
+            try:
+                return _ORDER[prim](left, right)
+            except TypeError:
+                self.error(f"{describe(left)} and {describe(right)} cannot be compared")
+        for side in (left, right):
+            self.as_value(side)
+        self.error(f"{describe(left)} and {describe(right)} cannot be compared", "make vectors of them with `ti.Vector([…])`")
+
+    def _member(self, left: Any, op: ast.cmpop, right: Any) -> Any:
+        negated = isinstance(op, ast.NotIn)
+        if self.is_static(left) and self.is_static(right):
+            try:
+                return (left in right) is not negated
+            except TypeError:
+                self.error(f"`in` has no meaning with {describe(right)}")
+        found: Any = False
+        for item in static_items(self, right):
+            same = apply(self, p.eq, left, item)
+            found = same if found is False else apply(self, p.or_, found, same)
+        return apply(self, p.logical_not, found) if negated else found
+
+    def _conditional(self, node: ast.IfExp) -> Any:
+        with self.at(node.test):
+            condition = self.truth(self.evaluate(node.test))
+        if isinstance(condition, bool):
+            return self.evaluate(node.body if condition else node.orelse)
+        with self.region() as then:
+            yes = self.as_value(self.evaluate(node.body))
+        with self.region() as orelse:
+            no = self.as_value(self.evaluate(node.orelse))
+        if yes.shape != no.shape and yes.shape and no.shape:
+            self.error(f"the two sides of this conditional differ: {describe(yes)} and {describe(no)}")
+        if is_harmless(then.body) and is_harmless(orelse.body):
+            self.splice(then)
+            self.splice(orelse)
+            return self.prim(p.select, condition, yes, no)
+        if yes.shape != no.shape:
+            self.error(f"the two sides of this conditional differ: {describe(yes)} and {describe(no)}", "make both vectors of the same length")
+        dtype = self.promoted([yes.dtype, no.dtype])
+        out = Var(with_element(yes.type, dtype))
+        first, second = (self.fitting(v.atom, dtype) if isinstance(v.atom, Lit) else v.atom for v in (yes, no))
+        self.b.emit(If(condition.atom, then.close(first), orelse.close(second), (out,), self.b.loc))
+        return Value(out)
+
+    # parts of things
+
+    def _subscript(self, node: ast.Subscript) -> Any:
+        base = self.reference(node.value)
+        if isinstance(base, Place | Value | StaticTensor):
+            return self._component(base, node.slice)
+        buffer = buffer_of(base)
+        if buffer is not None:
+            return self._element(buffer, node.slice)
+        constant = self.static_tensor(base)
+        if constant is not None:
+            return self._component(constant, node.slice)
+        if base is None:
+            self.error("this is None and cannot be indexed")
+        if isinstance(base, tuple | list):
+            return self._item(base, node.slice)
+        if isinstance(base, str | dict | range):
+            key = self._static_slice(node.slice) if isinstance(node.slice, ast.Slice) else self.evaluate(node.slice)
+            try:
+                return self.outside(base[key])
+            except (LookupError, TypeError) as error:
+                self.error(f"{describe(base)} has no item {describe(key)}: {error}")
+        if type(base).__module__.partition(".")[0] in ("numpy", "torch"):
+            self.error(f"{describe(base)} cannot be read in a kernel", "pass it as an argument, or copy it to a field or a constant `ti.Matrix` first")
+        self.error(f"{describe(base)} cannot be indexed")
+
+    def indices(self, node: ast.expr) -> list[tuple[Any, ast.expr]]:
+        """The parts of a subscript with their nodes; vectors are spread out."""
+        found: list[tuple[Any, ast.expr]] = []
+        for part in node.elts if isinstance(node, ast.Tuple) else [node]:
+            if isinstance(part, ast.Slice):
+                self.unsupported("a slice of a field", "index one element", part)
+            if isinstance(part, ast.Starred):
+                part = part.value
+            front = self.evaluate(part)
+            if isinstance(front, tuple | list) or (self.is_value(front) and self.shape(front)):
+                with self.at(part):
+                    found += [(component, part) for component in self.components(front)]
+            else:
+                found.append((front, part))
+        return found
+
+    def _element(self, buffer: Buffer, node: ast.expr) -> MemoryPlace:
+        """One element of a field."""
+        parts = self.indices(node)
+        if buffer.rank == 0:
+            if len(parts) == 1 and (parts[0][0] is None or (parts[0][0] == 0 and is_number(parts[0][0]))):
+                return MemoryPlace(buffer, ())
+            self.error(f"field `{buffer.name}` has no dimensions, and is indexed with {len(parts)}", f"its only element is `{buffer.name}[None]`", node)
+        if len(parts) == 1 and parts[0][0] is None:
+            self.error(f"field `{buffer.name}` has {_dimensions(buffer.rank)}, and is indexed with None", f"write `{buffer.name}[{_letters(buffer.rank)}]`", node)
+        if len(parts) != buffer.rank:
+            hint = f"write `{buffer.name}[{_letters(buffer.rank)}]`"
+            if buffer.element and len(parts) > buffer.rank:
+                hint = f"components come in brackets of their own: `{buffer.name}[{_letters(buffer.rank)}][{_letters(len(buffer.element))}]`"
+            self.error(f"field `{buffer.name}` has {_dimensions(buffer.rank)}, and is indexed with {len(parts)}", hint, node)
+        return MemoryPlace(buffer, tuple([self._index(front, part) for front, part in parts]))
+
+    def _index(self, front: Any, node: ast.expr) -> Atom:
+        with self.at(node):
+            return self.index_atom(front)
+
+    def _component(self, base: Any, node: ast.expr) -> Any:
+        """One component of a vector or matrix, or several by slices."""
+        shape = self.shape(base)
+        if not shape:
+            self.error(f"{describe(base)} has no components to index")
+        parts = node.elts if isinstance(node, ast.Tuple) else [node]
+        if any(isinstance(part, ast.Slice) for part in parts):
+            return self._slices(base, shape, parts, node)
+        found = self.indices(node)
+        if len(found) != len(shape):
+            hint = "rows and columns stand in one pair of brackets: `m[i, j]`" if len(shape) == 2 else ""
+            self.error(f"{describe(base)} is indexed with {len(found)}", hint, node)
+        fixed = [self._within(front, extent, part) for (front, part), extent in zip(found, shape, strict=True)]
+        if all(k is not None for k in fixed):
+            atoms: tuple[Atom, ...] = tuple([Lit(k or 0, i32) for k in fixed])
+            if isinstance(base, StaticTensor):
+                position = 0
+                for k, extent in zip(fixed, shape, strict=True):
+                    position = position * extent + (k or 0)
+                return base.components[position]
+        else:
+            atoms = tuple([self._index(front, part) for front, part in found])
+        if isinstance(base, SwizzlePlace) and not all(k is not None for k in fixed):
+            base = base.load(self.b)
+        if isinstance(base, Place):
+            return base.component(atoms)
+        return Value(self.b.extract(self.as_value(base).atom, *atoms))
+
+    def _within(self, front: Any, extent: int, node: ast.expr) -> int | None:
+        """A constant component index, counted from the end when negative; `None` when it is known at run time only."""
+        if isinstance(front, Value) and isinstance(front.atom, Lit) and front.dtype.kind in "iu":
+            front = int(front.atom.value)
+        if not isinstance(front, int) or isinstance(front, bool):
+            return None
+        if not -extent <= front < extent:
+            self.error(f"component {front} is outside of a dimension of {extent}", f"components count from 0 to {extent - 1}", node)
+        return front % extent
+
+    def _static_slice(self, node: ast.Slice) -> slice:
+        bounds = [None if part is None else self.static_int(self.evaluate(part), "a bound of a slice") for part in (node.lower, node.upper, node.step)]
+        return slice(*bounds)
+
+    def _slices(self, base: Any, shape: tuple[int, ...], parts: list[ast.expr], node: ast.expr) -> Any:
+        if len(parts) != len(shape):
+            self.error(f"{describe(base)} is sliced with {len(parts)}", node=node)
+        chosen: list[list[int]] = []
+        kept: list[int] = []
+        for part, extent in zip(parts, shape, strict=True):
+            if isinstance(part, ast.Slice):
+                chosen.append(list(range(extent))[self._static_slice(part)])
+                kept.append(len(chosen[-1]))
+            else:
+                position = self._within(self.evaluate(part), extent, part)
+                if position is None:
+                    self.error("an index beside a slice must be known at compile time", node=part)
+                chosen.append([position])
+        if 0 in kept:
+            self.error("this slice is empty", node=node)
+        components = self.components(base)
+        if len(shape) == 1:
+            flat = [components[i] for i in chosen[0]]
+        else:
+            flat = [components[i * shape[1] + j] for i in chosen[0] for j in chosen[1]]
+        return tensor(self, flat, tuple(kept))
+
+    def _item(self, base: Any, node: ast.expr) -> Any:
+        """An item of a tuple or list; with a run-time index, of one that holds numbers."""
+        if isinstance(node, ast.Slice):
+            return base[self._static_slice(node)]
+        key = self.evaluate(node)
+        if isinstance(key, tuple) and isinstance(base[0] if base else None, tuple | list):
+            for part in key:
+                base = base[self.static_int(part, "an index of a list")]
+            return base
+        position = self._within(key, len(base), node) if base else self.error("an empty list has no items")
+        if position is not None:
+            found = base[position]
+            return self.outside(found) if self.is_static(found) else found
+        if not all(self.is_value(i) and not self.shape(i) for i in base):
+            self.error("an index into a list of other things than numbers must be known at compile time", node=node)
+        if not isinstance(key, Value):
+            self.error(f"an index must be an integer, not {describe(key)}", node=node)
+        return Value(self.b.extract(self.tensor_of(base).atom, self._index(key, node)))
+
+    def _attribute(self, node: ast.Attribute) -> Any:
+        base = self.reference(node.value)
+        name = node.attr
+        if isinstance(base, Place | Value | StaticTensor) or self.static_tensor(base) is not None:
+            return tensors.attribute(self, base if isinstance(base, Place | Value) else self.static_tensor(base), name)
+        if isinstance(base, ArrayValue):
+            return self._array_attribute(base, name)
+        if isinstance(base, tuple | list) and self.is_value(base):
+            self.error(f"{describe(base)} has no attribute `{name}`", "make a vector of it with `ti.Vector([…])`")
+        try:
+            found = getattr(base, name)
+        except AttributeError:
+            close = difflib.get_close_matches(name, [k for k in dir(base) if not k.startswith("_")], 1)
+            owner = f"module `{base.__name__}`" if isinstance(base, types.ModuleType) else describe(base)
+            self.error(f"{owner} has no attribute `{name}`", f"did you mean `{close[0]}`?" if close else "", kind=KernelNameError)
+        buffer = buffer_of(base)
+        if buffer is not None:
+            if found is None and name in ("grad", "dual"):
+                self.error(f"field `{buffer.name}` has no {'gradient' if name == 'grad' else 'dual'}", f"declare it with `needs_{name}=True`")
+            return found
+        if isinstance(base, types.ModuleType) and (callable(found) or isinstance(found, types.ModuleType)) and buffer_of(found) is None:
+            return found
+        if callable(found) and not hasattr(found, "__tinote_function__") and buffer_of(found) is None:
+            return found
+        return self.captured(CaptureKind.ATTRIBUTE, base, name, found)
+
+    def _array_attribute(self, array: ArrayValue, name: str) -> Any:
+        buffer = array.buffer
+        if name == "shape":
+            extents = [self.b.extent(buffer, axis) for axis in range(buffer.rank)]
+            return tuple([int(x.value) if isinstance(x, Lit) else Value(x) for x in extents])
+        if name in ("grad", "dual"):
+            other = buffer.adjoint if name == "grad" else buffer.tangent
+            if other is None:
+                self.error(f"array `{buffer.name}` has no {'gradient' if name == 'grad' else 'dual'}", f"make it with `needs_{name}=True`")
+            return ArrayValue(other)
+        if name == "dtype":
+            return buffer.dtype
+        if name in ("n", "m") and buffer.element:
+            return buffer.element[0] if name == "n" else (buffer.element[1] if len(buffer.element) > 1 else 1)
+        self.error(f"array `{buffer.name}` has no attribute `{name}` in a kernel", "it has `shape`, `dtype` and `grad`", kind=KernelNameError)
+
+    # text and comprehensions
+
+    def _joined(self, node: ast.JoinedStr) -> Any:
+        parts: list[Any] = []
+        for item in node.values:
+            if isinstance(item, ast.Constant):
+                parts.append(item.value)
+                continue
+            assert isinstance(item, ast.FormattedValue)
+            front = self.evaluate(item.value)
+            spec = self._joined(item.format_spec) if isinstance(item.format_spec, ast.JoinedStr) else ""
+            if self.is_static(front) and isinstance(spec, str):
+                shown = {ord("r"): repr, ord("s"): str, ord("a"): ascii}.get(item.conversion, lambda v: v)(front)
+                try:
+                    parts.append(format(shown, spec))
+                except (TypeError, ValueError) as error:
+                    self.error(str(error), node=item.value)
+            elif spec:
+                self.error("a format is not supported for a value that exists at run time only", "leave out what follows the colon", item.value, KernelSyntaxError)
+            else:
+                parts.append(front)
+        if all(isinstance(part, str) for part in parts):
+            return "".join(parts)
+        return Text(tuple(parts))
+
+    def _comprehension(self, node: ast.ListComp | ast.GeneratorExp) -> list[Any]:
+        found: list[Any] = []
+
+        def walk(depth: int) -> None:
+            if depth == len(node.generators):
+                found.append(self.evaluate(node.elt))
+                return
+            generator = node.generators[depth]
+            with self.at(generator.iter):
+                items = static_items(self, self.evaluate(generator.iter))
+            for item in items:
+                with self.block("comprehension", node):
+                    self.bind_target(generator.target, item, "loop variable")
+                    conditions = [self.truth(self.evaluate(test)) for test in generator.ifs]
+                    if any(isinstance(c, Value) for c in conditions):
+                        self.error("the condition of a comprehension must be known at compile time", node=generator.ifs[0])
+                    if all(conditions):
+                        walk(depth + 1)
+
+        walk(0)
+        return found
+
+
+_ORDER: dict[Any, Callable[[Any, Any], Any]] = {p.lt: lambda a, b: a < b, p.le: lambda a, b: a <= b, p.gt: lambda a, b: a > b, p.ge: lambda a, b: a >= b}
+
+
+def _dimensions(rank: int) -> str:
+    return f"{rank} dimension{'' if rank == 1 else 's'}"
+
+
+def _letters(rank: int) -> str:
+    return ", ".join("ijklmnpq"[:rank])
+

@@ -1,0 +1,160 @@
+"""The front end's entry: a kernel's syntax tree and the arguments of one call to IR in its first form."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tinote.compiler.frontend import analysis
+from tinote.compiler.frontend.emitter import Silenced, describe
+from tinote.compiler.frontend.protocol import (
+    ArgumentSpec,
+    ArrayArgument,
+    FunctionSource,
+    Lowered,
+    TemplateArgument,
+    type_of,
+)
+from tinote.compiler.frontend.scopes import Frame, Results
+from tinote.compiler.frontend.statements import Statements
+from tinote.compiler.frontend.values import POISON, ArrayValue, Value, indices_of
+from tinote.config import Config
+from tinote.errors import KernelSyntaxError, KernelTypeError, TinoteError, raise_together
+from tinote.ir.nodes import Atom, Function, Lit, Region, Var
+from tinote.ir.types import Scalar, Tensor, shape_of
+
+__all__ = ["lower"]
+
+_ERRORS_SHOWN = 10
+
+
+def lower(source: FunctionSource, arguments: Sequence[ArgumentSpec], config: Config = Config()) -> Lowered:
+    """Lower a kernel for one template signature. `arguments`: one for each parameter, in order.
+
+    Raises `CompilationError`s: the first one found, with the others attached.
+    """
+    try:
+        return _Kernel(source, config).lower(arguments)
+    except RecursionError:
+        raise KernelSyntaxError(f"`{source.name}` is nested too deeply to be compiled", source.span, "split long expressions and deep nests") from None
+
+
+class _Kernel(Statements):
+    def __init__(self, source: FunctionSource, config: Config) -> None:
+        super().__init__(config)
+        self.source = source
+        self.params: list[Var] = []
+
+    def lower(self, arguments: Sequence[ArgumentSpec]) -> Lowered:
+        source = self.source
+        self.b.loc = source.span
+        with self.b.region() as opened:
+            self.top = self.here()
+            frame = Frame(source, None, None, Results(analysis.returns_early(source.tree.body), self.here()))
+            self.enter(frame)
+            yields: tuple[Atom, ...] = ()
+            returns: tuple[Scalar | Tensor, ...] | None = None
+            is_tuple = False
+            try:
+                self._bind_arguments(arguments)
+                annotated = self._return_types()
+                result = self.body(frame)
+                if not self.errors:
+                    yields = self._yields(annotated, result)
+                    returns = None if annotated is None else annotated[0]
+                    is_tuple = annotated is not None and annotated[1]
+            except TinoteError as error:
+                self.report(error)
+            except Silenced:
+                pass
+        if self.errors:
+            self.errors.sort(key=lambda e: self._order(e))
+            raise_together(self.errors[:_ERRORS_SHOWN])
+        params = [*self.params, *([self.launch_seed] if self.launch_seed is not None else [])]
+        region = Region(tuple(params), tuple(opened.body), yields)
+        function = Function(source.name, region, source.span)
+        return Lowered(function, tuple(self.captures.values()), returns, is_tuple, self.launch_seed is not None, tuple(self.warnings))
+
+    @staticmethod
+    def _order(error: TinoteError) -> tuple[int, int]:
+        """Errors are shown in the order of the kernel's own lines."""
+        outermost = error.span.chain()[-1]
+        return outermost.line, outermost.column
+
+    def _bind_arguments(self, arguments: Sequence[ArgumentSpec]) -> None:
+        parameters = self.source.parameters
+        assert len(parameters) == len(arguments), "the driver matches arguments with parameters"
+        tree = self.source.tree.args
+        for extra in (tree.vararg, tree.kwarg):
+            if extra is not None:
+                self.unsupported(f"the parameter `*{extra.arg}`, which takes any number of arguments,", "name every parameter", extra)
+        for parameter, argument in zip(parameters, arguments, strict=True):
+            with self.at(parameter):
+                self.bind(parameter.arg, self._argument(parameter.arg, argument), "argument of the kernel")
+
+    def _argument(self, name: str, argument: ArgumentSpec) -> Any:
+        if isinstance(argument, TemplateArgument):
+            return self.outside(argument.value)
+        if isinstance(argument, ArrayArgument):
+            return ArrayValue(argument.buffer)
+        t = argument.type
+        if isinstance(t, Scalar):
+            self.params.append(Var(t, name))
+            return Value(self.params[-1])
+        found: list[Atom] = []
+        for index in indices_of(t.shape):
+            self.params.append(Var(t.dtype, f"{name}_{'_'.join(map(str, index))}"))
+            found.append(self.params[-1])
+        return Value(self.b.pack(found, t, name))
+
+    def _return_types(self) -> tuple[tuple[Scalar | Tensor, ...], bool] | None:
+        """What the kernel's annotation says that it returns, and whether that is a tuple."""
+        node = self.source.tree.returns
+        if node is None:
+            return None
+        with self.at(node):
+            annotation = self.annotation(self.source, node)
+            if annotation is None:
+                return None
+            parts = getattr(annotation, "__args__", None) if getattr(annotation, "__origin__", None) is tuple else annotation if isinstance(annotation, tuple) else None
+            if isinstance(annotation, Tensor):
+                parts = None
+            found: list[Scalar | Tensor] = []
+            for part in [annotation] if parts is None else parts:
+                t = type_of(part, self.fp, self.ip)
+                if t is None:
+                    self.error(f"a kernel cannot return {describe(part)}", "it returns numbers, vectors, matrices, or tuples of them", kind=KernelTypeError)
+                found.append(t)
+            return tuple(found), parts is not None
+
+    def _yields(self, annotated: tuple[tuple[Scalar | Tensor, ...], bool] | None, result: Any) -> tuple[Atom, ...]:
+        results = self.frame.results
+        place = results.span or self.source.span
+        self.b.loc = place
+        if result is POISON:
+            raise Silenced
+        if annotated is None:
+            if result is not None:
+                self.error("this kernel returns a value, and its type is not annotated", f"write `def {self.source.name}(…) -> ti.f32:` with the type it returns")
+            return ()
+        types, is_tuple = annotated
+        if result is None:
+            node = self.source.tree.returns
+            self.error(f"`{self.source.name}` is annotated to return a value, and returns none", "add a `return`", node)
+        parts = list(result) if isinstance(result, tuple | list) and is_tuple else [result]
+        if len(parts) != len(types):
+            self.error(f"{len(parts)} values are returned, and {len(types)} are annotated")
+        found: list[Atom] = []
+        for part, t in zip(parts, types, strict=True):
+            if self.shape(part) != shape_of(t):
+                self.error(f"{describe(part)} is returned where {describe_annotation(t)} is annotated")
+            value = self.cast(part, t if isinstance(t, Scalar) else t.dtype)
+            found += [c.atom if isinstance(c, Value) else Lit(c, value.dtype) for c in (self.components(value) if value.shape else [value])]
+        return tuple(found)
+
+
+def describe_annotation(t: Scalar | Tensor) -> str:
+    """An annotated type in a person's words."""
+    return f"a number of type {t}" if isinstance(t, Scalar) else f"a vector or matrix of shape {t.shape}"
+
+

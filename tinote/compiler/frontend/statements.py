@@ -1,0 +1,444 @@
+"""Statements, and the bodies of functions."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+from tinote.compiler.frontend import analysis
+from tinote.compiler.frontend.arithmetic import AUGMENTED, BINARY, binary
+from tinote.compiler.frontend.emitter import Silenced, describe
+from tinote.compiler.frontend.loops import Loops
+from tinote.compiler.frontend.protocol import buffer_of, type_of
+from tinote.compiler.frontend.scopes import Constant, Frame, Results, Variable, Way
+from tinote.compiler.frontend.values import POISON, CellPlace, MemoryPlace, Place, Text, Value, is_number
+from tinote.errors import KernelNameError, KernelSyntaxError, Note, TinoteError
+from tinote.ir import primitives as p
+from tinote.ir.nodes import Buffer, BufferKind, Check, FaultKind, Local, Var, true
+from tinote.ir.types import Ref, Scalar, promote, shape_of, strengthen, with_element
+
+__all__ = ["Statements"]
+
+_REFUSED: dict[type[ast.stmt], tuple[str, str]] = {
+    ast.With: ("`with`", "use it around the call of the kernel"),
+    ast.AsyncWith: ("`async with`", ""),
+    ast.AsyncFor: ("`async for`", ""),
+    ast.Try: ("`try`", "kernels have no exceptions; faults stop the launch and are raised where it was called"),
+    ast.Raise: ("`raise`", "`assert condition, message` stops a launch"),
+    ast.FunctionDef: ("a function inside a kernel", "define it outside with `@ti.func`"),
+    ast.AsyncFunctionDef: ("an async function", ""),
+    ast.ClassDef: ("a class inside a kernel", "define it outside"),
+    ast.Import: ("`import`", "import outside of the kernel"),
+    ast.ImportFrom: ("`import`", "import outside of the kernel"),
+    ast.Global: ("`global`", "what a kernel changes lives in fields"),
+    ast.Nonlocal: ("`nonlocal`", "what a kernel changes lives in fields"),
+    ast.Delete: ("`del`", "variables end with their block"),
+    ast.Match: ("`match`", "use `if` and `elif`"),
+}
+
+
+class Statements(Loops):
+    """The emitter that knows everything."""
+
+    def statements(self, body: list[ast.stmt], tail: bool) -> Way:
+        for position, statement in enumerate(body):
+            rest = body[position + 1 :]
+            if isinstance(statement, ast.If):
+                found = self._guarded(statement, lambda s=statement, r=rest: self._if(s, r, tail))
+                if found is not None:
+                    return found
+            else:
+                way = self._guarded(statement, lambda s=statement, r=rest: self._statement(s, tail and not r))
+                if way:
+                    return way
+            if rest:
+                flags = self.flags_after(analysis.jumps([statement]))
+                if flags:
+                    self.unless(flags, lambda r=rest: self.statements(r, tail))
+                    return Way.FALLS
+        return Way.FALLS
+
+    def _guarded(self, statement: ast.stmt, action: Callable[[], Any]) -> Any:
+        """Do something with a statement; an error is kept, and the names that the statement should have assigned say nothing more."""
+        saved, self.b.loc = self.b.loc, self.span(statement)
+        try:
+            return action()
+        except TinoteError as error:
+            self.report(error)
+        except Silenced:
+            pass
+        finally:
+            self.b.loc = saved
+        for name in analysis.assigned_names([statement], lambda call: ()):
+            if self.scope.find(name) is None:
+                self.bind(name, POISON)
+        return Way.FALLS if not isinstance(statement, ast.If) else None
+
+    def _statement(self, node: ast.stmt, tail: bool) -> Way:
+        match node:
+            case ast.Assign():
+                self._assign(node)
+            case ast.AugAssign():
+                self._augmented(node)
+            case ast.AnnAssign():
+                self._annotated(node)
+            case ast.Expr():
+                self._expression(node.value)
+            case ast.For():
+                self.for_(node)
+            case ast.While():
+                self.while_(node)
+            case ast.Return():
+                self._return(node, tail)
+                return Way.LEAVES
+            case ast.Break():
+                self._break(node)
+                return Way.LEAVES
+            case ast.Continue():
+                self._continue(node, tail)
+                return Way.SKIPS
+            case ast.Assert():
+                self._assert(node)
+            case ast.Pass():
+                pass
+            case _:
+                what, hint = _REFUSED.get(type(node), (f"this statement ({type(node).__name__})", ""))
+                self.unsupported(what, hint)
+        return Way.FALLS
+
+    def _expression(self, node: ast.expr) -> None:
+        if isinstance(node, ast.Constant):
+            return  # a docstring or an ellipsis
+        self.wanted = not isinstance(node, ast.Call)
+        try:
+            self.reference(node) if isinstance(node, ast.Call) else self.evaluate(node)
+        finally:
+            self.wanted = True
+
+    # if
+
+    def _if(self, node: ast.If, rest: list[ast.stmt], tail: bool) -> Way | None:
+        """Lower an `if` and, where a branch ends in a jump, what follows in the other branch. `None`: the caller goes on with `rest`."""
+        with self.at(node.test):
+            condition = self.truth(self.evaluate(node.test))
+        if isinstance(condition, bool):
+            chosen = node.body if condition else node.orelse
+            if self.is_static_call(node.test):
+                return self.statements([*chosen, *rest], tail)
+            with self.block("`if`", node):
+                way = self.statements(chosen, tail and not rest)
+            return way or None
+        then_ends, else_ends = analysis.ends_in_jump(node.body), analysis.ends_in_jump(node.orelse)
+        into_else = bool(rest) and then_ends and not analysis.jumps(node.orelse)
+        into_then = bool(rest) and else_ends and not then_ends and not analysis.jumps(node.body)
+        inner_tail = tail and (not rest or into_else or into_then or (then_ends and else_ends))
+
+        def branch(body: list[ast.stmt], continues: bool, what: str) -> tuple[Any, Way]:
+            with self.region() as opened:
+                with self.block(what, node):
+                    way = self.statements(body, inner_tail and not continues)
+                if continues:
+                    way = self.statements(rest, tail)
+            return opened.close(), way
+
+        then, first = branch(node.body, into_then, "`if`")
+        orelse, second = branch(node.orelse, into_else, "`else`")
+        self.b.if_(condition.atom, then, orelse)
+        if into_then or into_else:
+            return min(first, second)
+        return min(first, second) or None
+
+    # assignment
+
+    def _assign(self, node: ast.Assign) -> None:
+        static = self.is_static_call(node.value)
+        front = self.evaluate(node.value)
+        for target in node.targets:
+            self.assign(target, front, static)
+
+    def assign(self, target: ast.expr, front: Any, static: bool = False) -> None:
+        """Bind or store what the right side of an assignment evaluated to. `static`: a name stands for the compile-time value itself."""
+        with self.at(target):
+            if isinstance(target, ast.Name):
+                self._assign_name(target.id, front, static)
+            elif isinstance(target, ast.Tuple | ast.List):
+                if any(isinstance(t, ast.Starred) for t in target.elts):
+                    self.unsupported("a starred assignment", "name every part")
+                for inner, part in zip(target.elts, self.unpacked(front, len(target.elts)), strict=True):
+                    self.assign(inner, part, static)
+            else:
+                self.store(self._place(target), front, f"`{ast.unparse(target)}`")
+
+    def _place(self, target: ast.expr) -> Place:
+        """The place that an assignment's left side denotes."""
+        found = self.reference(target)
+        if isinstance(found, Place):
+            return found
+        name = analysis.base_name(target)
+        binding = self.scope.find(name) if name else None
+        if isinstance(binding, Constant) and binding.what:
+            self._refuse(binding)
+        if isinstance(target, ast.Attribute):
+            self.error(f"`{ast.unparse(target)}` cannot be assigned in a kernel", "what a kernel changes lives in fields and local variables")
+        self.error(f"`{ast.unparse(target)}` cannot be assigned: it is part of a constant", "copy the whole to a variable, or use a field")
+
+    def _refuse(self, binding: Constant) -> None:
+        hint = f"assign a copy: `value = {binding.name}`"
+        article = "an" if binding.what[0] in "aeiou" else "a" if not binding.what.startswith("variable of") else "the"
+        self.error(f"`{binding.name}` is {article} {binding.what} and cannot be assigned", hint, kind=KernelSyntaxError, notes=[Note(f"`{binding.name}` comes from here", binding.span)])
+
+    def _assign_name(self, name: str, front: Any, static: bool) -> None:
+        binding = self.scope.find(name)
+        if isinstance(binding, Variable):
+            assert binding.place is not None
+            if isinstance(front, Text | str) or not self.is_value(front):
+                self.error(f"`{name}` is {describe(binding.place)}, to which {describe(front)} cannot be assigned")
+            self.store(binding.place, front, f"`{name}`")
+            return
+        if isinstance(binding, Constant) and binding.value is not POISON:
+            if binding.what:
+                self._refuse(binding)
+            if self._rebind(binding, front):
+                return
+        if static:
+            self.bind(name, front)
+        else:
+            self.declare(name, front)
+
+    def _rebind(self, binding: Constant, front: Any) -> bool:
+        """Assign a name that stands for a tuple of cells, or for a compile-time object."""
+        if self._same_structure(binding.value, front):
+            self._store_all(binding.value, front, f"`{binding.name}`")
+            return True
+        if binding.depth != self.depth:
+            self.error(
+                f"`{binding.name}` stands for {describe(binding.value)} at compile time, and cannot change where a condition or loop decides at run time",
+                "use a number, a vector or a field",
+                notes=[Note(f"`{binding.name}` is assigned here", binding.span)],
+            )
+        binding.value = front if not self.is_value(front) or isinstance(front, tuple | list) else self.strong(front)
+        return True
+
+    def _same_structure(self, cells: Any, front: Any) -> bool:
+        if isinstance(cells, Place):
+            return self.is_value(front) and self.shape(front) in ((), shape_of(cells.type))
+        return isinstance(cells, tuple | list) and isinstance(front, tuple | list) and bool(cells) and len(cells) == len(front) and all(map(self._same_structure, cells, front))
+
+    def _store_all(self, cells: Any, front: Any, what: str) -> None:
+        if isinstance(cells, Place):
+            self.store(cells, front, what)
+        else:
+            for cell, part in zip(cells, front, strict=True):
+                self._store_all(cell, part, what)
+
+    def declare(self, name: str, front: Any) -> None:
+        """Make a new variable that starts at `front`. A name that is assigned once needs no cell; one that the iterations of a parallel loop assign is memory."""
+        frame = self.frame
+        if isinstance(front, Text):
+            self.error("an f-string can only be printed, or be the message of an `assert`")
+        if isinstance(front, tuple | list) and front and not self.is_static(front) and frame.assigned.get(name, 0) > 1:
+            self.bind(name, self._cells(name, front))
+            return
+        if isinstance(front, tuple | list) or not self.is_value(front):
+            self.bind(name, front)
+            return
+        value = self.strong(front)
+        if frame.assigned.get(name, 0) <= 1:
+            if isinstance(value.atom, Var) and not value.atom.name:
+                value.atom.name = name
+            self.bind(name, value)
+            return
+        self.scope.names[name] = self._variable(name, value)
+
+    def _variable(self, name: str, value: Value) -> Variable:
+        variable = Variable(name, None, self.b.loc, self.nest)
+        if self.depth == 0 and name in self.frame.shared:
+            buffer = Buffer(name, value.dtype, (), value.shape, BufferKind.TEMPORARY)
+            variable.place = MemoryPlace(buffer, ())
+            self.b.store(buffer, (), value.atom)
+        else:
+            variable.place = CellPlace(self.cell(value.type, value.atom, name), owner=variable)
+        return variable
+
+    def _cells(self, name: str, front: Any) -> Any:
+        """A tuple or list with a cell in place of each number."""
+        if isinstance(front, tuple | list):
+            return type(front)(self._cells(name, part) for part in front)
+        if not self.is_value(front):
+            return front
+        return self._variable(name, self.strong(front)).place
+
+    def _annotated(self, node: ast.AnnAssign) -> None:
+        if node.value is None:
+            self.unsupported("a declaration without a value", "assign the variable", node)
+        front = self.evaluate(node.value)
+        annotation = self.annotation(self.frame.source, node.annotation)
+        t = type_of(annotation, self.fp, self.ip)
+        if t is None:
+            self.error(f"{describe(annotation)} is not a type of the kernel language", "for example `ti.f32` or `ti.types.vector(3, ti.f32)`", node.annotation)
+        with self.at(node.value):
+            if isinstance(t, Scalar):
+                if self.shape(front):
+                    self.error(f"{describe(front)} does not fit {t}")
+                value = self.cast(front, t)
+            else:
+                value = self.cast(Value(self.converted(front, t, "the variable")), t.dtype)
+        self.assign(node.target, value)
+
+    def _augmented(self, node: ast.AugAssign) -> None:
+        target = node.target
+        if isinstance(target, ast.Name):
+            place = self._augmented_name(target)
+        else:
+            with self.at(target):
+                place = self._place(target)
+        if place is None:
+            return self.assign(target, binary(self, node.op, self.evaluate(target), self.evaluate(node.value)))
+        front = self.evaluate(node.value)
+        what = f"`{ast.unparse(target)}`"
+        prim = p.add if isinstance(node.op, ast.Sub) else AUGMENTED.get(type(node.op))
+        if place.shared and prim is not None:
+            BINARY[type(node.op)][0]
+            operand = self.converted(front, place.type, what)
+            if isinstance(node.op, ast.Sub):
+                operand = self.negative(operand, place.type)
+            self.combine(place, prim, Value(operand), old=False)
+            return None
+        self.store(place, binary(self, node.op, place.load(self.b), front), what)
+        return None
+
+    def _augmented_name(self, target: ast.Name) -> Place | None:
+        """The place of a variable; `None` for a name that is bound again instead."""
+        binding = self.scope.find(target.id)
+        with self.at(target):
+            if isinstance(binding, Variable):
+                if isinstance(binding.place, Place):
+                    return binding.place
+                raise Silenced
+            if binding is None:
+                outside = self.lookup(target.id)
+                if buffer_of(outside) is not None:
+                    self.as_value(outside)
+                self.error(f"`{target.id}` is defined outside of the kernel and cannot be assigned in it", "what a kernel changes lives in fields", kind=KernelNameError)
+            if binding.value is POISON:
+                raise Silenced
+            if binding.what:
+                self._refuse(binding)
+            if binding.depth != self.depth:
+                self._rebind(binding, object())
+            return None
+
+    # leaving
+
+    def _break(self, node: ast.stmt) -> None:
+        loop = self.frame.loops[-1] if self.frame.loops else None
+        if loop is None:
+            self.unsupported("`break` outside of a loop")
+        assert loop.broken is not None
+        loop.breaks += 1
+        self.b.set(loop.broken, true)
+
+    def _continue(self, node: ast.stmt, tail: bool) -> None:
+        loop = self.frame.loops[-1] if self.frame.loops else None
+        if loop is None:
+            self.unsupported("`continue` outside of a loop")
+        if tail:
+            return
+        if loop.continued is None:
+            assert loop.start is not None
+            loop.continued = self.flag(loop.start, "continued")
+        self.b.set(loop.continued, true)
+
+    def _return(self, node: ast.Return, tail: bool) -> None:
+        results = self.frame.results
+        front = None if node.value is None else self.evaluate(node.value)
+        if isinstance(front, Text):
+            self.error("text cannot be returned")
+        if results.seen and (front is None) != (results.cells is None and results.direct is None):
+            self.error("some `return`s of this function give a value and others do not", notes=[Note("another one is here", results.span or self.b.loc)])
+        first, results.seen, results.span = not results.seen, True, self.b.loc
+        if not results.early:
+            results.direct = front
+            return
+        if front is not None:
+            if first:
+                results.cells = self._result_cells(results, front)
+            self._give(results, results.cells, front)
+        if not tail or self.frame.loops:
+            self.b.set(self.returned(), true)
+            results.sets += 1
+
+    def _result_cells(self, results: Results, front: Any) -> Any:
+        """Cells for what an early `return` gives back, declared at the top of the function."""
+        if isinstance(front, tuple | list) and not all(is_number(f) for f in front):
+            return type(front)(self._result_cells(results, part) for part in front)
+        if not self.is_value(front):
+            self.error(f"{describe(front)} cannot be returned from one of several `return`s", "only numbers, vectors and matrices are known at run time")
+        t = self.strong(front).type
+        cell = Var(Ref(t), "result")
+        results.anchor.insert(Local((), (cell,), (), self.b.loc))
+        return CellPlace(cell)
+
+    def _give(self, results: Results, cells: Any, front: Any) -> None:
+        if isinstance(cells, tuple | list):
+            if not isinstance(front, tuple | list) or len(front) != len(cells):
+                self.error("the `return`s of this function give different numbers of values")
+            for cell, part in zip(cells, front, strict=True):
+                self._give(results, cell, part)
+            return
+        assert isinstance(cells, CellPlace) and isinstance(cells.ref.type, Ref)
+        held = cells.type
+        value = self.strong(front)
+        if value.shape != shape_of(held):
+            self.error(f"the `return`s of this function give {describe(cells)} and {describe(value)}")
+        # A cell holds what all returned values promote to, so that no `return` rounds another one's value.
+        dtype = strengthen(promote(value.dtype, held if isinstance(held, Scalar) else held.dtype, self.fp, self.ip), self.fp, self.ip)
+        cells.ref.type = Ref(with_element(held, dtype))
+        cells.store(self.b, value.atom)
+
+    def _assert(self, node: ast.Assert) -> None:
+        with self.at(node.test):
+            condition = self.as_value(self.truth(self.evaluate(node.test)))
+        if condition.atom == true:
+            return
+        message = f"assertion failed: {ast.unparse(node.test)}" if node.msg is None else self.evaluate(node.msg)
+        parts, atoms = self.text_parts([message])
+        spread: list[Any] = []
+        text = ""
+        values = iter(atoms)
+        for part in parts:
+            if part is not None:
+                text += part.replace("{", "{{").replace("}", "}}")
+                continue
+            value = Value(next(values))
+            components = self.components(value) if value.shape else [value]
+            shown = ", ".join(["{}"] * len(components))
+            text += f"[{shown}]" if value.shape else shown
+            spread += [c.atom for c in components]
+        self.b.emit(Check(FaultKind.ASSERT, (condition.atom, *spread), text, 0, self.span(node.test)))
+
+    # functions
+
+    def body(self, frame: Frame) -> Any:
+        results = frame.results
+        before = len(self.errors)
+        way = self.statements(frame.source.tree.body, True)
+        if len(self.errors) > before and frame.parent is not None:
+            return POISON
+        if results.cells is None:
+            return results.direct
+        if way is Way.FALLS and not self._returns_everywhere(frame.source.tree.body):
+            self.error(
+                f"`{frame.source.name}` does not return a value on every path",
+                "add a `return` at its end",
+                frame.source.tree if frame.parent is None else None,
+                notes=[Note("it returns a value here", results.span or self.b.loc)],
+            )
+        return self.force(results.cells)
+
+    @staticmethod
+    def _returns_everywhere(body: list[ast.stmt]) -> bool:
+        return analysis.ends_in_jump(body)
+
+

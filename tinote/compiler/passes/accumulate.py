@@ -1,0 +1,270 @@
+"""Turns atomic updates of an element that a loop does not change into an accumulator that the loop carries.
+
+    for parallel %i: i32 in 0i32 .. 64i32:          for parallel %i: i32 in 0i32 .. 64i32:
+      for parallel %j: i32 in 0i32 .. 64i32:          %t: f32 = for %j: i32 in 0i32 .. 64i32 carrying %s: f32 = 0.0f32:
+        %a: f32 = load @x[%j]                           %a: f32 = load @x[%j]
+        atomic add @g[%i], %a                 ->        %u: f32 = add %s, %a
+                                                        yield %u
+                                                      atomic add @g[%i], %t
+
+Inner loops first, so that a sum climbs out of a whole nest; not out of the outermost parallel loop, which threads
+share (that is privatisation's). A parallel loop that comes to carry a value becomes a serial one. Nobody in the loop may
+read or otherwise write the element; updates of the same kind commute. An update inside of an `if` contributes the
+neutral element when it is not taken.
+
+The update moves behind the loop, where it would happen even if none happened inside. To add nothing is harmless if the
+element exists; otherwise, and for the minimum and maximum of floats (which forget a NaN), it happens under a condition.
+
+Sums of floats are reassociated. In a parallel loop their order is open anyway; in a serial one it takes `fast_math`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
+
+from tinote.ir import primitives as p
+from tinote.ir.access import buffers_may_meet, indices_differ
+from tinote.ir.nodes import (
+    Atom,
+    Atomic,
+    Buffer,
+    Extent,
+    For,
+    Function,
+    If,
+    Lit,
+    Memory,
+    Op,
+    Prim,
+    Region,
+    Var,
+    While,
+    false,
+    true,
+)
+from tinote.ir.primitives import Primitive
+from tinote.ir.query import bound_in, definitions, walk
+from tinote.ir.rewrite import KEEP, Decision, Rewriter
+from tinote.ir.types import u1
+
+__all__ = ["accumulate"]
+
+
+def accumulate(fn: Function, fast_math: bool = False) -> Function:
+    """`fn` with updates of elements that a loop does not change done once, behind the loop."""
+    return _Accumulator(definitions(fn.region), fast_math).run(fn)
+
+
+class _Element(NamedTuple):
+    """What is updated, and how. Literals compare by their bits and variables by identity."""
+
+    buffer: Buffer
+    prim: Primitive
+    place: tuple[Atom, ...]
+
+
+class _Sum:
+    """An element's accumulator in one loop. `guarded`: its update must not happen unless one did inside of the loop."""
+
+    def __init__(self, first: Atomic, conditional: bool, guarded: bool) -> None:
+        self.first = first
+        self.conditional = conditional
+        self.guarded = guarded
+        dtype = first.buffer.dtype
+        #: The minimum with infinity forgets a NaN, so that there is no neutral contribution.
+        self.passes_through = dtype.kind == "f" and first.prim in (p.minimum, p.maximum)
+        self.neutral = Lit(p.neutral(first.prim, dtype), dtype)
+        self.carried = Var(dtype, first.buffer.name)
+        self.hit = Var(u1, "hit")
+        self.has_hit = False
+
+
+class _Accumulator(Rewriter):
+    def __init__(self, definitions: dict[Var, Op], fast_math: bool) -> None:
+        super().__init__()
+        self.definitions = definitions
+        self.fast_math = fast_math
+        self.depth = 0
+
+    def visit(self, op: Op) -> None:
+        loops = isinstance(op, For | While)
+        self.depth += loops
+        super().visit(op)
+        self.depth -= loops
+
+    def on(self, op: Op) -> Decision | Sequence[Atom]:
+        # `depth` counts this loop, too.
+        if not isinstance(op, For | While) or (isinstance(op, For) and op.parallel and self.depth == 1):
+            return KEEP
+        sums = self.sums(op)
+        if not sums:
+            return KEEP
+        self.rewrite(op, sums)
+        return op.outs
+
+    # what can be accumulated
+
+    def sums(self, loop: For | While) -> dict[_Element, _Sum]:
+        body = loop.regions[-1]
+        found = dict(_updates(body, False))
+        if not found:
+            return {}
+        bound = bound_in(body)
+        accesses = [op for r in loop.regions for op in walk(r) if isinstance(op, Memory) and not isinstance(op, Extent)]
+        sums: dict[_Element, _Sum] = {}
+        for op, conditional in found.items():
+            element = _Element(op.buffer, op.prim, op.index)
+            known = sums.get(element)
+            if known is not None:
+                # One update that always happens makes certain that one did.
+                known.conditional = known.conditional and conditional
+            elif self.fits(op, loop, bound) and not any(self.disturbs(other, op) for other in accesses):
+                sums[element] = _Sum(op, conditional, not self.exists(op))
+        for s in sums.values():
+            s.guarded = s.guarded or s.passes_through
+            s.has_hit = s.guarded and (s.conditional or isinstance(loop, While))
+        return sums
+
+    def fits(self, op: Atomic, loop: For | While, bound: set[Var]) -> bool:
+        dtype = op.buffer.dtype
+        if any(a in bound for a in op.index if isinstance(a, Var)):
+            return False
+        if dtype is u1 and op.prim not in (p.and_, p.or_, p.xor):
+            return False
+        unordered = isinstance(loop, For) and loop.parallel
+        return unordered or dtype.kind != "f" or self.fast_math
+
+    def disturbs(self, other: Memory, update: Atomic) -> bool:
+        """Whether it would be noticed that the update comes later than before this access."""
+        if not buffers_may_meet(other.buffer, update.buffer):
+            return False
+        same_kind = isinstance(other, Atomic) and other.prim is update.prim and not other.outs
+        if same_kind and other.buffer.dtype is update.buffer.dtype:
+            return False
+        return other.buffer is not update.buffer or not indices_differ(_index(other), update.index, self.definitions)
+
+    def exists(self, op: Atomic) -> bool:
+        """Whether the element is inside of the buffer wherever its index is known."""
+        shape = (*op.buffer.shape, *op.buffer.element)
+        return all(isinstance(i, Lit) and n is not None and 0 <= i.value < n for i, n in zip(op.index, shape, strict=True))
+
+    # the loop with its accumulators
+
+    def rewrite(self, loop: For | While, sums: dict[_Element, _Sum]) -> None:
+        """Emit the loop that carries the sums, and their updates behind it."""
+        flagged = [s for s in sums.values() if s.has_hit]
+        new = [*[s.carried for s in sums.values()], *[s.hit for s in flagged]]
+        initial = (*[s.neutral for s in sums.values()], *[false for _ in flagged])
+        *others, body = loop.regions
+        worker = _Summing(sums)
+        inner = worker.region(body, {e: s.carried for e, s in sums.items()}, {s: s.hit for s in flagged})
+        yields = (*body.yields, *[worker.totals[e] for e in sums], *[worker.hits[s] for s in flagged])
+        regions = [Region((*body.params, *new), inner, yields)]
+        if isinstance(loop, While):
+            # Every region has its own parameters.
+            regions.insert(0, Region((*others[0].params, *_fresh(new)), others[0].body, others[0].yields))
+        outs = _fresh(new)
+        emitted = loop.rebuilt((*loop.args, *initial), tuple(regions), (*loop.outs, *outs))
+        if isinstance(emitted, For):
+            emitted.parallel = False
+        self.emit(emitted)
+        totals, hits = outs[: len(sums)], dict(zip(flagged, outs[len(sums) :], strict=True))
+        for s, total in zip(sums.values(), totals, strict=True):
+            update = s.first.rebuilt((*s.first.index, total))
+            if not s.guarded:
+                self.emit(update)
+                continue
+            hit = hits.get(s)
+            if hit is None:
+                assert isinstance(loop, For)
+                hit = Var(u1)
+                self.emit(Prim(p.lt, (loop.lo, loop.hi), (hit,), loop.loc, loop.origin))
+            self.emit(If(hit, Region((), (update,)), Region((), ()), (), s.first.loc, s.first.origin))
+
+
+class _Summing:
+    """Takes the updates out of a loop's body. `totals` and `hits`: the sums so far, and whether an update happened."""
+
+    def __init__(self, sums: dict[_Element, _Sum]) -> None:
+        self.sums = sums
+        self.totals: dict[_Element, Atom] = {}
+        self.hits: dict[_Sum, Atom] = {}
+        self.out: list[Op] = []
+
+    def region(self, region: Region, totals: dict[_Element, Atom], hits: dict[_Sum, Atom]) -> tuple[Op, ...]:
+        """The body without updates, starting from these sums; those that it ends with stand in `totals` and `hits`."""
+        self.totals, self.hits, self.out = dict(totals), dict(hits), []
+        for op in region.body:
+            s = self.sum_of(op)
+            if s is not None:
+                assert isinstance(op, Atomic)
+                self.add(_element(op), op.value, op)
+                if s.has_hit:
+                    self.hits[s] = true
+            elif isinstance(op, If):
+                self.branch(op)
+            else:
+                self.out.append(op)
+        return tuple(self.out)
+
+    def sum_of(self, op: Op) -> _Sum | None:
+        return self.sums.get(_element(op)) if isinstance(op, Atomic) and not op.outs else None
+
+    def add(self, element: _Element, value: Atom, near: Op) -> None:
+        known = self.totals.get(element)
+        self.totals[element] = value if known is None else self.prim(element.prim, known, value, near)
+
+    def prim(self, prim: Primitive, a: Atom, b: Atom, near: Op) -> Var:
+        out = Var(a.type)
+        self.out.append(Prim(prim, (a, b), (out,), near.loc, near.origin))
+        return out
+
+    def branch(self, op: If) -> None:
+        touched = dict.fromkeys(_element(inner) for inner, _ in _updates(Region((), (op,)), True))
+        mine = [e for e in touched if e in self.sums]
+        if not mine:
+            self.out.append(op)
+            return
+        flagged = [self.sums[e] for e in mine if self.sums[e].has_hit]
+        totals, hits, out = self.totals, self.hits, self.out
+        start = {e: totals[e] for e in mine if self.sums[e].passes_through}
+        regions: list[Region] = []
+        for region in op.regions:
+            body = self.region(region, start, {})
+            contributed = [self.totals.get(e, self.sums[e].neutral) for e in mine]
+            contributed += [self.hits.get(s, false) for s in flagged]
+            regions.append(Region((), body, (*region.yields, *contributed)))
+        self.totals, self.hits, self.out = totals, hits, out
+        outs = _fresh([*[self.sums[e].carried for e in mine], *[s.hit for s in flagged]])
+        self.out.append(op.rebuilt(op.args, tuple(regions), (*op.outs, *outs)))
+        for e, total in zip(mine, outs, strict=False):
+            if self.sums[e].passes_through:
+                self.totals[e] = total
+            else:
+                self.add(e, total, op)
+        for s, hit in zip(flagged, outs[len(mine) :], strict=True):
+            known = self.hits.get(s)
+            self.hits[s] = hit if known is None else self.prim(p.or_, known, hit, op)
+
+
+def _element(op: Atomic) -> _Element:
+    return _Element(op.buffer, op.prim, op.index)
+
+
+def _index(op: Memory) -> tuple[Atom, ...]:
+    return op.index
+
+
+def _updates(region: Region, conditional: bool) -> Iterable[tuple[Atomic, bool]]:
+    """The updates in a region but not in its loops whose old value nobody asks for, and whether each is in an `if`."""
+    for op in region.body:
+        if isinstance(op, Atomic) and not op.outs and op.prim in p.ATOMICS:
+            yield op, conditional
+        elif isinstance(op, If):
+            for inner in op.regions:
+                yield from _updates(inner, True)
+
+
+def _fresh(variables: Sequence[Var]) -> tuple[Var, ...]:
+    return tuple([Var(v.type, v.name) for v in variables])

@@ -1,0 +1,106 @@
+"""Access lowering: every load, store and atomic is on a flat view of its buffer, at one byte offset in i64.
+
+    %v: f32 = load @x[%i][1i32]          %a: i64 = cast %i
+                                   ->    %b: i64 = mul %a, 8i64
+                                         %c: i64 = add %b, 4i64
+                                         %v: f32 = load @x.flat[%c]
+
+Strides that are known are literals; those of an array whose shape is known at launch only come from its extents. The sums
+and products serve as offsets alone, and an access is in range where it is made, so machine code may take them not to wrap.
+Loads of temporaries between tasks stay as they are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from tinote.ir import primitives as p
+from tinote.ir.nodes import Atom, Atomic, Buffer, Extent, Function, Lit, Load, Memory, Op, Prim, Region, Store, Var
+from tinote.ir.primitives import Primitive
+from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
+from tinote.ir.types import i32, i64
+
+__all__ = ["lower_access"]
+
+
+def lower_access(fn: Function) -> Function:
+    """Lower every access inside of tasks."""
+    return _Lowering().run(fn)
+
+
+class _Lowering(Rewriter):
+    def __init__(self) -> None:
+        super().__init__()
+        self._views: dict[Buffer, Buffer] = {}
+        self._depth = 0
+
+    def enter(self, region: Region) -> None:
+        self._depth += 1
+
+    def leave(self, region: Region) -> None:
+        self._depth -= 1
+
+    def on(self, op: Op) -> Decision | Sequence[Atom]:
+        between_tasks = self._depth == 1
+        if not isinstance(op, Memory) or isinstance(op, Extent) or op.buffer.flat is not None or between_tasks:
+            return KEEP
+        view, offset = self._view(op.buffer), self._offset(op)
+        if isinstance(op, Load):
+            self.emit(Load(view, (offset,), op.outs, op.loc, op.origin))
+        elif isinstance(op, Store):
+            self.emit(Store(view, (offset,), op.value, op.loc, op.origin))
+        elif isinstance(op, Atomic):
+            self.emit(Atomic(op.prim, view, (offset,), op.value, op.outs, op.loc, op.origin, op.plain))
+        return DROP
+
+    def _view(self, buffer: Buffer) -> Buffer:
+        found = self._views.get(buffer)
+        if found is None:
+            found = Buffer(buffer.name, buffer.dtype, (None,), kind=buffer.kind, flat=buffer)
+            self._views[buffer] = found
+        return found
+
+    def _offset(self, op: Memory) -> Atom:
+        buffer = op.buffer
+        ranks, components = op.index[: buffer.rank], op.index[buffer.rank :]
+        terms: list[tuple[Atom, int]] = list(zip(components, buffer.element_strides, strict=True))
+        if buffer.strides is not None:
+            terms = [*zip(ranks, buffer.strides, strict=True), *terms]
+        elif ranks:
+            size = buffer.dtype.size * math.prod(buffer.element)
+            terms = [(self._row_major(op, ranks), size), *terms]
+        constant = sum(int(a.value) * stride for a, stride in terms if isinstance(a, Lit))
+        total: Atom | None = None
+        for atom, stride in terms:
+            if not isinstance(atom, Lit):
+                term = self._prim(op, p.mul, self._wide(op, atom), Lit(stride, i64))
+                total = term if total is None else self._prim(op, p.add, total, term)
+        if total is None:
+            return Lit(constant, i64)
+        return self._prim(op, p.add, total, Lit(constant, i64)) if constant else total
+
+    def _row_major(self, op: Memory, indices: tuple[Atom, ...]) -> Atom:
+        """The number of an element of an array whose extents are known at launch."""
+        linear = self._wide(op, indices[0])
+        for axis in range(1, len(indices)):
+            known = op.buffer.shape[axis]
+            if known is None:
+                length = Var(i32)
+                self.emit(Extent(op.buffer, axis, (length,), op.loc))
+                extent = self._wide(op, length)
+            else:
+                extent = Lit(known, i64)
+            scaled = self._prim(op, p.mul, linear, extent)
+            linear = self._prim(op, p.add, scaled, self._wide(op, indices[axis]))
+        return linear
+
+    def _wide(self, op: Op, atom: Atom) -> Atom:
+        if isinstance(atom, Lit):
+            return Lit(int(atom.value), i64)
+        return atom if atom.type is i64 else self._prim(op, p.cast, atom)
+
+    def _prim(self, op: Op, prim: Primitive, *operands: Atom) -> Var:
+        out = Var(i64)
+        self.emit(Prim(prim, operands, (out,), op.loc, op.origin))
+        return out

@@ -1,0 +1,414 @@
+"""Array lowering: tensors that are indexed at run time, the only ones left, become local cells.
+
+    %a: f32[4] = pack %x, %y, 0.0f32, 0.0f32          %a: ref f32[4] = local
+    %b: f32[4] = insert %a, %i, %v                    set %a[0i32], %x
+    %c: f32 = extract %b, %j                    ->    set %a[1i32], %y
+                                                      …
+                                                      set %a[%i], %v
+                                                      %c: f32 = get %a[%j]
+
+Every variable that holds a tensor gets a cell. `insert` writes into the cell of its operand when nobody needs the old
+value afterwards, else into a copy. A carried tensor has one cell for the whole loop, a branch's result one for both sides;
+what a turn or a side leaves elsewhere is copied there. A stack of tensors becomes a stack of their components.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Sequence
+
+from tinote.errors import CompilerBug
+from tinote.ir import primitives as p
+from tinote.ir.build import Builder
+from tinote.ir.nodes import Atom, For, Function, Get, If, Lit, NewStack, Op, Pop, Prim, Print, Push, Region, Var, While
+from tinote.ir.query import walk
+from tinote.ir.types import Ref, Stack, Tensor, Type, i32, i64
+
+__all__ = ["lower_arrays"]
+
+#: Arrays up to this many components are copied component by component, larger ones in a loop.
+_UNROLLED = 16
+
+
+def lower_arrays(fn: Function) -> Function:
+    """`fn` without tensor values."""
+    if not any(
+        _is_array(v.type) for op in walk(fn.region) for v in (*op.outs, *(q for r in op.regions for q in r.params))
+    ):
+        return fn
+    return fn.with_region(_Lowering(_Liveness(fn.region)).whole(fn.region))
+
+
+def _is_array(t: Type) -> bool:
+    return isinstance(t, Tensor) or (isinstance(t, Stack) and isinstance(t.content, Tensor))
+
+
+Index = tuple[Atom, ...]
+Component = Callable[[Index], object]
+
+
+class _Liveness:
+    """For each operation, the tensor variables that nobody needs after it; for each loop, those that its turns read from
+    outside."""
+
+    def __init__(self, region: Region) -> None:
+        self.dead_after: dict[Op, set[Var]] = {}
+        self.read_inside: dict[Op, set[Var]] = {}
+        self._region(region, set())
+
+    def _region(self, region: Region, needed: set[Var]) -> set[Var]:
+        """Walk a region backwards; `needed`: what is needed behind it. Returns what is needed before it."""
+        live = needed | _tensors(region.yields)
+        for op in reversed(region.body):
+            used = _tensors(op.args)
+            inside: set[Var] = set()
+            if isinstance(op, For | While):
+                # A turn is followed by another one: what any turn reads from outside stays needed throughout.
+                inside = self.read_inside[op] = {v for r in op.regions for v in self._free(r)}
+                for r in op.regions:
+                    # The condition of a `while` must leave the carried values as they are.
+                    kept = _tensors(r.params) if isinstance(op, While) and r is op.condition else set[Var]()
+                    inside = inside | self._region(r, live | inside | kept)
+            else:
+                for r in op.regions:
+                    inside |= self._region(r, set(live))
+            touched = used | inside
+            self.dead_after[op] = touched - live
+            live = (live | touched) - set(op.outs)
+        return live - set(region.params)
+
+    def _free(self, region: Region) -> set[Var]:
+        bound = set(region.params)
+        found = _tensors(region.yields)
+        for op in region.body:
+            found |= _tensors(op.args)
+            bound.update(op.outs)
+            for r in op.regions:
+                found |= self._free(r)
+        return found - bound
+
+
+def _tensors(atoms: Sequence[Atom]) -> set[Var]:
+    return {a for a in atoms if type(a) is Var and isinstance(a.type, Tensor)}
+
+
+class _Lowering:
+    def __init__(self, liveness: _Liveness) -> None:
+        self._dead_after = liveness.dead_after
+        self._read_inside = liveness.read_inside
+        self._b = Builder()
+        #: the cell that holds a tensor variable; the stack that stands for a stack of tensors
+        self._cells: dict[Var, Var] = {}
+
+    def whole(self, region: Region) -> Region:
+        with self._b.region() as opened:
+            for op in region.body:
+                self._visit(op)
+        return Region(region.params, tuple(opened.body), region.yields)
+
+    def _inner(self, region: Region) -> Region:
+        """A region in which no tensor is a parameter or yielded."""
+        if not any(_is_array(v.type) for op in walk(region) for v in op.outs) and not any(
+            _is_array(a.type) for op in walk(region) for a in op.args
+        ):
+            return region
+        return self.whole(region)
+
+    # cells
+
+    def _cell(self, atom: Atom) -> Var:
+        found = self._cells.get(atom)  # type: ignore[arg-type]
+        if found is None:
+            raise CompilerBug("lower_arrays", f"{atom!r} has no cell")
+        return found
+
+    def _new_cell(self, t: Tensor, name: str) -> Var:
+        return self._b.local(t, name=name)
+
+    def _each(self, t: Tensor, call: Component) -> None:
+        """Call with the indices of each component: with literals for few, in loops for many."""
+        if t.count <= _UNROLLED:
+            for index in itertools.product(*map(range, t.shape)):
+                call(tuple(Lit(k, i32) for k in index))
+            return
+        self._nest(t.shape, (), call)
+
+    def _nest(self, shape: tuple[int, ...], index: Index, call: Component) -> None:
+        if not shape:
+            call(index)
+            return
+        turn = Var(i32)
+        with self._b.region(turn) as opened:
+            self._nest(shape[1:], (*index, turn), call)
+        self._b.emit(For(Lit(0, i32), Lit(shape[0], i32), (), opened.close(), (), self._b.loc))
+
+    def _copy(self, source: Var, target: Var) -> None:
+        if source is target:
+            return
+        content = source.type.content  # type: ignore[union-attr]
+        assert isinstance(content, Tensor)
+        b = self._b
+        self._each(content, lambda index: b.set(target, b.get(source, *index), *index))
+
+    # operations
+
+    def _visit(self, op: Op) -> None:
+        b = self._b
+        b.loc, b.origin = op.loc, op.origin
+        if isinstance(op, For | While):
+            self._loop(op)
+        elif isinstance(op, If):
+            self._branch(op)
+        elif isinstance(op, Prim) and (op.prim in (p.pack, p.insert, p.extract) or isinstance(op.out.type, Tensor)):
+            self._prim(op)
+        elif isinstance(op, NewStack | Push | Pop) and _is_array(
+            (op.out if isinstance(op, NewStack) else op.args[0]).type
+        ):
+            self._stack(op)
+        elif any(_is_array(a.type) for a in op.args) or any(_is_array(v.type) for v in op.outs):
+            if isinstance(op, Print):
+                self._print(op)
+            else:
+                self._cell_access(op)
+        elif op.regions:
+            regions = tuple([self._inner(r) for r in op.regions])
+            same = all(new is old for new, old in zip(regions, op.regions, strict=True))
+            b.emit(op if same else op.rebuilt(op.args, regions))
+        else:
+            b.emit(op)
+
+    def _prim(self, op: Prim) -> None:
+        b = self._b
+        t = op.out.type
+        if op.prim is p.extract:
+            b.emit(_get(self._cell(op.args[0]), op.args[1:], op))
+            return
+        assert isinstance(t, Tensor)
+        if op.prim is p.insert:
+            source = self._cell(op.args[0])
+            cell = source
+            if op.args[0] not in self._dead_after[op]:
+                cell = self._new_cell(t, op.out.name)
+                self._copy(source, cell)
+            b.set(cell, op.args[-1], *op.args[1:-1])
+        elif op.prim is p.pack:
+            cell = self._new_cell(t, op.out.name)
+            zero = Lit(0, t.dtype)
+            if all(a == zero for a in op.args):
+                pass  # a cell starts at zero
+            elif t.count > _UNROLLED and len(set(op.args)) == 1:
+                self._each(t, lambda index: b.set(cell, op.args[0], *index))
+            else:
+                for index, a in zip(itertools.product(*map(range, t.shape)), op.args, strict=True):
+                    if a != zero:
+                        b.set(cell, a, *(Lit(k, i32) for k in index))
+        else:
+            cell = self._elementwise(op, t)
+        self._cells[op.out] = cell
+
+    def _elementwise(self, op: Prim, t: Tensor) -> Var:
+        """A select between tensors, or any other primitive on them."""
+        b = self._b
+        cell = self._new_cell(t, op.out.name)
+
+        def component(index: Index) -> None:
+            operands = [b.get(self._cell(a), *index) if isinstance(a.type, Tensor) else a for a in op.args]
+            b.set(cell, b.prim(op.prim, *operands, type=t.dtype), *index)
+
+        self._each(t, component)
+        return cell
+
+    def _cell_access(self, op: Op) -> None:
+        """`local`, `get` and `set` of a whole tensor."""
+        b = self._b
+        if op.outs and isinstance(op.out.type, Ref):
+            cell = b.emit(op.rebuilt(())).out
+            self._copy(self._cell(op.args[0]), cell)
+        elif op.outs:
+            t = op.out.type
+            assert isinstance(t, Tensor) and isinstance(op.args[0].type, Ref)
+            cell = self._new_cell(t, op.out.name)
+            self._copy(op.args[0], cell)  # type: ignore[arg-type]
+            self._cells[op.out] = cell
+        elif len(op.args) == 2 and isinstance(op.args[0].type, Ref):
+            self._copy(self._cell(op.args[1]), op.args[0])  # type: ignore[arg-type]
+        else:
+            raise CompilerBug("lower_arrays", f"a tensor in {op!r}")
+
+    def _print(self, op: Print) -> None:
+        """Tensors print as nested lists."""
+        b = self._b
+        parts: list[str | None] = []
+        values: list[Atom] = []
+        arguments = iter(op.args)
+        for part in op.parts:
+            if part is not None:
+                parts.append(part)
+                continue
+            a = next(arguments)
+            if not isinstance(a.type, Tensor):
+                parts.append(None)
+                values.append(a)
+                continue
+            shape = a.type.shape
+            for index in itertools.product(*map(range, shape)):
+                opened = next((k for k in range(len(shape)) if any(index[k:])), len(shape))
+                if any(index):
+                    depth = len(shape) - 1 - max(k for k in range(len(shape)) if index[k] and not any(index[k + 1 :]))
+                    parts.append("]" * depth + ", " + "[" * depth)
+                else:
+                    parts.append("[" * opened)
+                parts.append(None)
+                values.append(b.get(self._cell(a), *(Lit(k, i32) for k in index)))
+            parts.append("]" * len(shape))
+        b.emit(Print(tuple(parts), tuple(values), op.loc))
+
+    # stacks of tensors
+
+    def _stack(self, op: Op) -> None:
+        b = self._b
+        if isinstance(op, NewStack):
+            assert isinstance(op.out.type, Stack) and isinstance(op.out.type.content, Tensor)
+            t = op.out.type.content
+            capacity = tuple(
+                Lit(int(a.value) * t.count, i64) if isinstance(a, Lit) else b.prim(p.mul, a, Lit(t.count, i64))
+                for a in op.args
+            )
+            fresh = Var(Stack(t.dtype), op.out.name)
+            b.emit(op.rebuilt(capacity, (), (fresh,)))
+            self._cells[op.out] = fresh
+            return
+        stack = self._cell(op.args[0])
+        if isinstance(op, Push):
+            source = self._cell(op.args[1])
+            assert isinstance(op.args[1].type, Tensor)
+            self._each(
+                op.args[1].type, lambda index: b.emit(Push((stack, b.get(source, *index)), (), (), op.loc, op.origin))
+            )
+            return
+        t = op.out.type
+        assert isinstance(t, Tensor)
+        cell = self._new_cell(t, op.out.name)
+        last = tuple(n - 1 for n in t.shape)
+
+        def take(index: Index) -> None:
+            value = Var(t.dtype)
+            b.emit(Pop((stack,), (value,), (), op.loc, op.origin))
+            # Last in, first out: from the last component to the first.
+            mirrored = [
+                Lit(n - int(k.value), i32) if isinstance(k, Lit) else b.prim(p.sub, Lit(n, i32), k)
+                for n, k in zip(last, index, strict=True)
+            ]
+            b.set(cell, value, *mirrored)
+
+        self._each(t, take)
+        self._cells[op.out] = cell
+
+    # control flow
+
+    def _loop(self, op: For | While) -> None:
+        """Carried tensors have one cell each for the whole loop."""
+        initial = op.initial
+        lead = len(op.args) - len(initial)
+        keep = [k for k, a in enumerate(initial) if not isinstance(a.type, Tensor)]
+        arrays = [k for k, a in enumerate(initial) if isinstance(a.type, Tensor)]
+        taken: set[Var] = set()
+        cells: list[Var] = []
+        for k in arrays:
+            source = self._cell(initial[k])
+            t = initial[k].type
+            assert isinstance(t, Tensor)
+            cell = source
+            in_place = initial[k] in self._dead_after[op] and initial[k] not in self._read_inside[op]
+            if not in_place or source in taken:
+                cell = self._new_cell(t, op.outs[k].name)
+                self._copy(source, cell)
+            taken.add(cell)
+            cells.append(cell)
+            self._cells[op.outs[k]] = cell
+        regions: list[Region] = []
+        for r in op.regions:
+            head = 1 if isinstance(op, For) else 0
+            for k, cell in zip(arrays, cells, strict=True):
+                self._cells[r.params[head + k]] = cell
+            params = (*r.params[:head], *(r.params[head + k] for k in keep))
+            is_condition = isinstance(op, While) and r is op.condition
+            with self._b.region() as opened:
+                for inner in r.body:
+                    self._visit(inner)
+                self._b.loc = op.loc
+                if not is_condition:
+                    self._settle([(r.yields[k], cell) for k, cell in zip(arrays, cells, strict=True)])
+            yields = r.yields if is_condition else tuple([r.yields[k] for k in keep])
+            regions.append(Region(params, tuple(opened.body), yields))
+        args = (*op.args[:lead], *(initial[k] for k in keep))
+        self._b.emit(op.rebuilt(args, tuple(regions), tuple([op.outs[k] for k in keep])))
+
+    def _settle(self, moves: list[tuple[Atom, Var]]) -> None:
+        """Bring yielded tensors into the cells where they belong, as if at once."""
+        pending = [(self._cell(value), cell) for value, cell in moves]
+        targets = {cell for source, cell in pending if source is not cell}
+        held: list[tuple[Var, Var]] = []
+        for source, cell in pending:
+            if source is cell:
+                continue
+            if source in targets:
+                # Another move overwrites this source: take it away first.
+                aside = self._new_cell(source.type.content, source.name)  # type: ignore[union-attr, arg-type]
+                self._copy(source, aside)
+                source = aside
+            held.append((source, cell))
+        for source, cell in held:
+            self._copy(source, cell)
+
+    def _branch(self, op: If) -> None:
+        """A tensor result has one cell for both sides: that of a dead tensor which a side hands on, if there is one."""
+        arrays = [k for k, v in enumerate(op.outs) if isinstance(v.type, Tensor)]
+        keep = [k for k, v in enumerate(op.outs) if not isinstance(v.type, Tensor)]
+        taken: set[Var] = set()
+        cells: list[Var] = []
+        for k in arrays:
+            cell: Var | None = None
+            for r in op.regions:
+                y = _origin(r, r.yields[k])
+                through = self._cells.get(y) if y in self._dead_after[op] else None
+                if cell is None and through is not None and through not in taken:
+                    cell = through
+            if cell is None:
+                t = op.outs[k].type
+                assert isinstance(t, Tensor)
+                cell = self._new_cell(t, op.outs[k].name)
+            taken.add(cell)
+            cells.append(cell)
+        regions: list[Region] = []
+        for r in op.regions:
+            with self._b.region() as opened:
+                for inner in r.body:
+                    self._visit(inner)
+                self._b.loc = op.loc
+                self._settle([(r.yields[k], cell) for k, cell in zip(arrays, cells, strict=True)])
+            regions.append(Region((), tuple(opened.body), tuple([r.yields[k] for k in keep])))
+        for k, cell in zip(arrays, cells, strict=True):
+            self._cells[op.outs[k]] = cell
+        self._b.loc = op.loc
+        self._b.emit(op.rebuilt(op.args, tuple(regions), tuple([op.outs[k] for k in keep])))
+
+
+def _origin(region: Region, atom: Atom) -> Var:
+    """The tensor whose cell `atom`, yielded by a branch, will be in if all goes in place."""
+    assert isinstance(atom, Var)
+    made = {v: op for op in region.body for v in op.outs}
+    while (op := made.get(atom)) is not None:
+        if isinstance(op, Prim) and op.prim is p.insert:
+            following = op.args[0]
+        elif isinstance(op, For | While):
+            following = op.initial[op.outs.index(atom)]
+        else:
+            break
+        assert isinstance(following, Var)
+        atom = following
+    return atom
+
+
+def _get(cell: Var, index: Index, op: Prim) -> Op:
+    return Get((cell, *index), op.outs, (), op.loc, op.origin)

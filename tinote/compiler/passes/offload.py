@@ -1,0 +1,233 @@
+"""Offloading: the top of a function becomes a sequence of tasks, serial pieces and parallel loops.
+
+    %s: f32 = load @s[]                        task serial:
+    for parallel %i: i32 in 0i32 .. %n:            %s: f32 = load @s[]
+      store @x[%i], %s                    ->       store @t[], %s                        (a temporary)
+                                               task parallel %i: i32 in 0i32 .. %n:
+                                                   %s.1: f32 = load @t[]
+                                                   store @x[%i], %s.1
+
+Tasks share no variables but the function's parameters. A value that a later task, the bounds of a parallel task or the
+function's result needs goes through a temporary of rank 0; cheap arithmetic on parameters and literals is repeated where
+it is used instead. A nest whose outer loop is short and literal is turned inside out.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Iterable
+
+from tinote.errors import CompilerBug
+from tinote.ir import primitives as p
+from tinote.ir.nodes import (
+    Atom,
+    Buffer,
+    BufferKind,
+    Extent,
+    For,
+    Function,
+    Lit,
+    Load,
+    Op,
+    Prim,
+    Region,
+    Store,
+    Task,
+    Var,
+)
+from tinote.ir.prune import prune
+from tinote.ir.query import free_variables
+from tinote.ir.rewrite import Rewriter
+from tinote.ir.types import Scalar, Tensor, i32
+from tinote.source import Span
+
+__all__ = ["offload"]
+
+_SHORT_OUTER_LOOP = 16
+_CHEAP = 24.0
+
+
+def offload(fn: Function) -> Function:
+    """Offload; a function that consists of tasks already is returned as it is."""
+    if (
+        fn.region.body
+        and all(isinstance(op, Task | Load) for op in fn.region.body)
+        and any(isinstance(op, Task) for op in fn.region.body)
+    ):
+        return fn
+    return fn.with_region(_Offloading(fn).region())
+
+
+class _Offloading:
+    def __init__(self, fn: Function) -> None:
+        self.fn = fn
+        self.parameters = set(fn.region.params)
+        #: the operations at the top that bind a variable, and the piece each belongs to
+        self.made: dict[Var, Op] = {}
+        self.temporaries: dict[Var, Buffer] = {}
+        self.repeatable: dict[Var, float] = {}
+        self.numbers = itertools.count()
+
+    def region(self) -> Region:
+        pieces = self._pieces()
+        yields = self.fn.region.yields
+        # Everything that leaves its piece is known before any piece is built: the stores stand where the value is made.
+        home: dict[Var, int] = {}
+        for number, piece in enumerate(pieces):
+            if isinstance(piece, list):
+                for op in piece:
+                    for out in op.outs:
+                        home[out] = number
+                        self.made[out] = op
+                        self._note_cost(out, op)
+        for number, piece in enumerate(pieces):
+            if isinstance(piece, For):
+                self._export(a for a in piece.args if type(a) is Var)
+                wanted = free_variables(piece.body)
+            else:
+                wanted = [v for v in free_variables(Region((), tuple(piece))) if home.get(v) != number]
+            self._export(v for v in wanted if v not in self.repeatable)
+        self._export(y for y in yields if type(y) is Var)
+
+        body: list[Op] = []
+        for piece in pieces:
+            body += self._parallel(piece) if isinstance(piece, For) else self._serial(piece)
+        results = tuple(self._between(y, body, self.fn.loc) for y in yields)
+        return Region(self.fn.region.params, tuple(body), results)
+
+    def _pieces(self) -> list[list[Op] | For]:
+        pieces: list[list[Op] | For] = []
+        for op in self.fn.region.body:
+            if isinstance(op, For) and op.parallel:
+                pieces.append(_inside_out(op))
+            elif pieces and isinstance(pieces[-1], list):
+                pieces[-1].append(op)
+            else:
+                pieces.append([op])
+        return pieces
+
+    def _note_cost(self, out: Var, op: Op) -> None:
+        """Whether a variable is cheap arithmetic on parameters, literals and extents: repeated rather than stored."""
+        if isinstance(op, Extent):
+            self.repeatable[out] = 1.0
+        elif isinstance(op, Prim) and isinstance(out.type, Scalar) and op.prim is not p.random_bits:
+            cost = op.prim.cost
+            for a in op.args:
+                if type(a) is Var and a not in self.parameters:
+                    cost += self.repeatable.get(a, math.inf)
+            if cost <= _CHEAP:
+                self.repeatable[out] = cost
+
+    def _export(self, variables: Iterable[Var]) -> None:
+        for v in variables:
+            if v in self.parameters or v in self.temporaries:
+                continue
+            if not isinstance(v.type, Scalar | Tensor):
+                raise CompilerBug("offload", f"{v!r} is used by several tasks")
+            dtype, shape = (v.type, ()) if isinstance(v.type, Scalar) else v.type
+            self.temporaries[v] = Buffer(v.name or f"t{len(self.temporaries)}", dtype, (), shape, BufferKind.TEMPORARY)
+
+    def _name(self) -> str:
+        return f"{self.fn.name}.{next(self.numbers)}"
+
+    # building
+
+    def _serial(self, piece: list[Op]) -> list[Op]:
+        body = self._with_imports(Region((), tuple(piece)), {v for op in piece for v in op.outs}).body
+        out: list[Op] = list(body)
+        for op in piece:
+            for v in op.outs:
+                buffer = self.temporaries.get(v)
+                if buffer is not None:
+                    _store(out, buffer, v, op.loc)
+        region = prune(Region((), tuple(out)))
+        return [Task(self._name(), (), region, parallel=False, loc=piece[0].loc)] if region.body else []
+
+    def _parallel(self, loop: For) -> list[Op]:
+        before: list[Op] = []
+        bounds = tuple(self._between(a, before, loop.loc) for a in loop.args[:2])
+        body = self._with_imports(loop.body, set())
+        return [*before, Task(self._name(), bounds, body, parallel=True, vectorize=loop.vectorize, loc=loop.loc)]
+
+    def _between(self, atom: Atom, body: list[Op], loc: Span) -> Atom:
+        """An atom as the space between tasks can have it: loaded from its temporary unless it is a literal or parameter."""
+        if type(atom) is Lit or atom in self.parameters:
+            return atom
+        assert isinstance(atom, Var)
+        if not isinstance(atom.type, Scalar):
+            raise CompilerBug("offload", f"{atom!r} is no scalar but is needed between tasks")
+        fresh = Var(atom.type, atom.name)
+        body.append(Load(self.temporaries[atom], (), (fresh,), loc))
+        return fresh
+
+    def _with_imports(self, region: Region, own: set[Var]) -> Region:
+        """`region` with what it takes from other pieces loaded, or computed again, at its start."""
+        head: list[Op] = []
+        env: dict[Var, Atom] = {}
+        for v in free_variables(region):
+            if v not in own and v not in self.parameters:
+                self._import(v, head, env)
+        if not env:
+            return region
+        inner = Rewriter(env).region(Region((), region.body, region.yields))
+        return Region(region.params, (*head, *inner.body), inner.yields)
+
+    def _import(self, v: Var, head: list[Op], env: dict[Var, Atom]) -> Atom:
+        found = env.get(v)
+        if found is not None:
+            return found
+        fresh = Var(v.type, v.name)
+        op = self.made[v]
+        if v in self.repeatable:
+            args = tuple(
+                self._import(a, head, env) if type(a) is Var and a not in self.parameters else a for a in op.args
+            )
+            head.append(op.rebuilt(args, (), (fresh,)))
+        else:
+            _load(head, self.temporaries[v], fresh, op.loc)
+        env[v] = fresh
+        return fresh
+
+
+def _components(shape: tuple[int, ...]) -> list[tuple[Lit, ...]]:
+    return [tuple(Lit(k, i32) for k in index) for index in itertools.product(*map(range, shape))]
+
+
+def _store(body: list[Op], buffer: Buffer, value: Var, loc: Span) -> None:
+    if isinstance(value.type, Scalar):
+        body.append(Store(buffer, (), value, loc))
+        return
+    for index in _components(buffer.element):
+        component = Var(buffer.dtype)
+        body.append(Prim(p.extract, (value, *index), (component,), loc))
+        body.append(Store(buffer, index, component, loc))
+
+
+def _load(body: list[Op], buffer: Buffer, out: Var, loc: Span) -> None:
+    if isinstance(out.type, Scalar):
+        body.append(Load(buffer, (), (out,), loc))
+        return
+    parts: list[Atom] = []
+    for index in _components(buffer.element):
+        component = Var(buffer.dtype)
+        body.append(Load(buffer, index, (component,), loc))
+        parts.append(component)
+    body.append(Prim(p.pack, tuple(parts), (out,), loc))
+
+
+def _length(op: For) -> float:
+    """The number of turns; infinite where it is not literal."""
+    return int(op.hi.value) - int(op.lo.value) if isinstance(op.lo, Lit) and isinstance(op.hi, Lit) else math.inf
+
+
+def _inside_out(outer: For) -> For:
+    """A nest of two parallel loops with a short outer one, exchanged, so that there is work for several threads."""
+    body = outer.body.body
+    if len(body) != 1 or not isinstance(body[0], For) or not body[0].parallel or _length(outer) >= _SHORT_OUTER_LOOP:
+        return outer
+    inner = body[0]
+    if outer.index in inner.args or _length(inner) <= _length(outer):
+        return outer
+    short = For(outer.lo, outer.hi, (), Region((outer.index,), inner.body.body), (), outer.loc, parallel=True)
+    return For(inner.lo, inner.hi, (), Region((inner.index,), (short,)), (), inner.loc, parallel=True)

@@ -1,0 +1,324 @@
+"""The IR explorer: every stage of a kernel, any two side by side, tied line by line to the user's source.
+
+`explore(kernel)` returns an `Explorer`, a widget for a notebook; `Explorer.save` writes the same view as one HTML page
+that needs no kernel. A stage's lines are computed and sent when the page first shows them. Where no widget can be shown,
+a picture of the stages stays.
+"""
+
+from __future__ import annotations
+
+import base64
+import html
+import json
+import threading
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import anywidget
+import traitlets
+
+from tinote.compiler.driver import Specialisation
+from tinote.compiler.stages import SourceText, Stage, StageKind, StageLine, Stages, has_gradient, stages_of
+from tinote.errors import CompilerBug, TinoteError
+from tinote.source import Span, place_name
+from tinote.viz.explorer_picture import draw_explorer
+from tinote.viz.front_end import Audience, audience
+from tinote.viz.view import describe_error, static_source
+
+__all__ = ["Explorer", "View", "explore"]
+
+SCRIPTS = ("view.js", "explorer_align.js", "explorer_lines.js", "explorer.js")
+STYLES = ("explorer.css",)
+
+
+class View(NamedTuple):
+    """One way through the compiler that the explorer can show: the kernel's own, or its gradient's. `make` may raise a
+    located error, which is then shown in place of the stages.
+    """
+
+    title: str
+    make: Callable[[], Stages]
+
+
+class Explorer(anywidget.AnyWidget):
+    """The explorer of one kernel. `views` are shown one at a time, the first one at the start, or number `start`."""
+
+    _esm = static_source(*SCRIPTS)
+    _css = static_source(*STYLES)
+
+    label = traitlets.Unicode().tag(sync=True)
+    """What the explorer shows, for its title and for screen readers."""
+
+    def __init__(self, name: str, views: Sequence[View], start: int = 0) -> None:
+        super().__init__(label=name)
+        self._explored = Explored(name, views, start)
+        # A page may ask for a stage while another thread draws the picture; each stage is computed once.
+        self._lock = threading.Lock()
+        self.on_msg(self._receive)
+
+    def _receive(self, _widget: object, message: dict[str, Any], _buffers: object) -> None:
+        with self._lock:
+            match message.get("kind"):
+                case "ready":
+                    self.send({"kind": "overview", **self._explored.overview()})
+                case "view":
+                    self.send({"kind": "view", **self._explored.view(int(message["view"]))})
+                case "stage":
+                    self.send({"kind": "stage", **self._explored.stage(int(message["view"]), int(message["stage"]))})
+
+    def save(self, path: str | Path) -> Path:
+        """Write the explorer as one HTML page with every stage in it, for any browser, offline. Returns where it is."""
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with self._lock:
+            path.write_text(_page(self.label, self._explored.everything()), encoding="utf-8")
+        return path
+
+    def picture(self) -> bytes:
+        """The stages and the last IR as a PNG file."""
+        with self._lock:
+            return self._explored.picture()
+
+    def __repr__(self) -> str:
+        return f"<IR explorer of {self.label}>"
+
+    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:  # type: ignore[override]
+        data: dict[str, Any] = {}
+        metadata: dict[str, Any] = {}
+        if audience() is Audience.PERSON:
+            bundle = super()._repr_mimebundle_()
+            if bundle is not None:
+                data, metadata = bundle
+        data["text/plain"] = repr(self)
+        data["image/png"] = base64.b64encode(self.picture()).decode()
+        # Drawn at twice its size, for sharp text.
+        metadata = {**metadata, "image/png": {"width": PICTURE_WIDTH}}
+        return data, metadata
+
+
+PICTURE_WIDTH = 960
+
+
+class Explored:
+    """What an explorer tells its page, as plain data for JSON. Not safe for several threads."""
+
+    def __init__(self, name: str, views: Sequence[View], start: int) -> None:
+        self._name = name
+        self._views = list(views)
+        self._start = start
+        self._made: dict[int, Stages | str] = {}
+
+    def _stages(self, view: int) -> Stages | str:
+        """The stages of a view, or why there are none."""
+        if view not in self._made:
+            try:
+                self._made[view] = self._views[view].make()
+            except (TinoteError, CompilerBug) as error:
+                self._made[view] = describe_error(error)
+        return self._made[view]
+
+    def overview(self) -> dict[str, Any]:
+        """What a page shows first."""
+        return {"name": self._name, "views": [v.title for v in self._views], "start": self._start}
+
+    def view(self, view: int) -> dict[str, Any]:
+        """The sources and the list of stages of a view, without their lines."""
+        stages = self._stages(view)
+        if isinstance(stages, str):
+            return {"view": view, "problem": stages}
+        shown: list[dict[str, Any]] = []
+        origin = 0
+        for n, stage in enumerate(stages.stages):
+            # A stage that changed nothing has the lines of the one before it.
+            origin = n if stage.changed else origin
+            shown.append(
+                {
+                    **_facts(stage),
+                    "name": stage.name,
+                    "group": stage.group,
+                    "kind": stage.kind.value,
+                    "changed": stage.changed,
+                    "lines": origin,
+                }
+            )
+        return {
+            "view": view,
+            "sources": [_source(s) for s in stages.sources],
+            "stages": shown,
+            "start": _first_shown(stages),
+        }
+
+    def stage(self, view: int, stage: int) -> dict[str, Any]:
+        """The lines of a stage."""
+        stages = self._stages(view)
+        assert isinstance(stages, Stages)
+        found = stages.stages[stage]
+        try:
+            lines = _lines(found.lines, _Rows(stages.sources))
+        except (TinoteError, CompilerBug) as error:
+            return {"view": view, "stage": stage, "problem": describe_error(error)}
+        return {"view": view, "stage": stage, **_facts(found), **lines}
+
+    def everything(self) -> dict[str, Any]:
+        """All that a page could ask for."""
+        views: list[dict[str, Any]] = []
+        lines: dict[str, Any] = {}
+        for number in range(len(self._views)):
+            stages = self._stages(number)
+            if isinstance(stages, Stages):
+                for n, stage in enumerate(stages.stages):
+                    if stage.changed:
+                        lines[f"{number}/{n}"] = self.stage(number, n)
+            # After the lines: they bring times and counts with them.
+            views.append(self.view(number))
+        return {"overview": self.overview(), "views": views, "stages": lines}
+
+    def picture(self) -> bytes:
+        """The view shown first, as a PNG file."""
+        return draw_explorer(self._name, self._views[self._start].title, self._stages(self._start), PICTURE_WIDTH)
+
+
+def _facts(stage: Stage) -> dict[str, Any]:
+    return {"seconds": stage.seconds, "operations": stage.operations}
+
+
+def _first_shown(stages: Stages) -> int:
+    """The stage that a page opens with: differentiation, or else the first step that changed something."""
+    steps = [n for n, stage in enumerate(stages.stages) if stage.kind is StageKind.IR and stage.changed]
+    for n in steps:
+        if stages.stages[n].adjoints:
+            return n
+    return steps[1] if len(steps) > 1 else steps[0] if steps else 0
+
+
+def _source(text: SourceText) -> dict[str, Any]:
+    place = place_name(Span(text.file, text.first_line)).rpartition(", line ")[0]
+    return {"name": text.name, "place": place, "first": text.first_line, "lines": list(text.lines)}
+
+
+class _Rows:
+    """Numbers the lines of all sources from 0, as the page shows them: which row a span begins in, and its columns in
+    characters.
+    """
+
+    def __init__(self, sources: Sequence[SourceText]) -> None:
+        self._rows: dict[tuple[str, int], int] = {}
+        self._texts: list[str] = []
+        for source in sources:
+            for number, text in enumerate(source.lines, source.first_line):
+                self._rows.setdefault((source.file, number), len(self._texts))
+                self._texts.append(text)
+
+    def place(self, span: Span) -> tuple[int, int, int]:
+        """Row, first and last column of what the source shows of `span`; row -1 when it shows nothing, column -1 where
+        the end is not known.
+        """
+        row = self._rows.get((span.file, span.line), -1)
+        if row < 0:
+            return -1, 0, -1
+        encoded = self._texts[row].encode()
+        # `ast` counts columns in bytes.
+        begin = len(encoded[: span.column].decode(errors="ignore"))
+        if span.end_line == span.line and span.end_column > span.column:
+            return row, begin, len(encoded[: span.end_column].decode(errors="ignore"))
+        return row, begin, len(self._texts[row].rstrip()) if span.end_line > span.line else -1
+
+    def rows(self, line: StageLine) -> list[int]:
+        """Every row that a line comes from: those its span covers, and the calls it was inlined at; the innermost first."""
+        found: dict[int, None] = {}
+        for depth, span in enumerate(line.span.chain()):
+            last = span.line if depth or line.block else max(span.line, span.end_line)
+            for number in range(span.line, last + 1):
+                row = self._rows.get((span.file, number), -1)
+                if row >= 0:
+                    found[row] = None
+        return list(found)
+
+
+def _lines(lines: Sequence[StageLine], rows: _Rows) -> dict[str, Any]:
+    """The lines in columns: text; row, begin and end of the place; further rows, adjoints and their primals where there
+    are any.
+    """
+    places: list[int] = []
+    further: dict[int, list[int]] = {}
+    adjoints: dict[int, str] = {}
+    for n, line in enumerate(lines):
+        found = rows.rows(line)
+        place = next((p for p in map(rows.place, line.span.chain()) if p[0] >= 0), (-1, 0, -1))
+        places += place
+        if len(found) > 1:
+            further[n] = found
+        if line.adjoint:
+            adjoints[n] = line.primal
+    return {"text": "\n".join(line.text for line in lines), "places": places, "further": further, "adjoints": adjoints}
+
+
+def explore(kernel: Any, gradient: bool = False) -> Explorer:
+    """The explorer of a kernel, opened on its gradient if `gradient`.
+
+    `kernel` is what `@ti.kernel` made, called at least once if it has parameters; of several specialisations the one
+    compiled last is shown. A kernel that touches fields with gradients can be switched between itself and its gradient.
+    """
+    specialisation = _specialisation(kernel)
+    name = specialisation.source.name
+    views = [View("kernel", lambda: stages_of(specialisation))]
+    if gradient or has_gradient(specialisation):
+        views.append(View("gradient", lambda: stages_of(specialisation, gradient=True)))
+    return Explorer(name, views, start=1 if gradient else 0)
+
+
+def _specialisation(kernel: Any) -> Specialisation:
+    """What `explore` was given, as the compiler knows it."""
+    if isinstance(kernel, Specialisation):
+        return kernel
+    kernel = getattr(kernel, "kernel", kernel)  # A method, bound to its object.
+    if not getattr(kernel, "__tinote_kernel__", False):
+        raise TinoteError(f"only a kernel can be explored, not {kernel!r}", hint="mark the function with @ti.kernel")
+    compiled = kernel.specialisations()
+    if compiled:
+        return compiled[-1]
+    if kernel.source.parameters:
+        raise TinoteError(
+            f"kernel '{kernel.source.name}' has not been called yet, so the types of its arguments are not known",
+            kernel.source.span,
+            hint=f"call it once, or explore {kernel.source.name}.specialise(…) with its arguments",
+        )
+    return kernel.specialise()
+
+
+# The standalone page
+
+
+def _page(title: str, data: dict[str, Any]) -> str:
+    """One HTML file: the styles, the module, the data, and a line that starts it."""
+    # In a script element only these sequences end the text; as escapes they mean the same to JSON.
+    embedded = (
+        json.dumps(data, ensure_ascii=False, separators=(",", ":"))
+        .replace("<", "\\u003c")
+        .replace("\u2028", "\\u2028")
+        .replace("\u2029", "\\u2029")
+    )
+    script = static_source(*SCRIPTS)
+    assert "</script" not in script and "<!--" not in script
+    return f"""<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>{html.escape(title)}: IR explorer</title>
+<style>
+{static_source(*STYLES)}
+</style>
+</head>
+<body class="tinote-page">
+<main id="explorer"></main>
+<script type="application/json" id="data">{embedded}</script>
+<script type="module">
+{script}
+showPage(document.getElementById("explorer"), JSON.parse(document.getElementById("data").textContent));
+</script>
+</body>
+</html>
+"""
