@@ -44,33 +44,37 @@ buffer @q: f32 private (4)
 buffer @flat: f32 field (?) flat @x
 """
 
+VECTOR = "%v: f32[2] = pack %a, %a"
+LOOP = "%b: f32 = for %i: i32 in 0i32 .. %n carrying %s: f32 = %a:"
+PARALLEL = "for parallel %i: i32 in 0i32 .. 4i32:"
+
 # (form, message, lines of the body; `%n: i32` and `%c: u1` and `%a: f32` are parameters)
 REJECTED: list[tuple[Form, str, str]] = [
     # operands
     (Form.TYPED, "operand 1 must be of f32", "%b: f32 = add %a, %n"),
     (Form.TYPED, "operand 0 must be of u1", "%b: f32 = select %n, %a, %a"),
     (Form.TYPED, "operand 1 must be of i64", "%b: u1 = lt 1i64, %n"),
-    (Form.TYPED, "gives f32, not %b: f64", "%b: f64 = add %a, %a"),
+    (Form.TYPED, "gives u1, not i32", "%b: i32 = lt %n, %n"),
     (Form.TYPED, "weak literal", "%b: f32 = add %a, 1.0"),
     (Form.TYPED, "weak type", "%b: weak_int = cast %n"),
-    (Form.FIRST, "gives f32[2], not f32", "%v: f32[2] = pack %a, %a\n%b: f32 = add %v, %a"),
+    (Form.FIRST, "gives f32[2], not f32", f"{VECTOR}\n%b: f32 = add %v, %a"),
     (Form.FIRST, "gives u1, not i32", "%b: i32 = lt %n, %n"),
-    (Form.FIRST, "shapes (2,) and (3,) do not fit", "%v: f32[2] = pack 1, 2\n%w: f32[3] = pack 1, 2, 3\n%b: f32[2] = add %v, %w"),
+    (Form.FIRST, "shapes (2,) and (3,) do not fit", f"{VECTOR}\n%w: f32[3] = pack 1, 2, 3\n%b: f32[2] = add %v, %w"),
     (Form.FIRST, "bit operations need integers", "%b: f32 = and %a, %a"),
     (Form.FIRST, "operands: 1 instead of 2", "%b: f32 = add %a"),
     (Form.FIRST, "outs: 0 instead of 1", "add %a, %a"),
     (Form.FIRST, "cast keeps the shape", "%v: f32[2] = cast %a"),
     (Form.FIRST, "bitcast keeps the width", "%v: i64 = bitcast %a"),
     (Form.FIRST, "pack makes a tensor", "%v: f32 = pack %a"),
-    (Form.FIRST, "components: 1 instead of 2", "%v: f32[2] = pack %a"),
+    (Form.FIRST, "components of pack: 1 instead of 2", "%v: f32[2] = pack %a"),
     (Form.FIRST, "extract needs a tensor", "%b: f32 = extract %a, 0"),
-    (Form.FIRST, "indices: 2 instead of 1", "%v: f32[2] = pack %a, %a\n%b: f32 = extract %v, 0, 0"),
-    (Form.FIRST, "an index must be an integer", "%v: f32[2] = pack %a, %a\n%b: f32 = extract %v, %a"),
-    (Form.TYPED, "extract gives f32, not f64", "%v: f32[2] = pack %a, %a\n%b: f64 = extract %v, 0i32"),
-    (Form.TYPED, "the inserted value must be f32", "%v: f32[2] = pack %a, %a\n%b: f32[2] = insert %v, 0i32, 1i32"),
+    (Form.FIRST, "indices: 2 instead of 1", f"{VECTOR}\n%b: f32 = extract %v, 0, 0"),
+    (Form.FIRST, "an index must be an integer", f"{VECTOR}\n%b: f32 = extract %v, %a"),
+    (Form.TYPED, "extract gives f32, not f64", f"{VECTOR}\n%b: f64 = extract %v, 0i32"),
+    (Form.TYPED, "the inserted value must be f32", f"{VECTOR}\n%b: f32[2] = insert %v, 0i32, 1i32"),
     (Form.TYPED, "a component must be f32", "%v: f32[2] = pack %n, %a"),
     (Form.TYPED, "a counter of random_bits must be u64", "%b: u32 = random_bits %n, 0i64, 0i32"),
-    (Form.SCALAR, "add on tensors after scalarisation", "%v: f32[2] = pack %a, %a\n%b: f32[2] = add %v, %v"),
+    (Form.SCALAR, "add on tensors after scalarisation", f"{VECTOR}\n%b: f32[2] = add %v, %v"),
     (Form.FIRST, "a tensor needs positive dimensions", "%v: f32[0] = pack"),
     # memory
     (Form.FIRST, "takes 1 indices, not 0", "%b: f32 = load @x[]"),
@@ -94,15 +98,15 @@ REJECTED: list[tuple[Form, str, str]] = [
     (Form.FIRST, "is used out of its scope", "for %i: i32 in 0 .. 4:\n  pass\nstore @k[], %i"),
     # control
     (Form.TYPED, "a condition must be u1", "if %n:\n  pass"),
-    (Form.FIRST, "a condition must be a scalar", "%v: f32[2] = pack %a, %a\nif %v:\n  pass"),
+    (Form.FIRST, "a condition must be a scalar", f"{VECTOR}\nif %v:\n  pass"),
     (Form.FIRST, "a yield: 0 instead of 1", "%b: f32 = if %c:\n  yield %a\nelse:\n  pass"),
     (Form.TYPED, "a yield must be f32, not %n: i32", "%b: f32 = if %c:\n  yield %n\nelse:\n  yield %a"),
-    (Form.TYPED, "an initial value must be f32", "%b: f32 = for %i: i32 in 0i32 .. %n carrying %s: f32 = %n:\n  yield %s"),
-    (Form.TYPED, "a yield must be f32", "%b: f32 = for %i: i32 in 0i32 .. %n carrying %s: f32 = %a:\n  yield %i"),
+    (Form.TYPED, "an initial value must be f32", f"{LOOP}\n  yield %s".replace("= %a", "= %n")),
+    (Form.TYPED, "a yield must be f32", f"{LOOP}\n  yield %i"),
     (Form.FIRST, "a yield: 0 instead of 1", "%b: f32 = for %i: i32 in 0 .. %n carrying %s: f32 = %a:\n  pass"),
     (Form.FIRST, "outs of a loop: 0 instead of 1", "for %i: i32 in 0 .. %n carrying %s: f32 = %a:\n  yield %s"),
     (Form.TYPED, "an out must be f64", "%b: f64 = for %i: i32 in 0i32 .. %n carrying %s: f32 = %a:\n  yield %s"),
-    (Form.FIRST, "a parallel loop carries nothing", "%b: f32 = for parallel %i: i32 in 0 .. 4 carrying %s: f32 = %a:\n  yield %s"),
+    (Form.FIRST, "a parallel loop carries nothing", f"{LOOP}\n  yield %s".replace("for", "for parallel")),
     (Form.TYPED, "bounds and index of a loop must have one type", "for %i: i32 in 0i64 .. %n:\n  pass"),
     (Form.FIRST, "a loop bound or index must be an integer", "for %i: i32 in 0 .. %a:\n  pass"),
     (Form.FIRST, "yields of a condition: 0 instead of 1", "while:\n  pass\ndo:\n  pass"),
@@ -116,7 +120,7 @@ REJECTED: list[tuple[Form, str, str]] = [
     (Form.FIRST, "1 indices into ref f32", "%r: ref f32 = local\nset %r[0], %a"),
     (Form.FIRST, "the cell holds f32, not %b: f64", "%r: ref f32 = local\n%b: f64 = get %r"),
     (Form.FIRST, "a cell or stack cannot be an operand here", "%r: ref f32 = local\n%b: f32 = neg %r"),
-    (Form.FIRST, "is made outside of a parallel loop", "%r: ref f32 = local\nfor parallel %i: i32 in 0 .. 4:\n  set %r, %a"),
+    (Form.FIRST, "is made outside of a parallel loop", f"%r: ref f32 = local\n{PARALLEL}\n  set %r, %a"),
     (Form.PROMOTED, "a local cell after promotion of locals", "%r: ref f32 = local"),
     (Form.SCALAR, "a stack must be bound", "%s: f32 = stack"),
     (Form.SCALAR, "a capacity must be i64", "%s: stack f32 = stack %n"),
@@ -124,7 +128,7 @@ REJECTED: list[tuple[Form, str, str]] = [
     (Form.SCALAR, "the stack holds f32, not %n: i32", "%s: stack f32 = stack\npush %s, %n"),
     (Form.SCALAR, "the stack holds f32, not %b: f64", "%s: stack f32 = stack\n%b: f64 = pop %s"),
     (Form.SCALAR, "operands: 1 instead of 2", "%s: stack f32 = stack\npush %s"),
-    (Form.SCALAR, "is made outside of a parallel loop", "%s: stack f32 = stack\nfor parallel %i: i32 in 0i32 .. 4i32:\n  push %s, %a"),
+    (Form.SCALAR, "is made outside of a parallel loop", f"%s: stack f32 = stack\n{PARALLEL}\n  push %s, %a"),
     # checks and prints
     (Form.FIRST, "a check needs its condition", "check assert"),
     (Form.TYPED, "the condition of a check must be u1", "check assert %n"),
@@ -195,7 +199,7 @@ def broken() -> dict[str, Function]:
         "must be an integer": function(Prim(p.neg, (fractional,), (Var(i32),))),
         "unknown primitive add": function(Prim(rogue, (A, A), (b,))),
         "a primitive cannot give a cell or stack": function(Prim(p.neg, (A,), (ref,))),
-        "a region cannot take a cell or stack": function(For(Lit(0, i32), N, (), Region((i, ref), ()))),
+        "a region cannot take a cell or stack": function(For(Lit(0, i32), N, (A,), Region((i, ref), (), (A,)), (b,))),
         "parameter %v: f32[2] of a function must be a scalar": function(params=(Var(Tensor(f32, (2,)), "v"),)),
         "a yielded value cannot be a cell or stack": function(Local((), (ref,)), yields=(ref,)),
         "a loop needs two bounds": function(_with_args(For(Lit(0, i32), N, (), Region((i,), ())), (N,))),
@@ -248,7 +252,7 @@ func f(%n: i32):
 
 
 def test_not_yet_stored() -> None:
-    """The reverse part may refer to variables of the forward part until they are saved, but not to what is never bound."""
+    """Until they are saved, the reverse part may refer to variables of the forward part, but to no others."""
     fn = parse(UNSTORED)
     verify(fn, Form.SCALAR, stored=False)
     with pytest.raises(InvalidIR, match="%a: f64 is used out of its scope"):

@@ -3,58 +3,19 @@
 from __future__ import annotations
 
 import functools
-import random
-from collections.abc import Callable, Iterable
 
 import pytest
 
+from tests.passes.running import agrees
 from tests.passes.support import becomes, stays
 from tinote.compiler.passes.accumulate import accumulate
 from tinote.compiler.passes.eliminate_dead import eliminate_dead
-from tinote.ir.interpret import interpret
-from tinote.ir.memory import DictMemory
-from tinote.ir.nodes import Atomic, Buffer, For, Function, While
+from tinote.ir.nodes import Atomic, For, Function, While
 from tinote.ir.parse import parse
-from tinote.ir.query import buffers_of, walk
-from tinote.ir.text import show
+from tinote.ir.query import walk
 from tinote.ir.verify import Form, verify
 
 fast = functools.partial(accumulate, fast_math=True)
-
-
-def shuffled(turns: range) -> Iterable[int]:
-    order = list(turns)
-    random.Random(7).shuffle(order)
-    return order
-
-
-def results(fn: Function, args: tuple[float, ...], contents: dict[str, object]) -> dict[str, object]:
-    """What `fn` leaves in its buffers, which start with `contents` (zero if absent)."""
-    memory = DictMemory()
-    buffers = buffers_of(fn)
-    for buffer in buffers:
-        memory.fill(buffer, contents[buffer.name]) if buffer.name in contents else memory.fill(buffer, _zeros(buffer))
-    interpret(fn, args, memory, order=shuffled)
-    return {buffer.name: memory.nested(buffer) for buffer in buffers}
-
-
-def _zeros(buffer: Buffer) -> object:
-    nested: object = 0
-    for n in reversed((*buffer.shape, *buffer.element)):
-        assert n is not None
-        nested = [nested] * n
-    return nested
-
-
-def agrees(run: Callable[[Function], Function], text: str, args: tuple[float, ...], contents: dict[str, object]) -> Function:
-    """Assert that `run` changes the function and not what it computes."""
-    fn = parse(text)
-    new = run(fn)
-    verify(new, Form.SCALAR)
-    assert new is not fn
-    before, after = results(fn, args, contents), results(new, args, contents)
-    assert repr(after) == repr({name: before[name] for name in after}), show(new)
-    return new
 
 
 def updates_inside_loops(fn: Function) -> int:

@@ -15,13 +15,14 @@ from typing import Any, NamedTuple
 from tinote.autodiff.reverse import Gradient
 from tinote.compiler.frontend.lower import lower
 from tinote.compiler.frontend.protocol import ArgumentSpec, FunctionSource, Lowered
-from tinote.compiler.pipeline import GRADIENT, PRIMAL, Listener, Snapshot, defaults_of, run_pipeline
+from tinote.compiler.pipeline import GRADIENT, PRIMAL, Listener, Snapshot, run_pipeline
 from tinote.config import Config
 from tinote.errors import KernelTypeError
 from tinote.ir.nodes import Atomic, Buffer, BufferKind, Function, Load, Store
 from tinote.ir.query import walk
 from tinote.ir.types import Scalar
 from tinote.runtime.launch import Launcher
+from tinote.runtime.layout import SLOTS
 from tinote.runtime.memory import Memory
 
 __all__ = ["Native", "Specialisation", "Touched", "binary_cache"]
@@ -106,7 +107,7 @@ class Native:
         for buffer, offset in layout.pointers.items():
             memory = memory_of(buffer)
             memories.append(memory)
-            struct.pack_into("<Q", image, offset - codegen.FIRST, memory.address)
+            struct.pack_into("<Q", image, offset - SLOTS, memory.address)
         launcher = self.launcher = Launcher(
             binary,
             "entry",
@@ -120,7 +121,7 @@ class Native:
         )
         parameters = [v.type for v in layout.parameters]
         self._pack = struct.Struct("<" + "".join(_FORMATS[t.name] for t in parameters if isinstance(t, Scalar))).pack_into if parameters else None
-        self._results = [(offset - codegen.FIRST, struct.Struct("<" + _FORMATS[_scalar(y.type).name][0])) for offset, y in zip(layout.results, fn.region.yields, strict=True)]
+        self._results = [(offset - SLOTS, struct.Struct("<" + _FORMATS[_scalar(y.type).name][0])) for offset, y in zip(layout.results, fn.region.yields, strict=True)]
         self._acquire = launcher.acquire
         self._run = launcher.run
         self._release = launcher.release
@@ -154,7 +155,7 @@ class Specialisation:
         self.arguments = tuple(arguments)
         self.config = config
         self._memory_of = memory_of
-        self.lowered: Lowered = lower(source, arguments, defaults_of(config))
+        self.lowered: Lowered = lower(source, arguments, config)
         self.front_end_seconds = time.perf_counter() - started
         self.calls = 0
         self._primal: Native | None = None
@@ -207,7 +208,7 @@ class Specialisation:
         return all(capture.unchanged() for capture in self.lowered.captures)
 
 
-def bad_argument(kernel: str, name: str, value: object, wanted: object) -> KernelTypeError:
+def bad_argument(kernel: str, name: str, wanted: object, value: object) -> KernelTypeError:
     """The error for an argument that does not fit its annotation."""
     return KernelTypeError(f"argument '{name}' of kernel '{kernel}' must be {wanted}, not {value!r}")
 

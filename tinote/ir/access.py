@@ -1,13 +1,243 @@
-"""The access analysis: what the indices of loads and stores are, and so which elements may meet."""
+"""The access analysis: which elements loads and stores touch, and which of them may meet.
+
+    for parallel %i: i32 in 0i32 .. 64i32:
+      %j: i32 = add %i, 1i32
+      %a: f32 = load @x[%i]             %i, in range of a field of 64; unique per iteration of the loop
+      store @y[%j], %a                  %i + 1, not in range; meets no other iteration, but a later one may read what is stored
+
+One analysis for all who ask (bounds checks, differentiation, privatisation, vectorisation): `Accesses(fn)` walks the function
+once, and works out the answers when they are asked for. Every answer is on the safe side: `in_range` and `unique…` are true
+only if proved, `may_meet…` is false only if proved.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from math import gcd
 
 from tinote.ir import primitives as p
-from tinote.ir.nodes import Atom, Buffer, BufferKind, Lit, Op, Prim, Var
+from tinote.ir.affine import Affine, Interval
+from tinote.ir.nodes import (
+    Atom,
+    Atomic,
+    Buffer,
+    BufferKind,
+    For,
+    Function,
+    Lit,
+    Load,
+    Memory,
+    Op,
+    Prim,
+    Region,
+    Store,
+    Task,
+    Var,
+)
+from tinote.ir.ranges import Known, Loop, Ranges
 
-__all__ = ["buffers_may_meet", "indices_differ", "root_of"]
+__all__ = ["Access", "Accesses", "buffers_may_meet", "indices_differ", "root_of"]
+
+
+class Access:
+    """A load, store or atomic. `index`: its operands (component indices included); `forms`: the same as sums.
+
+    `loop`: the innermost loop around it; `known`: the facts that hold when it runs.
+    """
+
+    __slots__ = ("buffer", "forms", "known", "loop", "op")
+
+    def __init__(self, op: Memory, forms: tuple[Affine, ...], loop: Loop | None, known: Known | None) -> None:
+        self.op = op
+        self.buffer = root_of(op.buffer)
+        self.forms = forms
+        self.loop = loop
+        self.known = known
+
+    @property
+    def reads(self) -> bool:
+        return isinstance(self.op, Load | Atomic)
+
+    @property
+    def writes(self) -> bool:
+        return isinstance(self.op, Store | Atomic)
+
+    @property
+    def loops(self) -> tuple[Loop, ...]:
+        """The loops around it, outermost first."""
+        return self.loop.chain() if self.loop is not None else ()
+
+    def inside(self, loop: Loop) -> bool:
+        return self.loop is not None and self.loop.inside(loop)
+
+    def __repr__(self) -> str:
+        return f"<{type(self.op).__name__} @{self.buffer.name}[{', '.join(map(repr, self.forms))}]>"
+
+
+class Accesses(Ranges):
+    """Every access of a function (or region), in order, and what may be asked about them."""
+
+    def __init__(self, fn: Function | Region) -> None:
+        self._found: list[tuple[Memory, Loop | None, Known | None]] = []
+        self._made: dict[Op, Access] = {}
+        super().__init__(fn.region if isinstance(fn, Function) else fn)
+        self._places = {op: (loop, known) for op, loop, known in self._found}
+
+    def visit(self, op: Op, loop: Loop | None, known: Known | None) -> None:
+        if isinstance(op, Load | Store | Atomic):
+            self._found.append((op, loop, known))
+
+    def of(self, op: Op) -> Access:
+        """The access that a load, store or atomic is."""
+        found = self._made.get(op)
+        if found is None:
+            assert isinstance(op, Memory)
+            loop, known = self._places[op]
+            forms = tuple([self.affine(a) for a in op.index])
+            found = self._made[op] = Access(op, forms, loop, known)
+        return found
+
+    def all(self) -> list[Access]:
+        """All accesses in order."""
+        return [self.of(op) for op, _, _ in self._found]
+
+    def within(self, loop: Loop) -> list[Access]:
+        """The accesses inside a loop, in order."""
+        return [self.of(op) for op, around, _ in self._found if around is not None and around.inside(loop)]
+
+    # one access
+
+    def in_range(self, access: Access, axis: int, known: Known | None = None) -> tuple[bool, bool]:
+        """Whether the index along `axis` (component dimensions count on) is certainly not negative, and certainly below the
+        extent. `known`: the facts to go by, if not those that hold at the access."""
+        form = access.forms[axis]
+        facts = access.known if known is None else known
+        extent = None if access.op.buffer.flat is not None else self.extent(access.buffer, axis)
+        return self.prove(form, facts), extent is not None and self.prove((extent - form).shifted(-1), facts)
+
+    def surely_in_range(self, access: Access) -> bool:
+        """Whether every index is in range for certain."""
+        return all(self.in_range(access, axis) == (True, True) for axis in range(len(access.forms)))
+
+    def invariant_in(self, access: Access, loop: Loop) -> bool:
+        """Whether every turn of the loop touches the same element."""
+        return all(self.bound_outside(v, loop) for form in access.forms for v in form.terms)
+
+    def bound_outside(self, v: Var, loop: Loop) -> bool:
+        """Whether a variable has one value during all turns of the loop."""
+        home = self.home.get(v)
+        return home is None or not home.inside(loop)
+
+    def unique_per_iteration(self, access: Access, loop: Loop) -> bool:
+        """Whether no element is touched by this access in two turns of the loop."""
+        return not self.may_meet_across(access, access, loop)
+
+    # two accesses
+
+    def may_meet(self, a: Access, b: Access) -> bool:
+        """Whether the two may ever touch the same element, in whichever turns of the loops around them."""
+        return self._meet(a, b, lambda v: self.home.get(v) is None)
+
+    def may_meet_within(self, a: Access, b: Access, loop: Loop) -> bool:
+        """Whether the two may touch the same element in one turn of a loop around both."""
+        return self._meet(a, b, lambda v: self._fixed_in_turn(v, loop))
+
+    def may_meet_later(self, a: Access, b: Access, loop: Loop) -> bool:
+        """Whether `b`, in a later turn of a loop around both, may touch the element that `a` touched; the loops further out
+        are in the same turn."""
+        op = loop.op
+        if loop.index is None or not isinstance(op, For | Task):
+            return self._meet(a, b, lambda v: self.bound_outside(v, loop))
+        backwards = isinstance(op, For) and op.reverse
+        return self._meet(a, b, lambda v: self.bound_outside(v, loop), loop, -1 if backwards else 1)
+
+    def may_meet_across(self, a: Access, b: Access, loop: Loop) -> bool:
+        """Whether `b` may touch in one turn of the loop what `a` touches in another, before or after."""
+        return self.may_meet_later(a, b, loop) or self.may_meet_later(b, a, loop)
+
+    def _fixed_in_turn(self, v: Var, loop: Loop) -> bool:
+        """Whether a variable has one value during one turn of the loop."""
+        return self.bound_outside(v, loop) or self.home.get(v) is loop
+
+    def _meet(
+        self, a: Access, b: Access, shared: Callable[[Var], bool], loop: Loop | None = None, direction: int = 0
+    ) -> bool:
+        """Whether the indices may agree. `shared` variables have one value for both; with `loop`, its index is greater by at
+        least one (or less, by `direction`) for `b`; all others are independent."""
+        if not buffers_may_meet(a.buffer, b.buffer):
+            return False
+        if a.buffer is not b.buffer or (a.op.buffer.flat is None) is not (b.op.buffer.flat is None):
+            return True
+        apart = a.buffer.dtype.size if a.op.buffer.flat is not None else 1
+        pairs = zip(a.forms, b.forms, strict=False)  # a whole element meets each of its components
+        return not any(self._differ(f, g, a, b, shared, loop, direction, apart) for f, g in pairs)
+
+    def _differ(
+        self,
+        f: Affine,
+        g: Affine,
+        a: Access,
+        b: Access,
+        shared: Callable[[Var], bool],
+        loop: Loop | None,
+        direction: int,
+        apart: int,
+    ) -> bool:
+        """Whether two index forms differ for certain (by `apart` at least)."""
+        index = loop.index if loop is not None else None
+        common: dict[Var, int] = {}  # variables with one value for both
+        low = high = f.const - g.const
+        step = 0  # all other multiples are multiples of this
+        for form, sign, access in ((f, 1, a), (g, -1, b)):
+            for v, c in form.terms.items():
+                if v is index or shared(v):
+                    common[v] = common.get(v, 0) + sign * c
+                else:
+                    least, greatest = self.interval_at(v, access.known)
+                    low += min(sign * c * least, sign * c * greatest)
+                    high += max(sign * c * least, sign * c * greatest)
+                    step = gcd(step, c)
+        if index is not None:
+            # The index of b is that of a plus a distance of at least one.
+            assert loop is not None
+            first, last = self.interval(index)
+            farthest = max(last - first, 1)
+            factor = -g.coefficient(index) * direction
+            low += min(factor, factor * farthest)
+            high += max(factor, factor * farthest)
+            step = gcd(step, factor)
+        rest = Affine(0, {v: c for v, c in common.items() if c})
+        for v, c in rest.terms.items():
+            least, greatest = self.interval(v)
+            low += min(c * least, c * greatest)
+            high += max(c * least, c * greatest)
+            step = gcd(step, c)
+        if low >= apart or high <= -apart:
+            return True
+        # With all multiples of `step`, the difference is the constant plus such a multiple.
+        if step and apart == 1 and (f.const - g.const) % step:
+            return True
+        if step == 0 or index is not None or any(not shared(v) for form in (f, g) for v in form.terms):
+            return False
+        difference = f - g
+        for known in (a.known, b.known):
+            if any(n in (difference, difference.times(-1)) for n in self.nonzero(known)):
+                return True
+            if self.prove(difference.shifted(-apart), known) or self.prove(difference.times(-1).shifted(-apart), known):
+                return True
+        return False
+
+    def interval_at(self, v: Var, known: Known | None) -> Interval:
+        """The values of a variable where `known` holds, as far as facts about it alone say."""
+        low, high = self.interval(v)
+        for fact in self.facts(known):
+            if len(fact.terms) == 1 and v in fact.terms:
+                c = fact.terms[v]
+                if c > 0:
+                    low = max(low, -(fact.const // c))
+                else:
+                    high = min(high, fact.const // -c)
+        return low, high
 
 
 def root_of(buffer: Buffer) -> Buffer:

@@ -1,4 +1,4 @@
-"""Sums of multiples of variables, and intervals of integers: the arithmetic of the access analysis. All numbers are exact."""
+"""Sums of multiples of variables, and intervals of integers: the arithmetic of the access analysis, in exact numbers."""
 
 from __future__ import annotations
 

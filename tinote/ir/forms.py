@@ -48,5 +48,5 @@ class InvalidIR(Exception):
 def _shown(op: Op) -> str:
     try:
         return show_op(op)
-    except (IndexError, ValueError, AttributeError, StopIteration):
+    except (AttributeError, IndexError, StopIteration, TypeError, ValueError):
         return repr(op)  # too broken for the text form

@@ -62,7 +62,7 @@ class Loop:
 class Known:
     """A fact and those before it: a condition that held, or that a loop's index is within its bounds.
 
-    `renamed`: the variables of a `while`'s condition in terms of its body's. The forms are worked out when first asked for.
+    `renamed`: the variables of a `while`'s condition in terms of its body's. The forms are worked out when asked for.
     """
 
     __slots__ = ("condition", "forms", "loop", "parent", "renamed", "truth")
@@ -84,7 +84,7 @@ class Known:
 
 
 class Ranges:
-    """What is known about the integers of a region. `visit` is a hook for what an analysis on top wants to collect."""
+    """What is known about the integers of a region. `visit` is a hook for what an analysis on top collects."""
 
     def __init__(self, region: Region) -> None:
         self.definitions: dict[Var, Op] = {}
@@ -97,6 +97,7 @@ class Ranges:
         self._extents: dict[tuple[Buffer, int], Var] = {}
         self._intervals: dict[Var, Interval] = {}
         self._affine: dict[Var, Affine] = {}
+        self._positive_divisor: dict[Var, bool] = {}
         self._tries = 0
         for param in region.params:
             self._bind(param, None, None)
@@ -352,21 +353,22 @@ class Ranges:
             yield rest
             yield rest.times(-1).shifted(divisor - 1)
         elif op.prim is p.mod:
-            divisor = self.affine(op.args[1])
-            if self.interval(op.args[1])[0] > 0 or self.prove(divisor.shifted(-1), self.known_at[v]):
+            divisor = self.affine(op.args[1]).shifted(-1)
+            if v not in self._positive_divisor:
+                self._positive_divisor[v] = self.prove(divisor, self.known_at[v])
+            if self._positive_divisor[v]:
                 yield here
-                yield divisor.shifted(-1) - here
+                yield divisor - here
 
     # proofs
 
     def prove(self, form: Affine, known: Known | None) -> bool:
         """Whether `form >= 0` for certain where `known` holds."""
-        outermost = self._tries == 0
-        try:
-            return self._prove(form, known, _DEPTH)
-        finally:
-            if outermost:
-                self._tries = 0
+        # A proof that another one needs on its way counts its tries anew: its answer is remembered.
+        tries, self._tries = self._tries, 0
+        found = self._prove(form, known, _DEPTH)
+        self._tries = tries
+        return found
 
     def _prove(self, form: Affine, known: Known | None, depth: int) -> bool:
         if form.interval(self.interval)[0] >= 0:
@@ -410,7 +412,7 @@ def _is_whole(atom: Atom) -> bool:
 
 
 def _apply(prim: Primitive, args: list[Interval], whole: Interval) -> Interval | None:
-    """The interval of a primitive's result before wrapping; None if nothing is known. `select` comes without condition."""
+    """The interval of a primitive's result before wrapping, if anything is known. `select` comes without condition."""
     if prim is p.cast:
         return args[0]
     if prim is p.neg:
@@ -439,7 +441,7 @@ def _apply(prim: Primitive, args: list[Interval], whole: Interval) -> Interval |
         return (0, min(tops)) if tops else None
     if prim in (p.or_, p.xor) and a >= 0 and c >= 0:
         return 0, (1 << max(b, d).bit_length()) - 1
-    if prim is p.shr and 0 <= c and d < 64:
+    if prim is p.shr and c >= 0 and d < 64:
         corners = (a >> c, a >> d, b >> c, b >> d)
         return min(corners), max(corners)
     if prim is p.shl and c == d and 0 <= c < 64:

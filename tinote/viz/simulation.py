@@ -31,6 +31,9 @@ UNATTENDED_FRAMES = 60
 UNATTENDED_SECONDS = 5.0
 """A slow simulation is left after this time there."""
 
+FRAME_SECONDS = 1.0 / 60.0
+"""A page paints no more often than this."""
+
 STOP_PATIENCE_SECONDS = 0.5
 """Stop gives the step under way this long to return before it stops the kernels that run."""
 
@@ -210,9 +213,11 @@ class LiveSimulation(LiveView):
         """Make frames as the credits come in, until cancelled or until the step fails."""
         while True:
             await self.credits.wait()
+            begun = time.perf_counter()
             if not await self._act(lambda: self._make_frame(self.steps_per_frame)):
                 return
-            await asyncio.sleep(0)
+            # Frames of a burst would arrive between two paints, and all but the last be lost.
+            await asyncio.sleep(max(0.0, begun + FRAME_SECONDS - time.perf_counter()))
 
     async def _act(self, job: Callable[[], Frame]) -> bool:
         """Run `job` on the worker in an empty context and send its frame; False, with the error shown and the view

@@ -8,8 +8,8 @@
                                                       atomic add @g[%i], %t
 
 Inner loops first, so that a sum climbs out of a whole nest; not out of the outermost parallel loop, which threads
-share (that is privatisation's). A parallel loop that comes to carry a value becomes a serial one. Nobody in the loop may
-read or otherwise write the element; updates of the same kind commute. An update inside of an `if` contributes the
+share (that is privatisation's). A parallel loop that comes to carry a value becomes a serial one. Nobody in the loop
+may read or otherwise write the element; updates of the same kind commute. An update inside of an `if` contributes the
 neutral element when it is not taken.
 
 The update moves behind the loop, where it would happen even if none happened inside. To add nothing is harmless if the

@@ -80,7 +80,7 @@ class Lines {
     this.resized.observe(this.element);
   }
 
-  /** Show other lines. `rows` are [line or -1, mark, count]; `tags` gives each line its text in the margin, `hues` the number that its colour comes from, `adjoints` the lines of adjoints. */
+  /** Show other lines. `rows` are [line or -1, mark, words of a FOLDED row or how many lines it stands for]; `tags` gives each line its text in the margin, `hues` the number that its colour comes from, `adjoints` the lines of adjoints. */
   show({ texts, kind, rows, tags, hues, adjoints = {}, top = 0 }) {
     Object.assign(this, { texts, kind, rows, tags, hues, adjoints });
     this.visualOf = new Int32Array(texts.length).fill(-1);
@@ -136,7 +136,7 @@ class Lines {
     const node = make("div", { role: "row", id: `${this.id}-${row}`, "aria-rowindex": row + 1 });
     node.style.top = `${row * ROW_HEIGHT}px`;
     if (mark === FOLDED) {
-      node.innerHTML = `<span role="gridcell" class="mark">⋯</span><span role="gridcell" class="tag"></span><span role="gridcell" class="code">${count} equal lines</span>`;
+      node.innerHTML = `<span role="gridcell" class="mark">⋯</span><span role="gridcell" class="tag"></span><span role="gridcell" class="code">${escapeHtml(typeof count === "string" ? count : `${count} equal lines`)}</span>`;
     } else if (line < 0) {
       node.innerHTML = '<span role="gridcell"></span>';
     } else {

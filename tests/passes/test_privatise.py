@@ -1,0 +1,238 @@
+"""Private copies of the buffers that all threads accumulate into."""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+
+from tests.passes.running import agrees
+from tests.passes.support import becomes, stays
+from tinote.compiler.passes.privatise import privatise
+from tinote.ir.nodes import Function, Task
+from tinote.ir.verify import Form
+
+becomes_in_tasks = functools.partial(becomes, form=Form.TASKS)
+stays_in_tasks = functools.partial(stays, form=Form.TASKS)
+agrees_in_tasks = functools.partial(agrees, form=Form.TASKS)
+
+
+def privates(fn: Function) -> dict[str, str]:
+    """Which buffers have private copies, and of which operation."""
+    return {p.target.name: p.prim.name for op in fn.region.body if isinstance(op, Task) for p in op.privates}
+
+
+def test_a_sum_gets_a_copy_in_each_thread() -> None:
+    becomes_in_tasks(
+        privatise,
+        """
+        buffer @x: f32 field (64)
+        buffer @U: f32 field ()
+        func f(%n: i32):
+          task parallel %i: i32 in 0i32 .. %n:
+            %a: f32 = load @x[%i]
+            atomic add @U[], %a
+        """,
+        """
+        buffer @x: f32 field (64)
+        buffer @U: f32 field ()
+        buffer @U.private: f32 private ()
+        func f(%n: i32):
+          task parallel %i: i32 in 0i32 .. %n:
+            private add @U.private of @U
+            %a: f32 = load @x[%i]
+            atomic add @U.private[], %a
+        """,
+    )
+
+
+def test_updates_at_the_own_index_and_at_all_indices_go_to_the_same_copy() -> None:
+    becomes_in_tasks(
+        privatise,
+        """
+        buffer @x: f32[2] field (16)
+        buffer @x.grad: f32[2] field (16)
+        func f():
+          task parallel %i: i32 in 0i32 .. 16i32:
+            %t: f32 = for %j: i32 in 0i32 .. 16i32 carrying %s: f32 = 0.0f32:
+              %a: f32 = load @x[%j][1i32]
+              atomic add @x.grad[%j][0i32], %a
+              %u: f32 = add %s, %a
+              yield %u
+            atomic add @x.grad[%i][1i32], %t
+        """,
+        """
+        buffer @x: f32[2] field (16)
+        buffer @x.grad: f32[2] field (16)
+        buffer @x.grad.private: f32[2] private (16)
+        func f():
+          task parallel %i: i32 in 0i32 .. 16i32:
+            private add @x.grad.private of @x.grad
+            %t: f32 = for %j: i32 in 0i32 .. 16i32 carrying %s: f32 = 0.0f32:
+              %a: f32 = load @x[%j][1i32]
+              atomic add @x.grad.private[%j][0i32], %a
+              %u: f32 = add %s, %a
+              yield %u
+            atomic add @x.grad.private[%i][1i32], %t
+        """,
+    )
+
+
+STAYING = {
+    "each iteration has its own elements": """
+        buffer @y: i32[2] field (64)
+        func f():
+          task parallel %i: i32 in 0i32 .. 64i32:
+            for %k: i32 in 0i32 .. 100i32:
+              atomic add @y[%i][0i32], %k
+              atomic add @y[%i][1i32], %k
+        """,
+    "the task reads the buffer": """
+        buffer @U: i32 field ()
+        buffer @y: i32 field (64)
+        func f():
+          task parallel %i: i32 in 0i32 .. 64i32:
+            %a: i32 = load @U[]
+            atomic add @U[], %i
+            store @y[%i], %a
+        """,
+    "the task wants old values": """
+        buffer @U: i32 field ()
+        buffer @y: i32 field (64)
+        func f():
+          task parallel %i: i32 in 0i32 .. 64i32:
+            %a: i32 = atomic add @U[], %i
+            store @y[%i], %a
+        """,
+    "two operations": """
+        buffer @U: i32 field (2)
+        func f():
+          task parallel %i: i32 in 0i32 .. 64i32:
+            atomic add @U[0i32], %i
+            atomic max @U[1i32], %i
+        """,
+    "an array may be the same memory": """
+        buffer @U: i32 field ()
+        buffer @a: i32 array (?)
+        func f():
+          task parallel %i: i32 in 0i32 .. 64i32:
+            %v: i32 = load @a[%i]
+            atomic add @U[], %v
+        """,
+    "the shape is not known": """
+        buffer @a: i32 array (?)
+        func f():
+          task parallel %i: i32 in 0i32 .. 64i32:
+            atomic add @a[0i32], %i
+        """,
+    "the task is serial": """
+        buffer @U: i32 field ()
+        func f():
+          task serial:
+            for %i: i32 in 0i32 .. 64i32:
+              atomic add @U[], %i
+        """,
+    "one update an element is not worth a copy": """
+        buffer @p: i32 field (64)
+        buffer @y: i32 field (64)
+        func f():
+          task parallel %i: i32 in 0i32 .. 64i32:
+            %k: i32 = load @p[%i]
+            atomic add @y[%k], 1i32
+        """,
+    "the buffer is too large": """
+        buffer @p: i32 field (64)
+        buffer @y: i32 field (16385)
+        func f(%n: i32):
+          task parallel %i: i32 in 0i32 .. %n:
+            %k: i32 = load @p[%i]
+            atomic add @y[%k], 1i32
+        """,
+    "a minimum of floats that may not happen forgets a NaN": """
+        buffer @x: f32 field (64)
+        buffer @U: f32 field ()
+        func f():
+          task parallel %i: i32 in 0i32 .. 64i32:
+            %a: f32 = load @x[%i]
+            %c: u1 = gt %a, 0.0f32
+            if %c:
+              atomic min @U[], %a
+        """,
+    "a minimum of floats of several elements": """
+        buffer @x: f32 field (64)
+        buffer @U: f32 field (2)
+        func f():
+          task parallel %i: i32 in 0i32 .. 64i32:
+            %a: f32 = load @x[%i]
+            atomic min @U[0i32], %a
+        """,
+}
+
+
+@pytest.mark.parametrize("why", STAYING)
+def test_what_needs_no_copy_or_bears_none_stays(why: str) -> None:
+    stays_in_tasks(privatise, STAYING[why])
+
+
+@pytest.mark.parametrize("prim", ["add", "mul", "min", "max", "and", "or", "xor"])
+def test_every_operation_merges(prim: str) -> None:
+    text = f"""
+    buffer @p: i32 field (64)
+    buffer @y: i32 field (3)
+    func f(%n: i32):
+      task parallel %i: i32 in 0i32 .. %n:
+        %v: i32 = load @p[%i]
+        %k: i32 = mod %v, 3i32
+        atomic {prim} @y[%k], %v
+    """
+    contents = {"p": [k * k % 17 + 1 for k in range(64)], "y": [7, -3, 12]}
+    for n in (0, 1, 64):
+        assert privates(agrees_in_tasks(privatise, text, (n,), contents)) == {"y": prim}
+
+
+def test_a_minimum_of_floats_that_happens_in_each_iteration() -> None:
+    text = """
+    buffer @x: f32 field (64)
+    buffer @U: f32 field ()
+    func f():
+      task parallel %i: i32 in 0i32 .. 64i32:
+        %a: f32 = load @x[%i]
+        atomic min @U[], %a
+    """
+    numbers = [float(k * 7 % 64) + 1 for k in range(64)]
+    for start in (float("nan"), -5.0, 100.0):
+        agrees_in_tasks(privatise, text, (), {"x": numbers, "U": start})
+
+
+def test_small_buffers_come_first_while_there_is_room() -> None:
+    text = """
+    buffer @p: i32 field (64)
+    buffer @large: i32 field (9000)
+    buffer @middle: i32 field (8000)
+    buffer @small: i32 temporary ()
+    func f(%n: i32):
+      task parallel %i: i32 in 0i32 .. %n:
+        %k: i32 = load @p[%i]
+        atomic add @large[%k], 1i32
+        atomic add @middle[%k], 1i32
+        atomic add @small[], 1i32
+    """
+    assert privates(agrees_in_tasks(privatise, text, (64,))) == {"small": "add", "middle": "add"}
+
+
+def test_each_task_decides_for_itself() -> None:
+    text = """
+    buffer @U: i32 field ()
+    buffer @V: i32 field ()
+    func f():
+      task parallel %i: i32 in 0i32 .. 64i32:
+        atomic add @U[], %i
+        atomic max @V[], %i
+      task parallel %j: i32 in 0i32 .. 64i32:
+        atomic xor @U[], %j
+      task parallel %k: i32 in 0i32 .. 64i32:
+        store @V[], 3i32
+    """
+    fn = agrees_in_tasks(privatise, text)
+    tasks = [op for op in fn.region.body if isinstance(op, Task)]
+    assert [[p.prim.name for p in task.privates] for task in tasks] == [["add", "max"], ["xor"], []]

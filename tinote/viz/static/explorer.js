@@ -1,0 +1,594 @@
+// The IR explorer: a list of stages, two of them side by side, and the source that they come from.
+
+/** Where a stage's lines come from, ready to be asked. */
+class Stage {
+  constructor({ text = "", places = [], further = {}, adjoints = {}, problem }, kind) {
+    this.problem = problem;
+    this.kind = problem ? "plain" : kind;
+    this.texts = (problem ?? text).split("\n");
+    this.places = places;
+    this.further = further;
+    this.adjoints = adjoints;
+    this.byRow = new Map();
+    this.texts.forEach((_, line) => {
+      for (const row of this.rows(line)) {
+        if (!this.byRow.has(row)) this.byRow.set(row, []);
+        this.byRow.get(row).push(line);
+      }
+    });
+  }
+
+  /** The row of the source that a line begins in, -1 for none. */
+  row(line) {
+    return this.places[3 * line] ?? -1;
+  }
+
+  /** Its columns there: [first, last or -1]. */
+  columns(line) {
+    return [this.places[3 * line + 1], this.places[3 * line + 2]];
+  }
+
+  rows(line) {
+    return this.further[line] ?? (this.row(line) >= 0 ? [this.row(line)] : []);
+  }
+
+  /** The variable that a line binds, or the one whose operation it differentiates: what ties a primal to its adjoints. */
+  tie(line) {
+    if (this.kind !== "ir") return "";
+    return this.adjoints[line] || (/^\s*(%[\w.]+): /.exec(this.texts[line])?.[1] ?? "");
+  }
+}
+
+const duration = (seconds) => {
+  if (seconds === null || seconds === undefined) return "";
+  if (seconds < 0.0995e-3) return `${Math.round(seconds * 1e6)} µs`;
+  if (seconds < 0.0995) return `${(seconds * 1e3).toPrecision(2)} ms`;
+  return seconds < 0.9995 ? `${Math.round(seconds * 1e3)} ms` : `${seconds.toPrecision(2)} s`;
+};
+const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
+const nounOf = (kind) => (kind === "python" ? "node" : kind === "ir" ? "operation" : "instruction");
+
+class Explorer {
+  constructor(model, root) {
+    this.model = model;
+    this.root = root;
+    this.views = new Map();
+    this.stages = new Map();
+    this.asked = new Set();
+    this.view = 0;
+    this.right = 0;
+    this.left = null; // null: the stage before the right one
+    this.showUnchanged = false;
+    this.onlyDifferences = false;
+    this.hover = null;
+    this.pinned = null;
+    this.variable = "";
+    this.painted = 0;
+    this.#build(model.get("label"));
+    this.receive = (message) => this.#receive(message);
+    model.on("msg:custom", this.receive);
+    this.unwatch = watchTheme(() => this.#theme());
+    this.#theme();
+    model.send({ kind: "ready" });
+  }
+
+  close() {
+    this.model.off("msg:custom", this.receive);
+    this.unwatch();
+    for (const lines of [this.source, ...this.panes]) lines.resized.disconnect();
+  }
+
+  // The page
+
+  #build(name) {
+    keepKeys(this.root);
+    this.root.classList.add("tinote-explorer");
+    this.switch = make("div", { class: "switch", role: "radiogroup", "aria-label": "What is shown" });
+    this.search = make("input", { type: "search", placeholder: "Search", "aria-label": "Search in both panes", oninput: () => this.#find(), onkeydown: (event) => this.#searchKey(event) });
+    this.fold = make("button", { type: "button", class: "toggle", "aria-pressed": "false", title: "Fold away what is equal on both sides", onclick: () => this.#toggleFold() }, "Only differences");
+    const previous = make("button", { type: "button", class: "step", "aria-label": "Previous difference", title: "Previous difference (p)", onclick: () => this.#jump(-1) }, "↑");
+    const next = make("button", { type: "button", class: "step", "aria-label": "Next difference", title: "Next difference (n)", onclick: () => this.#jump(1) }, "↓");
+    const head = make("header", {}, make("strong", { class: "title", title: name }, name), this.switch, make("span", { class: "gap" }), this.search, make("span", { class: "tools" }, this.fold, previous, next));
+
+    this.list = make("div", { class: "list", role: "listbox", tabindex: 0, "aria-label": "Stages", onkeydown: (event) => this.#listKey(event), onclick: (event) => this.#listClick(event) });
+    this.unchanged = make("button", { type: "button", class: "unchanged", "aria-pressed": "false", onclick: () => this.#toggleUnchanged() });
+    const stages = make("nav", { class: "stages", "aria-label": "Stages" }, make("h2", {}, "Stages"), this.list, this.unchanged);
+
+    this.source = new Lines("Source", {
+      pointed: (line, column) => this.#pointSource(line, column),
+      chosen: (line, column) => this.#choose(this.#sourceFocus(line, column), this.source),
+      left: () => this.#hover(null),
+      named: () => {},
+      name: () => "",
+      look: (row) => (this.focus?.rows.has(row) ? (row === this.focus.row ? "strong" : "lit") : ""),
+      stretch: (row) => (row === this.focus?.row && this.focus.end > this.focus.column ? [this.focus.column, this.focus.end] : null),
+    });
+    this.place = make("span", { class: "place" });
+    const source = make("section", { class: "source", "aria-label": "Source" }, make("h2", {}, "Source", this.place), this.source.element);
+
+    this.panes = ["left", "right"].map((side, number) => {
+      const label = number ? "Stage on the right" : "Stage on the left";
+      const lines = new Lines(label, {
+        pointed: (line, column) => this.#pointStage(number, line, column),
+        chosen: (line) => this.#choose(this.#stageFocus(number, line), lines),
+        left: () => this.#hover(null),
+        named: (name) => this.#name(name),
+        name: () => this.variable,
+        look: (line) => this.#look(number, line),
+        scrolled: (top) => this.#scrolled(number, top),
+      });
+      lines.choice = make("select", { "aria-label": number ? "Stage on the right" : "Stage on the left", onchange: (event) => this.#chooseStage(number, event.target.value) });
+      lines.info = make("span", { class: "info" });
+      lines.pane = make("section", { class: `pane ${side}`, "aria-label": label }, make("div", { class: "pane-head" }, lines.choice, lines.info), lines.element);
+      return lines;
+    });
+    this.status = make("footer", { role: "status", "aria-live": "polite" });
+    this.counts = make("span", { class: "counts" });
+    this.words = make("span", { class: "words" });
+    this.status.append(this.words, this.counts);
+    this.problem = make("pre", { class: "problem", role: "alert", hidden: true });
+    this.body = make("div", { class: "body" }, stages, source, this.panes[0].pane, this.panes[1].pane, this.problem);
+    this.root.append(make("div", { class: "frame" }, head, this.body, this.status));
+    this.root.addEventListener("keydown", (event) => this.#rootKey(event));
+  }
+
+  #theme() {
+    this.root.classList.toggle("is-dark", isDark(this.root));
+  }
+
+  // What the kernel, or the page's own data, says
+
+  #receive(message) {
+    if (message.kind === "overview") {
+      this.switch.replaceChildren(...(message.views.length > 1 ? message.views : []).map((title, view) => make("button", { type: "button", role: "radio", onclick: () => this.#showView(view), onkeydown: (event) => this.#switchKey(event) }, title)));
+      this.#showView(message.start);
+    } else if (message.kind === "view") {
+      this.views.set(message.view, message);
+      if (message.view === this.view) this.#openView();
+    } else if (message.kind === "stage") {
+      const key = `${message.view}/${message.stage}`;
+      const facts = this.views.get(message.view).stages[message.stage];
+      this.stages.set(key, new Stage(message, facts.kind));
+      const late = facts.operations === null;
+      Object.assign(facts, { seconds: message.seconds ?? facts.seconds, operations: message.operations ?? facts.operations });
+      if (message.view !== this.view) return;
+      if (late) this.#listStages();
+      if ([this.right, this.before].some((stage) => stage >= 0 && this.#origin(stage) === message.stage)) this.#showStages();
+    }
+  }
+
+  get shown() {
+    return this.views.get(this.view);
+  }
+
+  get focus() {
+    return this.hover ?? this.pinned;
+  }
+
+  /** The stage on the left, -1 for none. */
+  get before() {
+    if (this.left !== null) return this.left;
+    const origin = this.#origin(this.right);
+    if (origin !== this.right) return origin;
+    for (let stage = this.right - 1; stage >= 0; stage--) if (this.shown.stages[stage].changed) return stage;
+    return -1;
+  }
+
+  /** The stage that has the lines of `stage`: itself, or the last one that changed something. */
+  #origin(stage) {
+    return this.shown.stages[stage].lines;
+  }
+
+  /** The lines of a stage; asks for them if they have not come yet. */
+  #stage(stage) {
+    const key = `${this.view}/${this.#origin(stage)}`;
+    if (!this.stages.has(key) && !this.asked.has(key)) {
+      this.asked.add(key);
+      this.model.send({ kind: "stage", view: this.view, stage: this.#origin(stage) });
+    }
+    return this.stages.get(key);
+  }
+
+  #showView(view) {
+    this.view = view;
+    [...this.switch.children].forEach((button, number) => {
+      button.setAttribute("aria-checked", String(number === view));
+      button.tabIndex = number === view ? 0 : -1;
+    });
+    if (this.shown) this.#openView();
+    else this.model.send({ kind: "view", view });
+  }
+
+  #openView() {
+    const { problem, stages, sources, start } = this.shown;
+    this.problem.hidden = !problem;
+    this.problem.textContent = problem ?? "";
+    this.body.classList.toggle("has-problem", Boolean(problem));
+    this.hover = this.pinned = null;
+    this.docs = [null, null];
+    if (problem) {
+      this.#say(problem.trim().split("\n")[0]);
+      this.counts.replaceChildren();
+      return;
+    }
+    const memory = this.shown.memory ?? { left: null, right: start };
+    Object.assign(this, memory);
+    const several = sources.length > 1;
+    const texts = sources.flatMap((text) => text.lines);
+    this.numbers = sources.flatMap((text) => text.lines.map((_, index) => text.first + index));
+    const rows = [];
+    let row = 0;
+    for (const text of sources) {
+      if (several) rows.push([-1, FOLDED, `${text.name}${text.place ? `, ${text.place}` : ""}`]);
+      for (const _ of text.lines) rows.push([row++, SAME]);
+    }
+    this.place.textContent = sources[0]?.place ?? "";
+    this.source.show({ texts, kind: "source", rows, tags: (line) => this.numbers[line], hues: (line) => line });
+    this.body.style.setProperty("--source-rows", String(Math.max(4, Math.min(14, rows.length))));
+    if (stages) this.#select(this.right);
+  }
+
+  // The list of stages
+
+  #listed() {
+    return this.shown.stages.map((_, stage) => stage).filter((stage) => this.showUnchanged || this.shown.stages[stage].changed || stage === this.right);
+  }
+
+  #listStages() {
+    const { stages } = this.shown;
+    const slowest = Math.max(...stages.map((stage) => stage.seconds ?? 0), 1e-9);
+    const before = this.before;
+    this.list.replaceChildren(
+      ...this.#listed().map((stage) => {
+        const { name, group, kind, operations, seconds, changed, lines } = stages[stage];
+        const earlier = stages.slice(0, stage).findLast((other) => other.kind === kind && other.operations !== null);
+        const change = earlier && operations !== null && changed ? operations - earlier.operations : 0;
+        const delta = change ? `${change > 0 ? "+" : "−"}${Math.abs(change)}` : "";
+        const words = [group && `${group},`, name, counted(operations ?? 0, nounOf(kind)), duration(seconds), changed ? "" : "unchanged"].filter(Boolean).join(" ");
+        const option = make(
+          "div",
+          { class: `stage${changed ? "" : " is-unchanged"}${stage === before ? " is-before" : ""}`, role: "option", id: `${this.panes[0].id}-stage-${stage}`, "data-stage": stage, "aria-selected": String(stage === this.right), "aria-label": words, title: group ? `${group}: ${name}` : name },
+          make("span", { class: `kind kind-${kind}`, "aria-hidden": "true" }),
+          make("span", { class: "name" }, ...(group ? [make("span", { class: "group" }, `${group} `)] : []), name),
+          make("span", { class: "operations" }, operations === null ? "" : String(operations)),
+          make("span", { class: `delta${change < 0 ? " is-fewer" : ""}` }, delta),
+          make("span", { class: "seconds" }, duration(seconds)),
+          make("span", { class: "bar", "aria-hidden": "true" }),
+        );
+        option.lastChild.style.setProperty("--part", String((lines === stage || seconds) && seconds ? Math.sqrt(seconds / slowest) : 0));
+        return option;
+      }),
+    );
+    const selected = this.list.querySelector('[aria-selected="true"]');
+    this.list.setAttribute("aria-activedescendant", selected?.id ?? "");
+    selected?.scrollIntoView({ block: "nearest" });
+    const folded = stages.filter((stage) => !stage.changed).length;
+    this.unchanged.hidden = !folded;
+    this.unchanged.setAttribute("aria-pressed", String(this.showUnchanged));
+    this.unchanged.textContent = this.showUnchanged ? `Hide ${counted(folded, "step")} without change` : `${counted(folded, "step")} without change`;
+    const option = (stage) => make("option", { value: stage }, `${stages[stage].group ? `${stages[stage].group}: ` : ""}${stages[stage].name}`);
+    const changed = stages.map((_, stage) => stage).filter((stage) => stages[stage].changed || stage === this.right || stage === this.left);
+    this.panes[0].choice.replaceChildren(make("option", { value: "before" }, before >= 0 ? `before: ${stages[before].name}` : "nothing before"), ...changed.map(option));
+    this.panes[0].choice.value = this.left === null ? "before" : String(this.left);
+    this.panes[1].choice.replaceChildren(...changed.map(option));
+    this.panes[1].choice.value = String(this.right);
+  }
+
+  #toggleUnchanged() {
+    this.showUnchanged = !this.showUnchanged;
+    this.#listStages();
+  }
+
+  #listClick(event) {
+    const option = event.target.closest("[data-stage]");
+    if (!option) return;
+    const stage = Number(option.dataset.stage);
+    if (event.shiftKey || event.ctrlKey || event.metaKey) this.#chooseStage(0, stage);
+    else this.#select(stage);
+  }
+
+  #listKey(event) {
+    const listed = this.#listed();
+    const at = listed.indexOf(this.right);
+    const moves = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: listed.length - 1 };
+    if (event.key in moves) {
+      event.preventDefault();
+      this.#select(listed[Math.max(0, Math.min(listed.length - 1, moves[event.key]))]);
+    } else if (event.key === "Enter" || event.key === " ") {
+      event.preventDefault();
+      this.#chooseStage(0, this.left === this.right ? "before" : this.right);
+    }
+  }
+
+  #chooseStage(side, value) {
+    if (side === 0) {
+      this.left = value === "before" ? null : Number(value);
+      this.#select(this.right);
+    } else {
+      this.#select(Number(value));
+    }
+  }
+
+  #select(stage) {
+    this.right = stage;
+    this.shown.memory = { left: this.left, right: stage };
+    this.#listStages();
+    this.#showStages();
+  }
+
+  // The panes
+
+  #showStages() {
+    const wanted = [this.before, this.right];
+    const found = wanted.map((stage) => (stage < 0 ? new Stage({}, "ir") : this.#stage(stage)));
+    const facts = wanted.map((stage) => this.shown.stages[stage]);
+    this.panes.forEach((lines, side) => {
+      const fact = facts[side];
+      lines.info.textContent = !fact ? "" : found[side] ? [counted(fact.operations, nounOf(fact.kind)), duration(fact.seconds)].filter(Boolean).join(" · ") : "";
+      lines.pane.classList.toggle("is-waiting", !found[side]);
+      lines.pane.classList.toggle("is-problem", Boolean(found[side]?.problem));
+    });
+    if (!found[0] || !found[1]) return; // Again when the lines have come.
+    const [left, right] = found;
+    this.docs = found;
+    this.aligned = facts[0]?.kind === facts[1].kind && facts[1].kind !== "python" && !left.problem && !right.problem;
+    let rows = [];
+    if (this.aligned) {
+      rows = this.#aligned(left, right, facts[1].kind);
+      if (this.onlyDifferences) rows = foldEqual(rows);
+    }
+    const plain = (stage) => stage.texts.map((_, line) => [line, SAME]);
+    const sides = this.aligned
+      ? [0, 1].map((side) => rows.map((row) => [row[side], side === 0 && row[2] === NEW ? SAME : side === 1 && row[2] === GONE ? SAME : row[2], row[3]]))
+      : found.map((stage) => (stage.texts.length === 1 && !stage.texts[0] ? [] : plain(stage)));
+    this.marks = rows.map((row) => row[2]);
+    const first = this.marks.findIndex((mark) => mark !== SAME && mark !== FOLDED);
+    const top = Math.max(0, first - 3) * ROW_HEIGHT;
+    this.hover = null;
+    this.panes.forEach((lines, side) => {
+      const stage = found[side];
+      lines.show({
+        texts: stage.texts,
+        kind: stage.kind,
+        rows: sides[side],
+        tags: (line) => (stage.row(line) >= 0 ? this.numbers[stage.row(line)] : ""),
+        hues: (line) => stage.row(line),
+        adjoints: stage.adjoints,
+        top,
+      });
+    });
+    this.#count();
+    this.#find();
+    if (this.pinned) this.#reveal(this.pinned, null);
+    this.#light();
+    requestAnimationFrame(() => {
+      this.painted += 1;
+      this.root.dataset.painted = String(this.painted);
+      this.root.dataset.shown = `${this.view}/${wanted[0]}/${wanted[1]}`;
+      this.#prefetch();
+    });
+  }
+
+  /** The rows of two stages; kept, because people go back and forth. */
+  #aligned(left, right, kind) {
+    right.alignments ??= new Map();
+    if (!right.alignments.has(left)) right.alignments.set(left, align(left.texts, right.texts, kind));
+    return right.alignments.get(left);
+  }
+
+  /** Ask for the neighbours in the list, which are likely to be wanted next. */
+  #prefetch() {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => {
+      const listed = this.#listed();
+      const at = listed.indexOf(this.right);
+      for (const stage of [listed[at + 1], listed[at - 1]]) if (stage !== undefined && this.shown.stages[stage].kind === "ir") this.#stage(stage);
+    }, 30);
+  }
+
+  #count() {
+    const tally = [0, 0, 0, 0, 0, 0];
+    for (const mark of this.marks) tally[mark] += 1;
+    tally[MOVED] /= 2;
+    const parts = [[NEW, "new"], [GONE, "gone"], [CHANGED, "changed"], [MOVED, "moved"]].filter(([mark]) => tally[mark]);
+    this.counts.replaceChildren(...parts.map(([mark, word]) => make("span", { class: `count ${MARK_CLASSES[mark]}` }, make("b", { "aria-hidden": "true" }, MARKS[mark]), ` ${tally[mark]} ${word}`)));
+    if (this.aligned && !parts.length) this.counts.textContent = "no difference";
+    this.fold.disabled = !this.aligned;
+  }
+
+  #scrolled(side, top) {
+    const other = this.panes[1 - side].element;
+    if (this.aligned && Math.abs(other.scrollTop - top) > 1) other.scrollTop = top;
+  }
+
+  #toggleFold() {
+    this.onlyDifferences = !this.onlyDifferences;
+    this.fold.setAttribute("aria-pressed", String(this.onlyDifferences));
+    this.#showStages();
+  }
+
+  /** Go to where the next stretch of differences begins. */
+  #jump(direction) {
+    if (!this.aligned) return;
+    const differs = (row) => this.marks[row] !== SAME && this.marks[row] !== FOLDED;
+    const starts = this.marks.map((_, row) => row).filter((row) => differs(row) && (row === 0 || !differs(row - 1)));
+    const pane = this.panes[0].element === document.activeElement ? this.panes[0] : this.panes[1];
+    const here = pane.current >= 0 ? pane.current : Math.round(pane.element.scrollTop / ROW_HEIGHT) + (direction > 0 ? 2 : 4);
+    const target = direction > 0 ? starts.find((row) => row > here) : starts.findLast((row) => row < here);
+    if (target === undefined) return;
+    pane.element.scrollTop = Math.max(0, target - 3) * ROW_HEIGHT;
+    pane.moveTo(target);
+  }
+
+  // What is lit
+
+  #look(side, line) {
+    const focus = this.focus;
+    const stage = this.docs?.[side];
+    if (!stage) return "";
+    if (this.hits?.[side].has(line)) return "hit";
+    if (!focus) return "";
+    if (focus.side === side && focus.line === line) return "strong";
+    if (focus.tie && stage.tie(line) === focus.tie) return "strong";
+    if (focus.rows.size === 0) return "";
+    if (focus.column >= 0 && stage.row(line) === focus.row) {
+      const [begin, end] = stage.columns(line);
+      if (begin === focus.column && (end === focus.end || end < 0 || focus.end < 0)) return "strong";
+    }
+    return stage.rows(line).some((row) => focus.rows.has(row)) ? "lit" : "";
+  }
+
+  /** What a line of a stage points at. */
+  #stageFocus(side, line) {
+    const stage = this.docs[side];
+    const [column, end] = stage.columns(line);
+    return { side, line, rows: new Set(stage.rows(line)), row: stage.row(line), column: column ?? -1, end: end ?? -1, tie: stage.tie(line) };
+  }
+
+  /** What a place in the source points at: its line, and the smallest expression around it. */
+  #sourceFocus(row, column) {
+    let best = null;
+    for (const stage of this.docs ?? []) {
+      for (const line of stage?.byRow.get(row) ?? []) {
+        const [begin, end] = stage.columns(line);
+        if (stage.row(line) === row && column >= begin && column < end && (!best || end - begin < best[1] - best[0])) best = [begin, end];
+      }
+    }
+    return { side: -1, line: row, rows: new Set([row]), row, column: best?.[0] ?? -1, end: best?.[1] ?? -1, tie: "" };
+  }
+
+  #pointSource(row, column) {
+    this.#hover(this.#sourceFocus(row, column));
+    if (column < 0) this.#reveal(this.hover, this.source);
+  }
+
+  #pointStage(side, line, column) {
+    if (!this.docs?.[side]) return;
+    this.#hover(this.#stageFocus(side, line));
+    if (column < 0) this.#reveal(this.hover, this.panes[side]);
+  }
+
+  #hover(focus) {
+    const same = (a, b) => a === b || (a && b && a.side === b.side && a.line === b.line && a.column === b.column);
+    if (same(focus, this.hover)) return;
+    this.hover = focus;
+    this.#light();
+  }
+
+  #choose(focus, from) {
+    const same = this.pinned && this.pinned.side === focus.side && this.pinned.line === focus.line;
+    this.pinned = same ? null : focus;
+    this.hover = null;
+    this.#light();
+    if (!same) this.#reveal(focus, from);
+  }
+
+  /** Bring the first line that belongs to `focus` into sight wherever none is. */
+  #reveal(focus, from) {
+    if (from !== this.source && focus.row >= 0) this.source.reveal(focus.row);
+    const sides = (this.aligned ? [1, 0] : [0, 1]).filter((side) => this.panes[side] !== from && !(this.aligned && this.panes.includes(from)));
+    for (const side of sides) {
+      const lines = [...focus.rows].flatMap((row) => this.docs[side]?.byRow.get(row) ?? []).filter((line) => this.panes[side].visualOf[line] >= 0);
+      const chief = lines.filter((line) => this.#look(side, line) === "strong");
+      const wanted = chief.length ? chief : lines;
+      if (!wanted.length) continue;
+      if (!wanted.some((line) => this.panes[side].inSight(line))) this.panes[side].reveal(Math.min(...wanted));
+      if (this.aligned) break; // The other pane scrolls along.
+    }
+  }
+
+  #light() {
+    for (const lines of [this.source, ...this.panes]) lines.dress();
+    const focus = this.focus;
+    if (!this.docs?.[0] || !this.docs[1]) return;
+    if (!focus) {
+      this.#say(this.aligned || !this.shown?.stages ? "" : "Different languages: tied by the source line");
+      return;
+    }
+    const numbers = [...focus.rows].map((row) => this.numbers[row]);
+    if (!numbers.length) {
+      this.#say(focus.tie ? `${focus.tie}: made by the compiler` : "made by the compiler");
+      return;
+    }
+    const many = this.docs.map((stage) => new Set([...focus.rows].flatMap((row) => stage.byRow.get(row) ?? [])).size);
+    const place = numbers.length > 1 && focus.side >= 0 ? `line ${numbers[0]}, from ${numbers.slice(1).join(", ")}` : `line ${numbers.join(", ")}`;
+    this.#say(`${this.pinned && !this.hover ? "Pinned " : ""}${place}: ${many[0]} left, ${many[1]} right`);
+  }
+
+  #name(name) {
+    if (name === this.variable) return;
+    this.variable = name;
+    for (const lines of this.panes) lines.dress();
+  }
+
+  #say(text) {
+    if (this.words.textContent !== text) this.words.textContent = text;
+  }
+
+  // Search
+
+  #find() {
+    const wanted = this.search.value.trim().toLowerCase();
+    this.hits = wanted && this.docs?.[0] && this.docs[1] ? this.docs.map((stage) => new Set(stage.texts.map((text, line) => (text.toLowerCase().includes(wanted) ? line : -1)).filter((line) => line >= 0))) : null;
+    for (const lines of this.panes) lines.dress();
+    if (this.hits) this.#say(`“${wanted}”: ${this.hits[0].size} left, ${this.hits[1].size} right`);
+  }
+
+  #searchKey(event) {
+    if (event.key === "Escape") {
+      this.search.value = "";
+      this.#find();
+      this.#light();
+    } else if (event.key === "Enter" && this.hits) {
+      event.preventDefault();
+      const lines = this.hits[1].size ? this.panes[1] : this.panes[0];
+      const rows = [...this.hits[1].size ? this.hits[1] : this.hits[0]].map((line) => lines.visualOf[line]).filter((row) => row >= 0);
+      if (!rows.length) return;
+      const next = event.shiftKey ? (rows.findLast((row) => row < lines.current) ?? rows[rows.length - 1]) : (rows.find((row) => row > lines.current) ?? rows[0]);
+      lines.moveTo(next, false);
+    }
+  }
+
+  #rootKey(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target === this.search || event.target.tagName === "SELECT") return;
+    if (event.key === "n") this.#jump(1);
+    else if (event.key === "p") this.#jump(-1);
+    else if (event.key === "/") this.search.focus();
+    else if (event.key === "Escape") this.#choose(this.pinned ?? { rows: new Set() }, null);
+    else return;
+    event.preventDefault();
+  }
+
+  #switchKey(event) {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const count = this.switch.children.length;
+    this.#showView((this.view + step + count) % count);
+    this.switch.children[this.view].focus();
+  }
+}
+
+/** Show an explorer in a page of its own: `data` is everything that it could ask a kernel for. */
+function showPage(root, data) {
+  const listeners = new Set();
+  const reply = (message) => queueMicrotask(() => listeners.forEach((listener) => listener(message)));
+  const model = {
+    get: () => data.overview.name,
+    on: (_, listener) => listeners.add(listener),
+    off: (_, listener) => listeners.delete(listener),
+    send: (message) => {
+      if (message.kind === "ready") reply({ kind: "overview", ...data.overview });
+      else if (message.kind === "view") reply({ kind: "view", ...data.views[message.view] });
+      else reply({ kind: "stage", ...data.stages[`${message.view}/${message.stage}`] });
+    },
+  };
+  return new Explorer(model, root);
+}
+
+export default {
+  render({ model, el }) {
+    const explorer = new Explorer(model, el);
+    return () => explorer.close();
+  },
+};
