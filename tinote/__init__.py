@@ -20,9 +20,9 @@ from typing import Any
 
 from tinote import errors
 from tinote.ir.types import f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
-from tinote.lang import ad
+from tinote.lang import ad, types
 from tinote.lang.fields import Field, MatrixField, ScalarField, field
-from tinote.lang.kernel import func, kernel, template
+from tinote.lang.kernel import data_oriented, func, kernel, template
 from tinote.lang.matrix import Matrix, Vector
 from tinote.lang.maths import make_builtins
 from tinote.lang.world import arch_named, init, reset
@@ -45,7 +45,7 @@ TaichiRuntimeError = errors.KernelRuntimeError
 TaichiRuntimeTypeError = errors.KernelTypeError
 TaichiAssertionError = errors.KernelAssertionError
 
-__all__ = ["Field", "Matrix", "MatrixField", "ScalarField", "Vector", "ad", "field", "func", "init", "kernel", "reset", "template"]
+__all__ = ["Field", "Matrix", "MatrixField", "ScalarField", "Vector", "ad", "data_oriented", "field", "func", "init", "kernel", "reset", "template", "types"]
 
 _LAZY = {"viz": ("tinote.viz", None), "GUI": ("tinote.viz.gui", "GUI")}
 

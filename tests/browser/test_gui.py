@@ -70,7 +70,7 @@ def test_stop_button_ends_the_loop(notebook):
     page = notebook(LOOP)
     page.run_all()
     page.wait(f"{PAINTED} > 5")
-    page.page.get_by_role("button", name="Stop").click()
+    page.page.locator(".tinote-gui").get_by_role("button", name="Stop").click()
     page.page.wait_for_selector(PICTURE)
     page.wait_idle()
     assert page.python("print(after, gui.running)") == "the loop has ended False"

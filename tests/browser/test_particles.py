@@ -53,7 +53,7 @@ def test_play_pause_step_reset_stop(notebook):
     page.run_all()
     page.wait(f"{PAINTED} >= 1")
     first = page.canvas(STAGE)
-    button = page.page.get_by_role
+    button = page.page.locator(".tinote-view").get_by_role
     button("button", name="Play").click()
     page.wait(f"{PAINTED} > 30")
     assert page.python("print(view.state)") == "playing"
@@ -77,7 +77,7 @@ def test_play_pause_step_reset_stop(notebook):
     button("button", name="Reset").click()
     page.wait(f"{VIEW}.dataset.step === '0'")
     assert np.array_equal(page.canvas(STAGE), first)
-    slider = page.page.get_by_role("slider", name="Speed")
+    slider = page.page.locator(".tinote-view").get_by_role("slider", name="Speed")
     slider.focus()
     slider.press("ArrowRight")
     slider.press("ArrowRight")
@@ -96,7 +96,7 @@ def test_keyboard_reaches_the_controls(notebook):
     page = notebook(SETUP)
     page.run_all()
     page.wait(f"{PAINTED} >= 1")
-    page.page.get_by_role("button", name="Play").focus()
+    page.page.locator(".tinote-view").get_by_role("button", name="Play").focus()
     page.page.keyboard.press("Enter")
     page.wait(f"{VIEW}.dataset.state === 'playing' && {PAINTED} > 5")
     page.page.keyboard.press(" ")
@@ -139,9 +139,9 @@ def test_error_in_step_is_shown_and_stops(notebook):
     )
     page.run_all()
     page.wait(f"{PAINTED} >= 1")
-    page.page.get_by_role("button", name="Play").click()
-    page.page.get_by_role("alert").wait_for()
-    text = page.page.get_by_role("alert").inner_text()
+    page.page.locator(".tinote-view").get_by_role("button", name="Play").click()
+    page.page.locator(".tinote-view").get_by_role("alert").wait_for()
+    text = page.page.locator(".tinote-view").get_by_role("alert").inner_text()
     assert "ValueError: the spring is broken" in text
     assert "in broken" in text
     assert page.python("print(view.state, type(view.exception).__name__)") == "stopped ValueError"

@@ -15,6 +15,8 @@ from tinote.ir.verify import Form, verify
 
 __all__ = ["agrees", "results", "shuffled"]
 
+Contents = Mapping[str, object]
+
 
 def shuffled(turns: range) -> Iterable[int]:
     """An order of iterations that no kernel expects."""
@@ -23,7 +25,7 @@ def shuffled(turns: range) -> Iterable[int]:
     return order
 
 
-def results(fn: Function, args: tuple[float, ...] = (), contents: Mapping[str, object] | None = None) -> dict[str, object]:
+def results(fn: Function, args: tuple[float, ...] = (), contents: Contents | None = None) -> dict[str, object]:
     """What `fn` leaves in its fields and arrays. They start with `contents`, by name, and with zeros if absent."""
     memory = DictMemory()
     kinds = (BufferKind.FIELD, BufferKind.ARRAY)
@@ -32,7 +34,7 @@ def results(fn: Function, args: tuple[float, ...] = (), contents: Mapping[str, o
         given = (contents or {}).get(buffer.name)
         memory.fill(buffer, _zeros(buffer) if given is None else given)
     interpret(fn, args, memory, order=shuffled)
-    return {buffer.name: memory.nested(buffer) for buffer in buffers}
+    return {buffer.name: memory.nested(buffer) for buffer in sorted(buffers, key=lambda b: b.name)}
 
 
 def _zeros(buffer: Buffer) -> object:
@@ -47,7 +49,7 @@ def agrees(
     run: Callable[[Function], Function],
     text: str,
     args: tuple[float, ...] = (),
-    contents: Mapping[str, object] | None = None,
+    contents: Contents | None = None,
     form: Form = Form.SCALAR,
 ) -> Function:
     """Assert that `run` changes the function but not what it leaves in memory, bit for bit; gives the new function."""

@@ -41,11 +41,10 @@ def test_serial_tasks_and_private_copies_and_own_elements() -> None:
 def test_own_elements_may_be_shifted_and_in_either_dimension() -> None:
     before = """
     buffer @y: i32 field (64, 64)
-    func f(%n: i32, %m: i32):
+    func f(%n: i32):
       task parallel %i: i32 in 0i32 .. 32i32:
         for %j: i32 in 0i32 .. %n:
-          %k: i32 = add %i, %m
-          %l: i32 = sub %k, 1i32
+          %l: i32 = sub 60i32, %i
           atomic add @y[%j, %l], 1i32
           atomic mul @y[3i32, %l], 2i32
           %a: i32 = load @y[%j, %l]

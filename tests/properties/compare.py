@@ -58,7 +58,7 @@ def _same(a: Any, b: Any) -> bool:
 def _close(a: Any, b: Any) -> bool:
     if isinstance(a, list | tuple):
         return len(a) == len(b) and all(_close(x, y) for x, y in zip(a, b, strict=True))
-    return math.isclose(a, b, rel_tol=1e-4, abs_tol=0.05)
+    return (a != a and b != b) or math.isclose(a, b, rel_tol=1e-4, abs_tol=0.05)
 
 
 def gradient_by_differences(program: Program, step: float = 1e-6) -> list[tuple[Buffer, tuple[int, ...], float | None]]:

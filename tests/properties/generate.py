@@ -173,6 +173,8 @@ class _KernelWriter(Writer):
         self.own_index: tuple[Var, ...] = ()
         self.iteration: Var | None = None
         self.seed_parameter: Var | None = None
+        #: a parameter that is always zero, which the compiler cannot know: with it, checks cannot be proved away
+        self.zero = Var(i32, "zero")
 
     # the whole
 
@@ -189,8 +191,8 @@ class _KernelWriter(Writer):
 
     def program(self) -> Program:
         n, a = Var(i32, "n"), Var(self.choice((f32, f64, i64)), "a")
-        params = [n, a]
-        arguments: list[float] = [self.random.randint(1, 5), self.value(a.type)]
+        params = [n, a, self.zero]
+        arguments: list[float] = [self.random.randint(1, 5), self.value(a.type), 0]
         if self.chance(0.2):
             self.seed_parameter = Var(u64, "launch_seed")
             params.append(self.seed_parameter)
@@ -492,7 +494,11 @@ class _KernelWriter(Writer):
         return Lit(self.value(t), t)
 
     def index(self, extent: int) -> Atom:
-        """An integer in 0..extent-1."""
+        """An integer in 0..extent-1, now and then one of which the compiler cannot see that it is."""
+        index = self.provable_index(extent)
+        return self.builder.prim(p.add, index, self.zero) if self.chance(0.08) else index
+
+    def provable_index(self, extent: int) -> Atom:
         known = self.seen(lambda v: self.below.get(v, extent + 1) <= extent)
         if known is not None and self.chance(0.6):
             return known
@@ -553,6 +559,8 @@ class _KernelWriter(Writer):
             return make(self.choice(BITS), self.integer(depth - 1), self.integer(depth - 1))
         if kind < 0.58:
             divisor = make(p.or_, self.integer(depth - 1), Lit(1, weak_int))
+            if self.chance(0.2):
+                divisor = make(p.sub, self.zero, Lit(self.random.randint(1, 5), i32))
             return make(self.choice(DIVISIONS), self.integer(depth - 1), divisor)
         if kind < 0.64:
             return make(self.choice((p.div, p.div, *DIVISIONS)), self.floating(depth - 1), self.floating(depth - 1))

@@ -14,6 +14,7 @@ from PIL import Image
 
 from tinote.viz.arrays import ViewError
 from tinote.viz.particles import HIDDEN, Particles
+from tinote.viz.view import LOOPBACK_SEGMENT
 
 POINTS = np.array([[0.0, 0.0], [1.0, 1.0], [0.5, 0.25], [2.0, 0.5], [np.nan, 0.5]])
 
@@ -284,6 +285,20 @@ def test_a_page_loaded_again_gets_the_state_and_the_whole_plot():
         message, buffers = page.messages[-1]
         assert message["whole"] and message["step"] == 5
         assert np.frombuffer(buffers[-1], np.float64).reshape(-1, 2)[:, 0].tolist() == [1, 2, 3, 4, 5]
+
+    scenario(body, POINTS, lambda: None, energy=lambda: 1.0)
+
+
+def test_frames_to_a_page_on_the_same_machine_fill_a_segment():
+    async def body(view, page):
+        page.say(kind="ready", view="page", local=False)
+        await page.until(lambda: page.frames)
+        page.say(kind="ready", view="page", local=True)
+        await page.until(lambda: len(page.frames) == 2)
+        (far, far_parts), (near, near_parts) = [found for found in page.messages if found[0]["kind"] == "frame"]
+        assert "padded" not in far and near["padded"]
+        assert near_parts[:-1] == far_parts
+        assert sum(map(len, near_parts)) == LOOPBACK_SEGMENT
 
     scenario(body, POINTS, lambda: None, energy=lambda: 1.0)
 

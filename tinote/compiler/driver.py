@@ -16,51 +16,18 @@ from tinote.autodiff.reverse import Gradient
 from tinote.compiler.frontend.lower import lower
 from tinote.compiler.frontend.protocol import ArgumentSpec, FunctionSource, Lowered
 from tinote.compiler.pipeline import GRADIENT, PRIMAL, Listener, Snapshot, run_pipeline
+from tinote.compiler.summary import TaskSummary, Touched, summarise_tasks, touched_by
 from tinote.config import Config
 from tinote.errors import KernelTypeError
-from tinote.ir.nodes import Atomic, Buffer, BufferKind, Function, Load, Store
-from tinote.ir.query import walk
+from tinote.ir.nodes import Buffer, Function
 from tinote.ir.types import Scalar
 from tinote.runtime.launch import Launcher
 from tinote.runtime.layout import SLOTS
 from tinote.runtime.memory import Memory
 
-__all__ = ["Native", "Specialisation", "Touched", "binary_cache"]
+__all__ = ["Native", "Specialisation", "bad_argument", "binary_cache"]
 
 _FORMATS = {"f16": "e6x", "f32": "f4x", "f64": "d", "i8": "b7x", "i16": "h6x", "i32": "i4x", "i64": "q", "u1": "?7x", "u8": "B7x", "u16": "H6x", "u32": "I4x", "u64": "Q"}
-
-
-class Touched(NamedTuple):
-    """The buffers that a function loads from, stores to, and accumulates into."""
-
-    loaded: frozenset[Buffer]
-    stored: frozenset[Buffer]
-    accumulated: frozenset[Buffer]
-
-    @property
-    def written(self) -> frozenset[Buffer]:
-        return self.stored | self.accumulated
-
-
-def touched_by(fn: Function) -> Touched:
-    """What a function in scalar form does to fields and arrays."""
-    loaded: set[Buffer] = set()
-    stored: set[Buffer] = set()
-    accumulated: set[Buffer] = set()
-    for op in walk(fn.region):
-        if isinstance(op, Load):
-            loaded.add(op.buffer)
-        elif isinstance(op, Store):
-            stored.add(op.buffer)
-        elif isinstance(op, Atomic):
-            accumulated.add(op.buffer)
-            if op.outs:
-                loaded.add(op.buffer)
-
-    def outside(buffers: set[Buffer]) -> frozenset[Buffer]:
-        return frozenset(b for b in buffers if b.kind in (BufferKind.FIELD, BufferKind.ARRAY))
-
-    return Touched(outside(loaded), outside(stored), outside(accumulated))
 
 
 class _Binaries:
@@ -92,7 +59,7 @@ class Native:
     `seconds` is what compiling took, `cached` whether the machine code was there already.
     """
 
-    __slots__ = ("_acquire", "_pack", "_release", "_results", "_run", "cached", "launcher", "module", "seconds")
+    __slots__ = ("_acquire", "_pack", "_release", "_results", "_run", "cached", "launcher", "module", "seconds", "tasks")
 
     def __init__(self, fn: Function, config: Config, memory_of: Callable[[Buffer], Memory]) -> None:
         started = time.perf_counter()
@@ -101,6 +68,7 @@ class Native:
         hits = binary_cache.hits
         binary = binary_cache.get(module.digest, module.text, config.opt_level, ("entry",))
         self.cached = binary_cache.hits > hits
+        self.tasks: tuple[TaskSummary, ...] = summarise_tasks(fn)
         layout = module.layout
         image = bytearray(8 * layout.slots)
         memories: list[Memory] = []
@@ -188,7 +156,7 @@ class Specialisation:
     def touched(self) -> Touched:
         """What the primal does to memory."""
         if self._touched is None:
-            self._touched = touched_by(self.lowered.function)
+            self._touched = touched_by(self.lowered.function.region)
         return self._touched
 
     def _compile(self, gradient: bool) -> Native:

@@ -115,7 +115,7 @@ TYPING = (
 
 LOWERING = (
     Step(_check, Form.SCALAR, "check_bounds"),
-    _plain(accumulate, Form.SCALAR),
+    Step(lambda fn, context: accumulate(fn, context.config.fast_math), Form.SCALAR, "accumulate"),
     _plain(offload, Form.TASKS),
     _plain(privatise, Form.TASKS),
     _plain(demote_atomics, Form.TASKS),
@@ -126,7 +126,7 @@ LOWERING = (
 )
 
 PRIMAL: tuple[Step | Fixpoint, ...] = (*TYPING, *LOWERING)
-GRADIENT: tuple[Step | Fixpoint, ...] = (*TYPING, Step(_differentiate, Form.SCALAR, "reverse"), _simplify(Form.SCALAR), *LOWERING)
+GRADIENT: tuple[Step | Fixpoint, ...] = (*TYPING, Step(_differentiate, Form.PROMOTED, "reverse"), _plain(scalarise, Form.SCALAR), _simplify(Form.SCALAR), *LOWERING)
 
 
 def run_pipeline(fn: Function, steps: tuple[Step | Fixpoint, ...], config: Config, listen: Listener | None = None) -> tuple[Function, Gradient | None]:

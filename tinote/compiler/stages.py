@@ -19,12 +19,13 @@ from enum import Enum
 from functools import cached_property
 from typing import Any, NamedTuple
 
+from tinote.compiler.adjoints import adjoint_operations
 from tinote.compiler.driver import Specialisation
 from tinote.compiler.frontend.protocol import FunctionSource, function_of
 from tinote.compiler.native_text import Located, assembly_lines, llvm_lines
 from tinote.compiler.pipeline import Snapshot
 from tinote.config import Config
-from tinote.ir.nodes import Function, Op
+from tinote.ir.nodes import Function, Op, Var
 from tinote.ir.query import buffers_of, walk
 from tinote.ir.text import Naming, show_lines
 from tinote.source import NOWHERE, Span
@@ -42,8 +43,11 @@ class StageKind(Enum):
 
 
 class StageLine(NamedTuple):
-    """A line of a stage. `span`: the source it comes from; `block`: whether it opens a region, so that `span` covers lines that are not its own;
-    `adjoint`: whether differentiation emitted it, and `primal` the variable that the operation it differentiates binds, as the stage writes it."""
+    """A line of a stage. `span`: the source it comes from; `block`: whether it opens a region, so that `span` covers lines that are not its own.
+
+    In a gradient, `primal` is the variable that the primal operation binds from which differentiation made this one, as the stages write it, and
+    `adjoint` says that the line computes or stores an adjoint and does not just compute a primal value again.
+    """
 
     text: str
     span: Span = NOWHERE
@@ -69,7 +73,7 @@ class SourceText(NamedTuple):
 class Stage:
     """One stage. `group` is the fixed point it belongs to, if any; `changed` is false when the lines are those of the stage before.
 
-    `adjoints` counts the operations that differentiation emitted. `seconds` is what reaching the stage took: the step alone in the pipeline; for LLVM's stages everything from the text on, `None` until `lines` is
+    `derived` says that differentiation made its operations. `seconds` is what reaching the stage took: the step alone in the pipeline; for LLVM's stages everything from the text on, `None` until `lines` is
     read. `operations` counts operations or instructions, `None` until then likewise.
     """
 
@@ -82,7 +86,7 @@ class Stage:
         group: str = "",
         seconds: float | None = None,
         operations: int | None = None,
-        adjoints: int = 0,
+        derived: bool = False,
         changed: bool = True,
     ) -> None:
         self.name = name
@@ -90,7 +94,7 @@ class Stage:
         self.group = group
         self.seconds = seconds
         self.operations = operations
-        self.adjoints = adjoints
+        self.derived = derived
         self.changed = changed
         self._make = make
 
@@ -166,7 +170,7 @@ def _source_text(source: FunctionSource) -> SourceText:
 def python_stage(tree: ast.AST, file: str) -> Stage:
     """The syntax tree: a line for every node but names and constants, with the text it stands for."""
     lines = _tree_lines(tree, file)
-    return Stage("syntax tree", StageKind.PYTHON, lambda: lines, operations=len(lines))
+    return Stage("syntax tree", StageKind.PYTHON, lambda: lines, seconds=0.0, operations=len(lines))
 
 
 def _tree_lines(tree: ast.AST, file: str) -> list[StageLine]:
@@ -225,8 +229,8 @@ def ir_stages(first: Function, snapshots: Sequence[Snapshot], front_end_seconds:
 
 def _ir_stage(name: str, group: str, fn: Function, namer: _Namer, seconds: float, changed: bool) -> Stage:
     operations = list(walk(fn.region))
-    adjoints = sum(op.origin is not None for op in operations)
-    return Stage(name, StageKind.IR, lambda: namer.lines(fn), group=group, seconds=seconds, operations=len(operations), adjoints=adjoints, changed=changed)
+    derived = any(op.origin is not None for op in operations)
+    return Stage(name, StageKind.IR, lambda: namer.lines(fn), group=group, seconds=seconds, operations=len(operations), derived=derived, changed=changed)
 
 
 class _Namer:
@@ -241,7 +245,8 @@ class _Namer:
         found = self._printed.get(fn)
         if found is None:
             self._name_up_to(fn)
-            found = self._printed[fn] = [self._line(text, op, fn) for text, op in show_lines(fn, self._naming)]
+            adjoints = adjoint_operations(fn)
+            found = self._printed[fn] = [self._line(text, op, fn, adjoints) for text, op in show_lines(fn, self._naming)]
         return found
 
     def _name_up_to(self, fn: Function) -> None:
@@ -256,14 +261,21 @@ class _Namer:
                     for var in region.params:
                         self._naming.variable(var)
 
-    def _line(self, text: str, op: Op | None, fn: Function) -> StageLine:
+    def _line(self, text: str, op: Op | None, fn: Function, adjoints: set[Op]) -> StageLine:
         if op is None:
             return StageLine(text, fn.loc if text.startswith("func ") else NOWHERE, True)
         if op.origin is None:
             return StageLine(text, op.loc, bool(op.regions))
-        span = op.loc if op.loc.line else op.origin.loc
-        primal = f"%{self._naming.variable(op.origin.outs[0])}" if op.origin.outs else ""
-        return StageLine(text, span, bool(op.regions), True, primal)
+        primal = _known_by(op.origin)
+        name = f"%{self._naming.variable(primal)}" if primal is not None else ""
+        return StageLine(text, op.loc if op.loc.line else op.origin.loc, bool(op.regions), op in adjoints, name)
+
+
+def _known_by(op: Op) -> Var | None:
+    """The variable that an operation is told by: the first that it binds, or the index of a loop that binds none."""
+    if op.outs:
+        return op.outs[0]
+    return op.regions[0].params[0] if op.regions and op.regions[0].params else None
 
 
 # LLVM
@@ -274,7 +286,7 @@ def native_stages(fn: Function, config: Config) -> list[Stage]:
     native = _Native(fn, config)
     return [
         Stage("LLVM IR", StageKind.LLVM, lambda: _stage_lines(llvm_lines(native.text))),
-        Stage("LLVM IR, optimised", StageKind.LLVM, lambda: _stage_lines(llvm_lines(native.jit.optimise(native.text, config.opt_level)))),
+        Stage("LLVM, optimised", StageKind.LLVM, lambda: _stage_lines(llvm_lines(native.jit.optimise(native.text, config.opt_level)))),
         Stage("assembly", StageKind.ASSEMBLY, lambda: _stage_lines(assembly_lines(native.jit.assembly(native.text, config.opt_level)))),
     ]
 

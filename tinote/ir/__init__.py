@@ -1,1 +1,4 @@
-"""The intermediate representation: types, operations, builder, rewriter, analyses, verifier, text form and interpreter. Imports nothing above the ground floor."""
+"""The intermediate representation: types, operations, builder, rewriter, analyses, verifier, text form and interpreter.
+
+Imports nothing above the ground floor.
+"""

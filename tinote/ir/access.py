@@ -2,12 +2,12 @@
 
     for parallel %i: i32 in 0i32 .. 64i32:
       %j: i32 = add %i, 1i32
-      %a: f32 = load @x[%i]             %i, in range of a field of 64; unique per iteration of the loop
-      store @y[%j], %a                  %i + 1, not in range; meets no other iteration, but a later one may read what is stored
+      %a: f32 = load @x[%i]         %i: in range of a field of 64; another element in each turn
+      store @x[%j], %a              %i + 1: perhaps out of range; another element in each turn; the next turn reads it
 
-One analysis for all who ask (bounds checks, differentiation, privatisation, vectorisation): `Accesses(fn)` walks the function
-once, and works out the answers when they are asked for. Every answer is on the safe side: `in_range` and `unique…` are true
-only if proved, `may_meet…` is false only if proved.
+One analysis for all who ask (bounds checks, differentiation, privatisation, vectorisation): `Accesses(fn)` walks the
+function once, and works out the answers when they are asked for. Every answer is on the safe side: `in_range` and
+`unique_per_iteration` are true only if proved, `may_meet` and its like are false only if proved.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from tinote.ir.nodes import (
     Atomic,
     Buffer,
     BufferKind,
+    Extent,
     For,
     Function,
     Lit,
@@ -78,14 +79,23 @@ class Accesses(Ranges):
     """Every access of a function (or region), in order, and what may be asked about them."""
 
     def __init__(self, fn: Function | Region) -> None:
-        self._found: list[tuple[Memory, Loop | None, Known | None]] = []
+        self._found: list[Memory] = []
+        self._places: dict[Op, tuple[Loop | None, Known | None]] = {}
         self._made: dict[Op, Access] = {}
         super().__init__(fn.region if isinstance(fn, Function) else fn)
-        self._places = {op: (loop, known) for op, loop, known in self._found}
 
     def visit(self, op: Op, loop: Loop | None, known: Known | None) -> None:
+        self._places[op] = loop, known
         if isinstance(op, Load | Store | Atomic):
-            self._found.append((op, loop, known))
+            self._found.append(op)
+
+    def loop_of(self, op: Op) -> Loop | None:
+        """The innermost loop around an operation."""
+        return self._places[op][0]
+
+    def known_before(self, op: Op) -> Known | None:
+        """What holds when an operation runs."""
+        return self._places[op][1]
 
     def of(self, op: Op) -> Access:
         """The access that a load, store or atomic is."""
@@ -99,21 +109,31 @@ class Accesses(Ranges):
 
     def all(self) -> list[Access]:
         """All accesses in order."""
-        return [self.of(op) for op, _, _ in self._found]
+        return [self.of(op) for op in self._found]
 
     def within(self, loop: Loop) -> list[Access]:
         """The accesses inside a loop, in order."""
-        return [self.of(op) for op, around, _ in self._found if around is not None and around.inside(loop)]
+        return [access for access in self.all() if access.inside(loop)]
 
     # one access
 
     def in_range(self, access: Access, axis: int, known: Known | None = None) -> tuple[bool, bool]:
-        """Whether the index along `axis` (component dimensions count on) is certainly not negative, and certainly below the
-        extent. `known`: the facts to go by, if not those that hold at the access."""
-        form = access.forms[axis]
+        """Whether the index along `axis` (component dimensions count on) is certainly not negative, and certainly below
+        the extent. `known`: the facts to go by, if not those that hold at the access."""
         facts = access.known if known is None else known
         extent = None if access.op.buffer.flat is not None else self.extent(access.buffer, axis)
-        return self.prove(form, facts), extent is not None and self.prove((extent - form).shifted(-1), facts)
+        return self.between(access.forms[axis], extent, facts)
+
+    def between(self, form: Affine, extent: Affine | None, known: Known | None) -> tuple[bool, bool]:
+        """Whether `form` is certainly not negative, and certainly below the extent."""
+        return self.prove(form, known), extent is not None and self.prove((extent - form).shifted(-1), known)
+
+    def surely_not_zero(self, atom: Atom, known: Known | None) -> bool:
+        """Whether an integer is certainly not zero where `known` holds."""
+        form = self.affine(atom)
+        if self.prove(form.shifted(-1), known) or self.prove(form.times(-1).shifted(-1), known):
+            return True
+        return any(fact in (form, form.times(-1)) for fact in self.nonzero(known))
 
     def surely_in_range(self, access: Access) -> bool:
         """Whether every index is in range for certain."""
@@ -121,12 +141,18 @@ class Accesses(Ranges):
 
     def invariant_in(self, access: Access, loop: Loop) -> bool:
         """Whether every turn of the loop touches the same element."""
-        return all(self.bound_outside(v, loop) for form in access.forms for v in form.terms)
+        return all(self.invariant(v, loop) for form in access.forms for v in form.terms)
 
-    def bound_outside(self, v: Var, loop: Loop) -> bool:
+    def invariant(self, v: Var, loop: Loop) -> bool:
         """Whether a variable has one value during all turns of the loop."""
-        home = self.home.get(v)
-        return home is None or not home.inside(loop)
+        return self._constant(v, lambda home: home is None or not home.inside(loop))
+
+    def _constant(self, v: Atom, outside: Callable[[Loop | None], bool]) -> bool:
+        """Whether `v` is bound where `outside` says, or computed from nothing but such."""
+        if not isinstance(v, Var) or outside(self.home.get(v)):
+            return True
+        op = self.definitions.get(v)
+        return isinstance(op, Prim | Extent) and all(self._constant(a, outside) for a in op.args)
 
     def unique_per_iteration(self, access: Access, loop: Loop) -> bool:
         """Whether no element is touched by this access in two turns of the loop."""
@@ -136,34 +162,32 @@ class Accesses(Ranges):
 
     def may_meet(self, a: Access, b: Access) -> bool:
         """Whether the two may ever touch the same element, in whichever turns of the loops around them."""
-        return self._meet(a, b, lambda v: self.home.get(v) is None)
+        return self._meet(a, b, lambda v: self._constant(v, lambda home: home is None))
 
     def may_meet_within(self, a: Access, b: Access, loop: Loop) -> bool:
         """Whether the two may touch the same element in one turn of a loop around both."""
-        return self._meet(a, b, lambda v: self._fixed_in_turn(v, loop))
+        return self._meet(
+            a, b, lambda v: self._constant(v, lambda home: home is None or home is loop or not home.inside(loop))
+        )
 
     def may_meet_later(self, a: Access, b: Access, loop: Loop) -> bool:
-        """Whether `b`, in a later turn of a loop around both, may touch the element that `a` touched; the loops further out
-        are in the same turn."""
+        """Whether `b`, in a later turn of a loop around both, may touch the element that `a` touched; the loops further
+        out are in the same turn."""
         op = loop.op
         if loop.index is None or not isinstance(op, For | Task):
-            return self._meet(a, b, lambda v: self.bound_outside(v, loop))
+            return self._meet(a, b, lambda v: self.invariant(v, loop))
         backwards = isinstance(op, For) and op.reverse
-        return self._meet(a, b, lambda v: self.bound_outside(v, loop), loop, -1 if backwards else 1)
+        return self._meet(a, b, lambda v: self.invariant(v, loop), loop, -1 if backwards else 1)
 
     def may_meet_across(self, a: Access, b: Access, loop: Loop) -> bool:
         """Whether `b` may touch in one turn of the loop what `a` touches in another, before or after."""
         return self.may_meet_later(a, b, loop) or self.may_meet_later(b, a, loop)
 
-    def _fixed_in_turn(self, v: Var, loop: Loop) -> bool:
-        """Whether a variable has one value during one turn of the loop."""
-        return self.bound_outside(v, loop) or self.home.get(v) is loop
-
     def _meet(
         self, a: Access, b: Access, shared: Callable[[Var], bool], loop: Loop | None = None, direction: int = 0
     ) -> bool:
-        """Whether the indices may agree. `shared` variables have one value for both; with `loop`, its index is greater by at
-        least one (or less, by `direction`) for `b`; all others are independent."""
+        """Whether the indices may agree. `shared` variables have one value for both; with `loop`, its index is greater
+        by at least one (or less, by `direction`) for `b`; all others are independent."""
         if not buffers_may_meet(a.buffer, b.buffer):
             return False
         if a.buffer is not b.buffer or (a.op.buffer.flat is None) is not (b.op.buffer.flat is None):

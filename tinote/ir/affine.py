@@ -1,4 +1,4 @@
-"""Sums of multiples of variables, and intervals of integers: the arithmetic of the access analysis, in exact numbers."""
+"""Sums of multiples of variables, and intervals of integers: the exact arithmetic of the access analysis."""
 
 from __future__ import annotations
 

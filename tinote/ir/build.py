@@ -1,14 +1,14 @@
 """Building IR: applies type rules as operations are made, so that every variable has its type from birth.
 
-    b = Builder()
-    with b.region() as inside:
-        y = b.prim(primitives.add, x, b.lit(1))
-    region = inside.close(y)
+b = Builder()
+with b.region() as inside:
+    y = b.prim(primitives.add, x, b.lit(1))
+region = inside.close(y)
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
 from tinote.ir import primitives as p
@@ -18,6 +18,8 @@ from tinote.ir.types import Ref, Scalar, Tensor, Type, i32, u1
 from tinote.source import NOWHERE, Span
 
 __all__ = ["Builder", "OpenRegion"]
+
+DEFAULTS = Defaults()
 
 
 class OpenRegion:
@@ -39,14 +41,14 @@ class Builder:
 
     __slots__ = ("_open", "defaults", "loc", "origin")
 
-    def __init__(self, defaults: Defaults = Defaults(), loc: Span = NOWHERE, origin: Op | None = None) -> None:
+    def __init__(self, defaults: Defaults = DEFAULTS, loc: Span = NOWHERE, origin: Op | None = None) -> None:
         self.defaults = defaults
         self.loc = loc
         self.origin = origin
         self._open: list[OpenRegion] = []
 
     @contextmanager
-    def region(self, *params: Var) -> Iterator[OpenRegion]:
+    def region(self, *params: Var) -> Generator[OpenRegion, None, None]:
         """Open a region; what is emitted inside the `with` lands in it."""
         opened = OpenRegion(params)
         self._open.append(opened)
@@ -69,7 +71,10 @@ class Builder:
         return Lit(value, t)
 
     def prim(self, prim: Primitive, *args: Atom, type: Type | None = None, name: str = "") -> Var:
-        """Emit `prim` on `args`. The result type follows from the primitive's rule, or is `type`. Raises `TypeError` when the rule refuses the operands."""
+        """Emit `prim` on `args`. The result type follows from the primitive's rule, or is `type`.
+
+        Raises `TypeError` when the rule refuses the operands.
+        """
         if type is None:
             if prim.rule is None:
                 raise TypeError(f"{prim.name} needs its result type")
@@ -104,7 +109,9 @@ class Builder:
     def store(self, buffer: Buffer, index: Sequence[Atom], value: Atom) -> None:
         self.emit(Store(buffer, tuple(index), value, self.loc, self.origin))
 
-    def atomic(self, prim: Primitive, buffer: Buffer, index: Sequence[Atom], value: Atom, *, old: bool = False) -> Var | None:
+    def atomic(
+        self, prim: Primitive, buffer: Buffer, index: Sequence[Atom], value: Atom, *, old: bool = False
+    ) -> Var | None:
         """`buffer[index] prim= value`; the old value when asked for."""
         outs = (Var(buffer.loaded_type(len(index))),) if old else ()
         self.emit(Atomic(prim, buffer, tuple(index), value, outs, self.loc, self.origin))

@@ -1,8 +1,10 @@
 """The table of primitives: for each its arity, type rule, meaning on plain numbers, and the facts that passes ask for.
 
-Everything that computes is here once; derivative rules (`autodiff/rules.py`) and machine code (`compiler/codegen`) are keyed by these objects, and tests walk
-`PRIMITIVES` to find holes in either. The meaning of the corner cases is fixed here, by `evaluate`: integers wrap; `//` and `%` round towards minus infinity, as in
-Python; over-wide shifts give 0 or the sign; a float becomes an integer by truncation, saturating, NaN to 0; `max(a, b)` is `a if a > b else b`.
+Everything that computes is here once; derivative rules (`autodiff/rules.py`) and machine code (`compiler/codegen`) are
+keyed by these objects, and tests walk
+`PRIMITIVES` to find holes in either. The meaning of the corner cases is fixed here, by `evaluate`: integers wrap; `//`
+and `%` round towards minus infinity, as in Python; over-wide shifts give 0 or the sign; a float becomes an integer by
+truncation, saturating, NaN to 0; `max(a, b)` is `a if a > b else b`.
 """
 
 from __future__ import annotations
@@ -27,15 +29,31 @@ class Defaults(NamedTuple):
 
 
 Rule = Callable[[tuple[Type, ...], Defaults], Type]
+#: the result type, then one, two or three operands
+Evaluate = (
+    Callable[[Scalar, Number], Number]
+    | Callable[[Scalar, Number, Number], Number]
+    | Callable[[Scalar, Number, Number, Number], Number]
+)
 
 
 class Primitive:
-    """`arity` None: any number. `rule` None: the result type is given where the operation is built. `elementwise`: maps over tensors, scalars broadcast.
+    """`arity` None: any number. `rule` None: the result type is given where the operation is built. `elementwise`: maps
+    over tensors, scalars broadcast.
     `cost`: rough time on a CPU, in additions. `evaluate(type, *values)`: the result of `type` for scalar operands."""
 
     __slots__ = ("arity", "commutative", "cost", "elementwise", "evaluate", "name", "rule")
 
-    def __init__(self, name: str, arity: int | None, rule: Rule | None, evaluate: Callable[..., Number], commutative: bool, elementwise: bool, cost: float) -> None:
+    def __init__(
+        self,
+        name: str,
+        arity: int | None,
+        rule: Rule | None,
+        evaluate: Callable[..., Number],
+        commutative: bool,
+        elementwise: bool,
+        cost: float,
+    ) -> None:
         self.name = name
         self.arity = arity
         self.rule = rule
@@ -115,11 +133,26 @@ def operand_type(prim: Primitive, types: tuple[Type, ...], position: int, result
     if prim is random_bits:
         return (u64, i64, i32)[position]
     if prim is isnan:
-        return defaults.fp if element_type(types[0]).kind != "f" else element_type(types[0]) if element_type(types[0]).bits else defaults.fp
+        return (
+            defaults.fp
+            if element_type(types[0]).kind != "f"
+            else element_type(types[0])
+            if element_type(types[0]).bits
+            else defaults.fp
+        )
     return element_type(result)
 
 
-def _define(name: str, arity: int | None, rule: Rule | None, evaluate: Callable[..., Number], *, commutative: bool = False, elementwise: bool = True, cost: float = 1) -> Primitive:
+def _define(
+    name: str,
+    arity: int | None,
+    rule: Rule | None,
+    evaluate: Evaluate,
+    *,
+    commutative: bool = False,
+    elementwise: bool = True,
+    cost: float = 1,
+) -> Primitive:
     prim = PRIMITIVES[name] = Primitive(name, arity, rule, evaluate, commutative, elementwise, cost)
     return prim
 
@@ -131,10 +164,12 @@ def _fit(t: Scalar, value: Number) -> Number:
     return int(value) & 1 if t is u1 else t.wrap(int(value))
 
 
-def _arithmetic(f: Callable[..., Number]) -> Callable[..., Number]:
+def _arithmetic(f: Callable[[Number], Number] | Callable[[Number, Number], Number]) -> Callable[..., Number]:
+    exact: Callable[..., Number] = f
+
     def evaluate(t: Scalar, *values: Number) -> Number:
         try:
-            return _fit(t, f(*values))
+            return _fit(t, exact(*values))
         except OverflowError:
             return math.inf if all(v > 0 for v in values) else math.nan
 
@@ -184,7 +219,9 @@ def _power(t: Scalar, a: Number, b: Number) -> Number:
     try:
         return t.round(math.pow(a, b))
     except ValueError:
-        return math.inf if a == 0 else math.nan
+        if a != 0:
+            return math.nan
+        return math.copysign(math.inf, a) if b % 2 == 1 else math.inf
     except OverflowError:
         return -math.inf if a < 0 and b % 2 == 1 else math.inf
 
@@ -226,10 +263,25 @@ def _integral(f: Callable[[float], Number]) -> Callable[..., Number]:
     return evaluate
 
 
+def _to_odd(value: int) -> float:
+    """An integer as a double that rounds to the same narrower float as the integer itself: its last bit tells of all
+    cut off.
+    """
+    excess = abs(value).bit_length() - 53
+    if excess <= 0:
+        return float(value)
+    kept = abs(value) >> excess
+    if kept << excess != abs(value):
+        kept |= 1
+    return math.copysign(float(kept << excess), value)
+
+
 def cast_number(t: Scalar, value: Number) -> Number:
-    """`value` converted to `t`: floats round, integers wrap, a float becomes an integer by truncation, saturating, NaN to 0."""
+    """`value` converted to `t`: floats round, integers wrap, a float becomes an integer by truncation, saturating, NaN
+    to 0.
+    """
     if t.kind == "f":
-        return t.round(float(value))
+        return t.round(float(value) if isinstance(value, float) or t.bits == 64 else _to_odd(value))
     if t is u1:
         return int(value != 0)
     if isinstance(value, float):
@@ -243,8 +295,12 @@ def cast_number(t: Scalar, value: Number) -> Number:
 
 def _reinterpret(t: Scalar, value: Number) -> Number:
     codes = {16: "e", 32: "f", 64: "d"}
-    integer = {16: "H", 32: "I", 64: "Q"}[t.bits]
-    raw = struct.pack("<" + codes[t.bits], value) if isinstance(value, float) else struct.pack("<" + integer, value & ((1 << t.bits) - 1))
+    integer = {8: "B", 16: "H", 32: "I", 64: "Q"}[t.bits]
+    raw = (
+        struct.pack("<" + codes[t.bits], value)
+        if isinstance(value, float)
+        else struct.pack("<" + integer, value & ((1 << t.bits) - 1))
+    )
     return struct.unpack("<" + codes[t.bits], raw)[0] if t.kind == "f" else t.wrap(struct.unpack("<" + integer, raw)[0])
 
 
@@ -254,7 +310,8 @@ _M32 = 0xFFFFFFFF
 def mix(seed: int, iteration: int, draw: int) -> int:
     """The counter-based generator behind `ti.random`: 32 well-mixed bits for a (launch seed, iteration, draw) triple.
 
-    Three rounds of a 64-bit finaliser (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014), one a counter.
+    Three rounds of a 64-bit finaliser (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014),
+    one a counter.
     """
     z = seed & 0xFFFFFFFFFFFFFFFF
     for word in (iteration, draw):
@@ -323,7 +380,14 @@ pack = _define("pack", None, None, _no_scalar_meaning, elementwise=False, cost=0
 extract = _define("extract", None, None, _no_scalar_meaning, elementwise=False, cost=0)
 insert = _define("insert", None, None, _no_scalar_meaning, elementwise=False, cost=0)
 # random_bits(launch seed: u64, iteration: i64, draw: i32) -> u32
-random_bits = _define("random_bits", 3, lambda types, defaults: u32, lambda t, seed, iteration, draw: mix(seed, iteration, draw), elementwise=False, cost=8)
+random_bits = _define(
+    "random_bits",
+    3,
+    lambda types, defaults: u32,
+    lambda t, seed, iteration, draw: mix(seed, iteration, draw),
+    elementwise=False,
+    cost=8,
+)
 
 #: What an `Atomic` may combine with.
 ATOMICS = (add, mul, minimum, maximum, and_, or_, xor)

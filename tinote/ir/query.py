@@ -83,7 +83,9 @@ def definitions(region: Region) -> dict[Var, Op]:
 
 
 def buffers_of(fn: Function) -> tuple[Buffer, ...]:
-    """The buffers that a function touches, in order of first appearance: what a launch must provide. A flat view counts as what it is the view of."""
+    """The buffers that a function touches, in order of first appearance: what a launch must provide. A flat view counts
+    as what it is the view of.
+    """
     found: dict[Buffer, None] = {}
     for op in walk(fn.region):
         if isinstance(op, Memory):

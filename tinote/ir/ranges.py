@@ -211,7 +211,7 @@ class Ranges:
     def _step(self, atom: Atom, param: Var) -> Interval | None:
         """The interval of `atom - param`, if it can be told."""
         form = self.affine(atom) - variable(param)
-        if len(form.terms) == 1 and isinstance(atom, Var):
+        if isinstance(atom, Var) and atom in form.terms:
             op = self.definitions.get(atom)
             if isinstance(op, If):
                 k = op.outs.index(atom)

@@ -1,8 +1,10 @@
 """The rewriter: a pass as an interpreter of the IR that re-emits it.
 
-A pass subclasses `Rewriter` and overrides `on`, which sees each operation with its operands and regions already rewritten and says what becomes of it:
-`KEEP` (as it stands), `DROP`, or atoms that stand for its outs from here on. New operations are added before it by `emit`. What did not change stays the
-same object, up to the function itself, so that `run(fn) is fn` means "nothing to do".
+A pass subclasses `Rewriter` and overrides `on`, which sees each operation with its operands and regions already
+rewritten and says what becomes of it:
+`KEEP` (as it stands), `DROP`, or atoms that stand for its outs from here on. New operations are added before it by
+`emit`. What did not change stays the same object, up to the function itself, so that `run(fn) is fn` means "nothing to
+do".
 """
 
 from __future__ import annotations
@@ -31,7 +33,9 @@ DROP = Decision("DROP")
 
 
 class Rewriter:
-    """Walks a function in order. `env` maps variables to the atoms that replace them; `out` is the body under construction."""
+    """Walks a function in order. `env` maps variables to the atoms that replace them; `out` is the body under
+    construction.
+    """
 
     def __init__(self, env: dict[Var, Atom] | None = None) -> None:
         self.env: dict[Var, Atom] = dict(env or {})
@@ -123,9 +127,11 @@ class _Cloner(Rewriter):
 
 
 def clone_region(region: Region, env: dict[Var, Atom] | None = None) -> tuple[Region, dict[Var, Atom]]:
-    """A copy that binds fresh variables throughout, so that it may stand beside the original; with the map from old variables to new atoms.
+    """A copy that binds fresh variables throughout, so that it may stand beside the original; with the map from old
+    variables to new atoms.
 
-    `env` says what free variables become; a parameter that is in `env` stays in the copy's parameter list as a fresh variable all the same.
+    `env` says what free variables become; a parameter that is in `env` stays in the copy's parameter list as a fresh
+    variable all the same.
     """
     cloner = _Cloner(env)
     copy = cloner.region(region)

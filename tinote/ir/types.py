@@ -1,10 +1,10 @@
 """Types of the IR, and how two of them promote to one.
 
-    Scalar   f16 f32 f64 · i8 i16 i32 i64 · u1 u8 u16 u32 u64
-    Weak     weak_int weak_float: what a literal has until the type pass fixes it
-    Tensor   a vector, matrix or local array of scalars, held as a value
-    Ref      a local cell in memory (before promotion of locals, and for arrays after differentiation)
-    Stack    values saved on the way forward and taken back in reverse order
+Scalar   f16 f32 f64 · i8 i16 i32 i64 · u1 u8 u16 u32 u64
+Weak     weak_int weak_float: what a literal has until the type pass fixes it
+Tensor   a vector, matrix or local array of scalars, held as a value
+Ref      a local cell in memory (before promotion of locals, and for arrays after differentiation)
+Stack    values saved on the way forward and taken back in reverse order
 """
 
 from __future__ import annotations
@@ -121,7 +121,7 @@ class Tensor(NamedTuple):
         return f"{self.dtype}[{', '.join(map(str, self.shape))}]"
 
     @property
-    def count(self) -> int:
+    def count(self) -> int:  # pyright: ignore[reportIncompatibleMethodOverride] (nobody counts elements of the pair)
         return math.prod(self.shape)
 
 
@@ -187,8 +187,9 @@ def strengthen(t: Scalar, default_fp: Scalar, default_ip: Scalar) -> Scalar:
 def promote(a: Scalar, b: Scalar, default_fp: Scalar = f32, default_ip: Scalar = i32) -> Scalar:
     """The type in which two numbers are computed, as the dialect documents it.
 
-    Weak types count as the default of their kind, except that a weak one never widens a strong one of the same kind; floats win over integers; more bits win over
-    fewer; of two integers with the same number of bits the unsigned one wins. Truth values count as `default_ip` with numbers and stay with each other.
+    Weak types count as the default of their kind, except that a weak one never widens a strong one of the same kind;
+    floats win over integers; more bits win over fewer; of two integers with the same number of bits the unsigned one
+    wins. Truth values count as `default_ip` with numbers and stay with each other.
     """
     if a is b:
         return a

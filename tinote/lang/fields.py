@@ -129,6 +129,20 @@ class Field:
     def _wrote(self) -> None:
         note_python_write(self.buffer)
 
+    def _source(self, value: Any) -> np.ndarray[Any, Any]:
+        """`value` as an array of numbers that this field's type can hold (fractions are cut off). Raises `FieldError`."""
+        try:
+            source = np.asarray(value.values if isinstance(value, Matrix) else value)
+        except (TypeError, ValueError) as error:
+            raise FieldError(f"cannot store {value!r} in '{self.name}': {error}") from None
+        if source.dtype.kind not in "biuf":
+            raise FieldError(f"cannot store {value!r} in '{self.name}', a field of {self.dtype}")
+        if self.dtype.kind in "iu" and source.size and not np.can_cast(source.dtype, self._array.dtype):
+            # NaN compares false with everything.
+            if not (source.min() >= self.dtype.lowest and source.max() <= self.dtype.highest):
+                raise FieldError(f"'{self.name}' is a field of {self.dtype}, which holds numbers from {self.dtype.lowest} to {self.dtype.highest}: cannot store {value!r}")
+        return source
+
     def __len__(self) -> int:
         return self.shape[0] if self.shape else 1
 
@@ -140,8 +154,12 @@ class Field:
     def fill(self, value: Any) -> None:
         """Set every element to `value` (a number, or a vector or matrix of the element's shape)."""
         self._require_alive()
+        source = self._source(value)
+        if source.ndim and source.shape != self.element:
+            wanted = f"a number or elements of shape {self.element}" if self.element else "a number"
+            raise FieldError(f"'{self.name}' is filled with {wanted}, not with {value!r}")
         self._wrote()
-        self._array[...] = np.asarray(value)
+        self._array[...] = source
 
     def to_numpy(self, dtype: Any = None) -> np.ndarray[Any, Any]:
         """A copy of shape `shape + element shape`."""
@@ -151,7 +169,7 @@ class Field:
     def from_numpy(self, array: Any) -> None:
         """Copy an array of the field's shape (`shape + element shape`) in. Raises `FieldError` when the shapes differ."""
         self._require_alive()
-        source = np.asarray(array)
+        source = self._source(array)
         if source.shape != self._array.shape:
             raise FieldError(f"'{self.name}' needs an array of shape {self._array.shape}, not {source.shape}")
         self._wrote()
@@ -185,6 +203,8 @@ class ScalarField(Field):
         position = self._position(key)
         self._wrote()
         try:
+            if value is None:  # which NumPy reads as NaN
+                raise TypeError("it is not a number")
             self._array[position] = value
         except (TypeError, ValueError, OverflowError) as error:
             raise FieldError(f"cannot store {value!r} in '{self.name}', a field of {self.dtype}: {error}") from None
@@ -207,21 +227,19 @@ class MatrixField(Field):
         position = self._position(key)
 
         def write(index: Any, value: Any) -> None:
+            source = self._source(value)
             self._wrote()
-            self._array[position][index] = value
+            self._array[position][index] = source
 
         return (Vector if len(self.element) == 1 else Matrix)(self._array[position], _parent=write)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         position = self._position(key)
+        source = self._source(value)
+        if source.ndim and source.shape != self.element:
+            raise FieldError(f"cannot store {value!r} in '{self.name}': its elements have shape {self.element}, not {source.shape}")
         self._wrote()
-        try:
-            source = np.asarray(value.values if isinstance(value, Matrix) else value)
-            if source.ndim and source.shape != self.element:
-                raise ValueError(f"its elements have shape {self.element}, not {source.shape}")
-            self._array[position] = source
-        except (TypeError, ValueError, OverflowError) as error:
-            raise FieldError(f"cannot store {value!r} in '{self.name}': {error}") from None
+        self._array[position] = source
 
 
 def _shape(shape: Any, made_at: Span) -> tuple[int, ...]:

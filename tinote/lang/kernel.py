@@ -6,6 +6,7 @@ captured from outside (globals, device functions) is compared by identity at eac
 
 from __future__ import annotations
 
+import ast
 import functools
 import struct
 import types
@@ -30,12 +31,13 @@ from tinote.compiler.frontend.protocol import (
 )
 from tinote.compiler.pipeline import defaults_of
 from tinote.config import Config
-from tinote.errors import KernelTypeError
+from tinote.errors import KernelTypeError, TinoteError
 from tinote.ir.types import Scalar, Tensor
 from tinote.lang.matrix import Matrix, Vector
 from tinote.lang.world import memory_of, recorder, world
+from tinote.source import Span
 
-__all__ = ["Func", "Instance", "Kernel", "func", "kernel"]
+__all__ = ["Func", "Instance", "Kernel", "data_oriented", "func", "kernel", "template"]
 
 
 class Instance:
@@ -106,9 +108,12 @@ class _Gradient:
         self._kernel = kernel
 
     def __call__(self, *args: Any, **kwargs: Any) -> None:
-        instance, values = self._kernel.prepare(args, kwargs)
-        native = instance.specialisation.gradient()
-        native.launch((*values, instance.last_seed) if instance.needs_seed else values)
+        try:
+            instance, values = self._kernel.prepare(args, kwargs)
+            native = instance.specialisation.gradient()
+            native.launch((*values, instance.last_seed) if instance.needs_seed else values)
+        except TinoteError as error:
+            raise error.with_traceback(None) from None
 
     def __repr__(self) -> str:
         return f"<gradient of {self._kernel!r}>"
@@ -173,18 +178,32 @@ class Kernel:
             for parameter in self._parameters:
                 hint = hints.get(parameter.arg)
                 if isinstance(hint, str):
-                    hint = eval(hint, scope)  # noqa: S307  the user's own annotation, as Python evaluates it
+                    hint = self._evaluated(parameter, hint, scope)
                 if hint is None and not found and parameter.arg == "self":
                     hint = template()
                 if hint is None:
                     raise KernelTypeError(
                         f"parameter '{parameter.arg}' of kernel '{self.source.name}' needs a type annotation",
-                        self.source.span._replace(line=parameter.lineno, column=parameter.col_offset, end_line=parameter.end_lineno or 0, end_column=parameter.end_col_offset or 0),
+                        self._span_of(parameter),
                         hint="write for example `n: ti.i32`, `x: ti.f32` or `field: ti.template()`",
                     )
                 found.append(hint)
             self._annotations = found
         return self._annotations
+
+    def _evaluated(self, parameter: ast.arg, hint: str, scope: dict[str, Any]) -> Any:
+        """An annotation that is text (`from __future__ import annotations`)."""
+        try:
+            return eval(hint, scope)  # noqa: S307  the user's own annotation, as Python evaluates it
+        except Exception as error:
+            raise KernelTypeError(
+                f"the annotation of parameter '{parameter.arg}' cannot be evaluated: {type(error).__name__}: {error}",
+                self._span_of(parameter),
+                hint="an annotation kept as text finds the names of its module and those that the kernel itself uses",
+            ) from None
+
+    def _span_of(self, parameter: ast.arg) -> Span:
+        return Span(self.source.file, parameter.lineno, parameter.col_offset, parameter.end_lineno or 0, parameter.end_col_offset or 0)
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         names = [q.arg for q in self._parameters]
@@ -265,19 +284,25 @@ class Kernel:
     # ---- launching
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        instance, values = self.prepare(args, kwargs)
-        instance.calls += 1
-        if instance.needs_seed:
-            instance.last_seed = world.next_seed()
-            values = (*values, instance.last_seed)
-        open_recorder = recorder.get()
-        if open_recorder is not None:
-            open_recorder.launching(instance, values)
         try:
-            results = instance.primal.launch(values)
-        except (struct.error, OverflowError, TypeError, ValueError) as error:
-            self._explain(values, error)
-            raise
+            instance, values = self.prepare(args, kwargs)
+            instance.calls += 1
+            if instance.needs_seed:
+                instance.last_seed = world.next_seed()
+                values = (*values, instance.last_seed)
+            open_recorder = recorder.get()
+            if open_recorder is not None:
+                open_recorder.launching(instance, values)
+            try:
+                results = instance.primal.launch(values)
+            except (struct.error, OverflowError, TypeError, ValueError) as error:
+                if isinstance(error, TinoteError):
+                    raise
+                self._explain(values, error)
+                raise
+        except TinoteError as error:
+            # The message shows the user's line; the frames below this one are the compiler's own.
+            raise error.with_traceback(None) from None
         if results:
             returns = instance.specialisation.lowered.returns
             assert returns is not None
@@ -395,6 +420,13 @@ def kernel(function: Callable[..., Any]) -> Kernel:
 def func(function: Callable[..., Any]) -> Func:
     """Make a device function of a function: kernels may call it."""
     return Func(_plain_function(function))
+
+
+def data_oriented(cls: type) -> type:
+    """Marks a class that has kernels as methods. They work in any class; existing programs write it."""
+    if not isinstance(cls, type):
+        raise KernelTypeError(f"data_oriented decorates a class, not {cls!r}")
+    return cls
 
 
 def _plain_function(candidate: Any) -> types.FunctionType:

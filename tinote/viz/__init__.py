@@ -1,7 +1,5 @@
 """Pictures: the IR explorer, live views, the drop-in GUI. Nothing below calls up into this floor."""
 
-from __future__ import annotations
-
 from tinote.viz.gui import GUI
 from tinote.viz.particles import Particles
 

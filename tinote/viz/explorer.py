@@ -187,7 +187,7 @@ def _first_shown(stages: Stages) -> int:
     """The stage that a page opens with: differentiation, or else the first step that changed something."""
     steps = [n for n, stage in enumerate(stages.stages) if stage.kind is StageKind.IR and stage.changed]
     for n in steps:
-        if stages.stages[n].adjoints:
+        if stages.stages[n].derived:
             return n
     return steps[1] if len(steps) > 1 else steps[0] if steps else 0
 
@@ -237,21 +237,23 @@ class _Rows:
 
 
 def _lines(lines: Sequence[StageLine], rows: _Rows) -> dict[str, Any]:
-    """The lines in columns: text; row, begin and end of the place; further rows, adjoints and their primals where there
-    are any.
+    """The lines in columns: text; row, begin and end of the place; where there are any, further rows, what the primal
+    operation binds, and which lines are adjoints.
     """
     places: list[int] = []
     further: dict[int, list[int]] = {}
-    adjoints: dict[int, str] = {}
+    primals: dict[int, str] = {}
     for n, line in enumerate(lines):
         found = rows.rows(line)
         place = next((p for p in map(rows.place, line.span.chain()) if p[0] >= 0), (-1, 0, -1))
         places += place
         if len(found) > 1:
             further[n] = found
-        if line.adjoint:
-            adjoints[n] = line.primal
-    return {"text": "\n".join(line.text for line in lines), "places": places, "further": further, "adjoints": adjoints}
+        if line.primal:
+            primals[n] = line.primal
+    adjoints = [n for n, line in enumerate(lines) if line.adjoint]
+    text = "\n".join(line.text for line in lines)
+    return {"text": text, "places": places, "further": further, "primals": primals, "adjoints": adjoints}
 
 
 def explore(kernel: Any, gradient: bool = False) -> Explorer:

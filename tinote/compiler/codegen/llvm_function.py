@@ -185,7 +185,25 @@ class Emitter(FunctionText):
         if op.prim is p.cast and t is i64 and op.args[0] in self._wide:
             self.env[out] = self._wide[op.args[0]]  # type: ignore[index]
             return
-        self.env[out] = emit_prim(self, op.prim, t, op.args, [self.use(a) for a in op.args])
+        operands = [self.use(a) for a in op.args]
+        text = self.env[out] = emit_prim(self, op.prim, t, op.args, operands)
+        if t.kind == "f":
+            self._note_sign(op, text, operands)
+
+    def _note_sign(self, op: Prim, text: str, operands: list[str]) -> None:
+        """Squares, roots and their sums are not negative; with a positive literal they are more than zero."""
+        prim = op.prim
+        if prim is p.mul:
+            if operands[0] == operands[1]:
+                self.not_negative.add(text)
+        elif prim is p.add:
+            a, b = ((x in self.not_negative, _is_positive(atom)) for x, atom in zip(operands, op.args, strict=True))
+            if (a[0] or a[1]) and (b[0] or b[1]):
+                self.not_negative.add(text)
+                if a[1] or b[1] or operands[0] in self.positive or operands[1] in self.positive:
+                    self.positive.add(text)
+        elif prim is p.absolute or prim is p.exp:
+            self.not_negative.add(text)
 
     # loops
 
@@ -490,6 +508,11 @@ class Emitter(FunctionText):
         """Call once when the body is complete."""
         if self._words:
             self.head.insert(0, f"%words = alloca [{self._words} x i64]")
+
+
+def _is_positive(atom: Atom) -> bool:
+    """Whether an atom is a literal that is more than zero by enough that no rounding loses it."""
+    return type(atom) is Lit and atom.value > 1e-30
 
 
 def _message(text: str, shown: tuple[Atom, ...]) -> tuple[Part, ...]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 from tinote.compiler.codegen.llvm_text import TYPES, FunctionText, number
 from tinote.ir.nodes import Atom, Lit
-from tinote.ir.types import Scalar
+from tinote.ir.types import Scalar, f32
 
 __all__ = [
     "acos", "asin", "atan2", "cos", "exp", "floor_divide", "log", "modulo", "power", "rsqrt", "sin", "sqrt", "tan", "tanh", "truncating_modulo",
@@ -28,7 +29,6 @@ def _intrinsic(name: str) -> Callable[..., str]:
     return lambda f, t, atoms, *operands: _call(f, name, t, *operands)
 
 
-sqrt = _intrinsic("sqrt")
 exp = _intrinsic("exp")
 log = _intrinsic("log")
 sin = _intrinsic("sin")
@@ -40,8 +40,36 @@ atan2 = _intrinsic("atan2")
 tanh = _intrinsic("tanh")
 
 
+def sqrt(f: FunctionText, t: Scalar, atoms: Atoms, a: str) -> str:
+    root = _call(f, "sqrt", t, a)
+    f.roots[root] = a
+    return root
+
+
 def rsqrt(f: FunctionText, t: Scalar, atoms: Atoms, a: str) -> str:
-    return f.value(f"fdiv{f.flags} {TYPES[t]} {number(t, 1.0)}, {sqrt(f, t, atoms, a)}")
+    return over_sqrt(f, t, number(t, 1.0), a, sqrt(f, t, atoms, a))
+
+
+def over_sqrt(f: FunctionText, t: Scalar, numerator: str, a: str, root: str) -> str:
+    """`numerator` over the square root of `a`, which is `root`.
+
+    Under fast maths LLVM takes an estimate of the reciprocal root and a step of Newton's method for f32, which makes a
+    NaN of 0 and of infinity; they are put right behind it.
+    """
+    if t is not f32 or not f.flags:
+        return f.value(f"fdiv{f.flags} {TYPES[t]} {numerator}, {root}")
+    one, zero, infinity = (number(t, x) for x in (1.0, 0.0, math.inf))
+    near = f.value(f"fdiv{f.flags} float {one}, {root}")
+    if a in f.positive:
+        wrong, right = f.value(f"fcmp oeq float {a}, {infinity}"), zero
+    else:
+        # |a| + |a| = a only for the zeros and +infinity, which exchanging the bits of infinity turns into their results.
+        size = f.value(f"call float @llvm.fabs.f32(float {a})")
+        wrong = f.value(f"fcmp oeq float {f.value(f'fadd float {size}, {size}')}, {a}")
+        bits = f.value(f"xor i32 {f.value(f'bitcast float {a} to i32')}, {0x7F800000}")
+        right = f.value(f"bitcast i32 {bits} to float")
+    right = f.value(f"select i1 {wrong}, float {right}, float {near}")
+    return right if numerator == one else f.value(f"fmul{f.flags} float {numerator}, {right}")
 
 
 def power(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from tinote.compiler.codegen.llvm_prims import combine
+from tinote.compiler.codegen.llvm_ranges import range_of
 from tinote.compiler.codegen.llvm_text import MEMORY_TYPES, TYPES, Metadata, number
 from tinote.errors import CompilerBug
 from tinote.ir import primitives as p
@@ -235,6 +236,10 @@ def _component(e: Emitter, ref: Atom, indices: tuple[Atom, ...]) -> tuple[Scalar
     linear = ""
     for axis, index in enumerate(indices):
         wide = e.wide(index)
+        low, high = range_of(e.ranges, index)
+        if low < 0 or high >= shape[axis]:
+            # Whether a check stands before it or not, nothing beside the array is touched.
+            wide = e.value(f"call i64 @llvm.umin.i64(i64 {wide}, i64 {shape[axis] - 1})")
         if linear:
             linear = e.value(f"add nsw i64 {e.value(f'mul nsw i64 {linear}, {shape[axis]}')}, {wide}")
         else:

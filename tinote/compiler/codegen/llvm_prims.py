@@ -66,6 +66,8 @@ def _arithmetic(word: str) -> Emitter:
 
 
 def _div(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
+    if b in f.roots:
+        return llvm_maths.over_sqrt(f, t, a, f.roots[b], b)
     return f.value(f"fdiv{f.flags} {TYPES[t]} {a}, {b}")
 
 

@@ -78,7 +78,10 @@ class FunctionText:
         "mark",
         "marks",
         "no_wrap",
+        "not_negative",
+        "positive",
         "ranges",
+        "roots",
     )
 
     def __init__(self, flags: str = "", helpers: dict[str, str] | None = None) -> None:
@@ -88,6 +91,11 @@ class FunctionText:
         self.helpers: dict[str, str] = {} if helpers is None else helpers
         #: what integer variables are known to lie between
         self.ranges: dict[Var, tuple[int, int]] = {}
+        #: square roots, by name, and what they are of
+        self.roots: dict[str, str] = {}
+        #: float values, by name, that are certainly not negative; and those that are more than zero (or NaN)
+        self.not_negative: set[str] = set()
+        self.positive: set[str] = set()
         #: whether the integer operation that is being emitted cannot wrap
         self.no_wrap = False
         self.head: list[str] = []

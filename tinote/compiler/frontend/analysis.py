@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["assigned_names", "base_name", "ends_in_jump", "jumps", "loop_bodies", "returns_early", "statements_in"]
+__all__ = ["Jumps", "assigned_names", "base_name", "ends_in_jump", "loop_bodies", "statements_in"]
 
 _LOOPS = (ast.For, ast.While)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -30,8 +30,9 @@ def _targets(target: ast.expr) -> Iterator[ast.expr]:
 
 
 def assigned_names(body: Iterable[ast.stmt], written: Written, *, in_place_only: bool = False) -> dict[str, int]:
-    """How many places in `body` assign each name. An augmented assignment, a component assignment or an argument that the callee may write counts twice: such a
-    name needs a cell of its own. `in_place_only` leaves plain assignments out."""
+    """How many places in `body` assign each name. An augmented assignment, a component assignment or an argument
+    that the callee may write counts twice: such a name needs a cell of its own. `in_place_only` leaves plain
+    assignments out."""
     counts: dict[str, int] = {}
 
     def count(target: ast.expr, weight: int) -> None:
@@ -70,7 +71,9 @@ def statements_in(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def loop_bodies(body: Iterable[ast.stmt], is_static: Callable[[ast.For], bool]) -> Iterator[list[ast.stmt]]:
-    """The bodies of the `for`s that can stand on the outermost level: directly, under an `if`, or in a loop that is unrolled."""
+    """The bodies of the `for`s that can stand on the outermost level: directly, under an `if`, or in a loop that is
+    unrolled.
+    """
     for statement in body:
         if isinstance(statement, ast.For):
             if is_static(statement):
@@ -82,8 +85,10 @@ def loop_bodies(body: Iterable[ast.stmt], is_static: Callable[[ast.For], bool]) 
             yield from loop_bodies(statement.orelse, is_static)
 
 
-class jumps:
-    """How control can leave a statement before its end: `loop` by `break` or `continue` of the loop around it, `function` by `return`."""
+class Jumps:
+    """How control can leave a statement before its end: `loop` by `break` or `continue` of the loop around it,
+    `function` by `return`.
+    """
 
     __slots__ = ("breaks", "continues", "returns")
 
@@ -119,8 +124,3 @@ def ends_in_jump(body: list[ast.stmt]) -> bool:
     if isinstance(last, ast.If):
         return ends_in_jump(last.body) and ends_in_jump(last.orelse)
     return isinstance(last, ast.Return | ast.Break | ast.Continue)
-
-
-def returns_early(body: list[ast.stmt]) -> bool:
-    """Whether a `return` stands anywhere but as the last statement of `body`."""
-    return jumps(body[:-1]).returns or (bool(body) and not isinstance(body[-1], ast.Return) and jumps(body[-1:]).returns)

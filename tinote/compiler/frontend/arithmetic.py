@@ -1,4 +1,4 @@
-"""Arithmetic on front-end values: Python's own at compile time when all operands are constants, primitives otherwise."""
+"""Arithmetic on front-end values: Python's own when all operands are constants, primitives otherwise."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ import operator
 from collections.abc import Callable
 from typing import Any, NoReturn
 
-from tinote.compiler.frontend.emitter import Emitter, describe, unrolled
+from tinote.compiler.frontend.descriptions import describe
+from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.values import StaticTensor, Value, is_number
 from tinote.ir import primitives as p
-from tinote.ir.nodes import Lit, true
+from tinote.ir.nodes import Lit
 from tinote.ir.primitives import Primitive
 from tinote.ir.types import Tensor, f64, is_float, u1
 
@@ -29,29 +30,80 @@ def _whole(f: Callable[[float], Any]) -> Callable[[Any], Any]:
 
 def _raw_divide(a: Any, b: Any) -> Any:
     quotient = a / b
-    return quotient if isinstance(quotient, float) and (isinstance(a, float) or isinstance(b, float)) else (abs(a) // abs(b)) * (1 if (a < 0) == (b < 0) else -1)
+    return (
+        quotient
+        if isinstance(quotient, float) and (isinstance(a, float) or isinstance(b, float))
+        else (abs(a) // abs(b)) * (1 if (a < 0) == (b < 0) else -1)
+    )
 
 
 #: What a primitive does with constants, in Python's own numbers.
 FOLDS: dict[Primitive, Callable[..., Any]] = {
-    p.add: operator.add, p.sub: operator.sub, p.mul: operator.mul, p.div: operator.truediv, p.floordiv: operator.floordiv, p.mod: operator.mod,
-    p.raw_div: _raw_divide, p.raw_mod: lambda a, b: a - _raw_divide(a, b) * b if isinstance(a, int) and isinstance(b, int) else math.fmod(a, b),
-    p.power: operator.pow, p.neg: operator.neg, p.absolute: abs, p.minimum: min, p.maximum: max,
-    p.and_: operator.and_, p.or_: operator.or_, p.xor: operator.xor, p.invert: operator.invert, p.shl: operator.lshift, p.shr: operator.rshift,
-    p.lt: operator.lt, p.le: operator.le, p.gt: operator.gt, p.ge: operator.ge, p.eq: operator.eq, p.ne: operator.ne,
-    p.logical_not: operator.not_, p.isnan: lambda v: v != v, p.select: lambda c, a, b: a if c else b,
-    p.floor: _whole(math.floor), p.ceil: _whole(math.ceil), p.round_: _whole(round),
+    p.add: operator.add,
+    p.sub: operator.sub,
+    p.mul: operator.mul,
+    p.div: operator.truediv,
+    p.floordiv: operator.floordiv,
+    p.mod: operator.mod,
+    p.raw_div: _raw_divide,
+    p.raw_mod: lambda a, b: a - _raw_divide(a, b) * b if isinstance(a, int) and isinstance(b, int) else math.fmod(a, b),
+    p.power: operator.pow,
+    p.neg: operator.neg,
+    p.absolute: abs,
+    p.minimum: min,
+    p.maximum: max,
+    p.and_: operator.and_,
+    p.or_: operator.or_,
+    p.xor: operator.xor,
+    p.invert: operator.invert,
+    p.shl: operator.lshift,
+    p.shr: operator.rshift,
+    p.lt: operator.lt,
+    p.le: operator.le,
+    p.gt: operator.gt,
+    p.ge: operator.ge,
+    p.eq: operator.eq,
+    p.ne: operator.ne,
+    p.logical_not: operator.not_,
+    p.isnan: lambda v: v != v,
+    p.select: lambda c, a, b: a if c else b,
+    p.floor: _whole(math.floor),
+    p.ceil: _whole(math.ceil),
+    p.round_: _whole(round),
     **{f: _maths(f) for f in (p.sqrt, p.rsqrt, p.exp, p.log, p.sin, p.cos, p.tan, p.asin, p.acos, p.atan2, p.tanh)},
-}  # fmt: skip
+}
 
 BINARY: dict[type[ast.operator], tuple[Primitive, str]] = {
-    ast.Add: (p.add, "+"), ast.Sub: (p.sub, "-"), ast.Mult: (p.mul, "*"), ast.Div: (p.div, "/"), ast.FloorDiv: (p.floordiv, "//"), ast.Mod: (p.mod, "%"),
-    ast.Pow: (p.power, "**"), ast.BitAnd: (p.and_, "&"), ast.BitOr: (p.or_, "|"), ast.BitXor: (p.xor, "^"), ast.LShift: (p.shl, "<<"), ast.RShift: (p.shr, ">>"),
-}  # fmt: skip
+    ast.Add: (p.add, "+"),
+    ast.Sub: (p.sub, "-"),
+    ast.Mult: (p.mul, "*"),
+    ast.Div: (p.div, "/"),
+    ast.FloorDiv: (p.floordiv, "//"),
+    ast.Mod: (p.mod, "%"),
+    ast.Pow: (p.power, "**"),
+    ast.BitAnd: (p.and_, "&"),
+    ast.BitOr: (p.or_, "|"),
+    ast.BitXor: (p.xor, "^"),
+    ast.LShift: (p.shl, "<<"),
+    ast.RShift: (p.shr, ">>"),
+}
 UNARY: dict[type[ast.unaryop], Primitive] = {ast.USub: p.neg, ast.Invert: p.invert}
-COMPARISONS: dict[type[ast.cmpop], Primitive] = {ast.Lt: p.lt, ast.LtE: p.le, ast.Gt: p.gt, ast.GtE: p.ge, ast.Eq: p.eq, ast.NotEq: p.ne}
+COMPARISONS: dict[type[ast.cmpop], Primitive] = {
+    ast.Lt: p.lt,
+    ast.LtE: p.le,
+    ast.Gt: p.gt,
+    ast.GtE: p.ge,
+    ast.Eq: p.eq,
+    ast.NotEq: p.ne,
+}
 #: Augmented assignments that are indivisible where others may reach the target; `-=` adds the negative.
-AUGMENTED: dict[type[ast.operator], Primitive] = {ast.Add: p.add, ast.Mult: p.mul, ast.BitAnd: p.and_, ast.BitOr: p.or_, ast.BitXor: p.xor}
+AUGMENTED: dict[type[ast.operator], Primitive] = {
+    ast.Add: p.add,
+    ast.Mult: p.mul,
+    ast.BitAnd: p.and_,
+    ast.BitOr: p.or_,
+    ast.BitXor: p.xor,
+}
 
 
 def _constant(e: Emitter, front: Any) -> Any:
@@ -74,7 +126,19 @@ def _folded(e: Emitter, f: Callable[..., Any], constants: list[Any]) -> Any:
             return f(*constants)
         if len({t.shape for t in tensors}) > 1:
             e.error(f"the shapes of {' and '.join(map(describe, tensors))} do not fit")
-        return StaticTensor([f(*row) for row in zip(*[c.components if isinstance(c, StaticTensor) else (c,) * len(tensors[0].components) for c in constants], strict=True)], tensors[0].shape)
+        return StaticTensor(
+            [
+                f(*row)
+                for row in zip(
+                    *[
+                        c.components if isinstance(c, StaticTensor) else (c,) * len(tensors[0].components)
+                        for c in constants
+                    ],
+                    strict=True,
+                )
+            ],
+            tensors[0].shape,
+        )
     except ZeroDivisionError:
         e.error("division by zero")
     except (TypeError, ValueError, OverflowError) as error:
@@ -86,7 +150,9 @@ def binary(e: Emitter, op: ast.operator, left: Any, right: Any) -> Any:
     if isinstance(op, ast.MatMult):
         return matmul(e, left, right)
     prim, symbol = BINARY[type(op)]
-    if not (e.is_value(left) and e.is_value(right)) or (isinstance(left, tuple | list | str) and isinstance(right, tuple | list | str | int)):
+    if not (e.is_value(left) and e.is_value(right)) or (
+        isinstance(left, tuple | list | str) and isinstance(right, tuple | list | str | int)
+    ):
         return _python_binary(e, prim, symbol, left, right)
     if prim is p.power:
         return power(e, left, right)
@@ -105,7 +171,10 @@ def _python_binary(e: Emitter, prim: Primitive, symbol: str, left: Any, right: A
 
 
 def _no_meaning(e: Emitter, symbol: str, left: Any, right: Any) -> NoReturn:
-    e.error(f"`{symbol}` has no meaning between {describe(left)} and {describe(right)}", "lists become vectors with `ti.Vector([…])`")
+    e.error(
+        f"`{symbol}` has no meaning between {describe(left)} and {describe(right)}",
+        "lists become vectors with `ti.Vector([…])`",
+    )
 
 
 def power(e: Emitter, base: Any, exponent: Any) -> Any:
@@ -166,18 +235,32 @@ def total(e: Emitter, items: list[Any]) -> Any:
 
 
 def matmul(e: Emitter, left: Any, right: Any) -> Any:
-    """The matrix product; a vector on the right is a column, on the left a column as well (so that the right side must be a single row)."""
+    """The matrix product; a vector on the right is a column, on the left a column as well (so that the right side
+    must be a single row).
+    """
     a, b = e.shape(left), e.shape(right)
     if not a or not b:
-        e.error(f"`@` is the matrix product: {describe(left if not a else right)} is neither vector nor matrix", "use `*`")
+        e.error(
+            f"`@` is the matrix product: {describe(left if not a else right)} is neither vector nor matrix", "use `*`"
+        )
     if len(a) == 1 and len(b) == 1:
-        e.error("`@` between two vectors is not defined", "use `.dot(…)` for the inner product, `.outer_product(…)` for the outer one")
+        e.error(
+            "`@` between two vectors is not defined",
+            "use `.dot(…)` for the inner product, `.outer_product(…)` for the outer one",
+        )
     rows, inner = (a[0], 1) if len(a) == 1 else a
     height, columns = (b[0], 1) if len(b) == 1 else b
     if inner != height:
-        e.error(f"the matrix product of {describe(left)} and {describe(right)} is not defined", f"the left side has {inner} columns, the right side {height} rows")
+        e.error(
+            f"the matrix product of {describe(left)} and {describe(right)} is not defined",
+            f"the left side has {inner} columns, the right side {height} rows",
+        )
     x, y = e.components(left), e.components(right)
-    found = [total(e, [apply(e, p.mul, x[i * inner + k], y[k * columns + j]) for k in range(inner)]) for i in range(rows) for j in range(columns)]
+    found = [
+        total(e, [apply(e, p.mul, x[i * inner + k], y[k * columns + j]) for k in range(inner)])
+        for i in range(rows)
+        for j in range(columns)
+    ]
     return tensor(e, found, (rows,) if len(b) == 1 else (rows, columns))
 
 
@@ -206,4 +289,6 @@ def disjunction(e: Emitter, items: list[Any]) -> Any:
     return reduce(e, p.or_, left) if left else False
 
 
-__all__ += ["conjunction", "disjunction", "tensor", "true"]
+def unrolled(exponent: float) -> bool:
+    """Whether a constant exponent is written out as multiplications."""
+    return isinstance(exponent, int) and not isinstance(exponent, bool) and abs(exponent) <= 16

@@ -1,18 +1,29 @@
-"""Calls: built-ins, device functions (inlined), conversions by a type's name, and Python's own functions at compile time."""
+"""Calls: built-ins, device functions (inlined), conversions by a type's name, and Python's own functions at compile
+time.
+"""
 
 from __future__ import annotations
 
 import ast
 import difflib
 import types
+from functools import cached_property
 from typing import Any
 
 from tinote.compiler.frontend import analysis, tensors
-from tinote.compiler.frontend.builtins import BUILTINS, PYTHON, construct
+from tinote.compiler.frontend.builtins import BUILTINS, PYTHON
+from tinote.compiler.frontend.constructors import construct
+from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.domains import static_items
-from tinote.compiler.frontend.emitter import describe
 from tinote.compiler.frontend.expressions import Expressions
-from tinote.compiler.frontend.protocol import FunctionSource, expansion_of, function_of, is_template, type_of
+from tinote.compiler.frontend.protocol import (
+    CaptureKind,
+    FunctionSource,
+    expansion_of,
+    function_of,
+    is_template,
+    type_of,
+)
 from tinote.compiler.frontend.scopes import Constant, Frame, Results, Variable
 from tinote.compiler.frontend.values import BoundMethod, CellPlace, Place
 from tinote.errors import KernelSyntaxError
@@ -20,7 +31,8 @@ from tinote.ir.types import Scalar, shape_of
 
 __all__ = ["Calls"]
 
-#: Python's functions that are called at compile time when all arguments are constants; anything else must stand in `static(...)`.
+#: Python's functions that are called at compile time when all arguments are constants; anything else must stand in
+#: `static(...)`.
 _PURE = {isinstance, issubclass, getattr, hasattr, type, str, repr, sorted, divmod, set, dict, round, id}
 
 
@@ -59,14 +71,23 @@ class Calls(Expressions):
             if self._by_python(callee, args, kwargs):
                 return self._python(callee, args, kwargs)
             return expansion(self, args, kwargs)
-        t = type_of(callee, self.fp, self.ip) if isinstance(callee, Scalar) or hasattr(callee, "__tinote_type__") else None
+        t = (
+            type_of(callee, self.fp, self.ip)
+            if isinstance(callee, Scalar) or hasattr(callee, "__tinote_type__")
+            else None
+        )
         if t is not None:
             args, kwargs = self._arguments(node)
             if kwargs:
                 self.error(f"`{t}` takes no named arguments")
             return construct(self, t, args)
         if hasattr(callee, "__tinote_kernel__"):
-            self.error("a kernel cannot call another kernel", "make the called one a device function with `@ti.func`", node.func, KernelSyntaxError)
+            self.error(
+                "a kernel cannot call another kernel",
+                "make the called one a device function with `@ti.func`",
+                node.func,
+                KernelSyntaxError,
+            )
         if not callable(callee):
             self.error(f"{describe(callee)} cannot be called", node=node.func)
         return self._outside(node, callee)
@@ -84,7 +105,9 @@ class Calls(Expressions):
         args += self.items(node.args[places:])
         kwargs: dict[str, Any] = {}
         for keyword in node.keywords:
-            front = self.reference(keyword.value) if places and not args and not kwargs else self.evaluate(keyword.value)
+            front = (
+                self.reference(keyword.value) if places and not args and not kwargs else self.evaluate(keyword.value)
+            )
             if keyword.arg is not None:
                 kwargs[keyword.arg] = front
             elif isinstance(front, dict):
@@ -119,21 +142,40 @@ class Calls(Expressions):
             known = "for numbers in a kernel" if not static else "in a kernel"
             hint = f"use `ti.{name}`" if name in BUILTINS else "call it outside of the kernel"
             self.error(f"`{module}.{name}` cannot be used {known}", hint, node.func, KernelSyntaxError)
-        hint = "decorate it with `@ti.func`" if isinstance(callee, types.FunctionType) else "call it outside of the kernel, or in `ti.static(…)` for a value fixed at compile time"
+        hint = (
+            "decorate it with `@ti.func`"
+            if isinstance(callee, types.FunctionType)
+            else "call it outside of the kernel, or in `ti.static(…)` for a value fixed at compile time"
+        )
         if isinstance(callee, types.FunctionType) and module == "tinote":
             hint = ""
-        self.error(f"`{name}` is a Python function, not part of the kernel language", hint, node.func, KernelSyntaxError)
+        self.error(
+            f"`{name}` is a Python function, not part of the kernel language", hint, node.func, KernelSyntaxError
+        )
 
     def _python(self, callee: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
         try:
-            return self.outside(callee(*args, **kwargs))
+            found = callee(*args, **kwargs)
+            if callee is getattr and hasattr(args[0], args[1]):
+                return self.captured(CaptureKind.ATTRIBUTE, args[0], args[1], found)
+            return self.outside(found)
         except Exception as error:
-            self.error(f"calling `{getattr(callee, '__name__', callee)}` at compile time failed: {type(error).__name__}: {error}")
+            name = getattr(callee, "__name__", callee)
+            self.error(f"calling `{name}` at compile time failed: {type(error).__name__}: {error}")
 
     # device functions
 
+    @cached_property
+    def _annotations(self) -> dict[int, Any]:
+        """What the annotations that were met stand for, by the identity of their nodes (which the functions' trees
+        keep alive).
+        """
+        return {}
+
     def written(self, node: ast.Call) -> list[ast.expr]:
-        """The arguments of a call that the callee may assign: the target of an atomic, and what stands for a `template()` parameter."""
+        """The arguments of a call that the callee may assign: the target of an atomic, and what stands for a
+        `template()` parameter.
+        """
         callee = self.static_lookup(node.func)
         if callee is None:
             return []
@@ -147,7 +189,9 @@ class Calls(Expressions):
         parameters = source.parameters
         found = [a for a, q in zip(node.args, parameters[offset:], strict=False) if self._is_template(source, q)]
         by_name = {q.arg: q for q in parameters}
-        return found + [k.value for k in node.keywords if k.arg in by_name and self._is_template(source, by_name[k.arg])]
+        return found + [
+            k.value for k in node.keywords if k.arg in by_name and self._is_template(source, by_name[k.arg])
+        ]
 
     def static_lookup(self, node: ast.expr) -> Any:
         """What a dotted name outside of the kernel stands for, or `None`; nothing is recorded."""
@@ -174,10 +218,21 @@ class Calls(Expressions):
         """Whether an expression is a call of `static`."""
         return isinstance(node, ast.Call) and self._expansion(self.static_lookup(node.func)) is BUILTINS["static"]
 
-    def annotation(self, source: FunctionSource, node: ast.expr | None) -> Any:
-        """What an annotation evaluates to in its function's module; `None` when there is none."""
+    def annotation(self, source: FunctionSource, node: ast.expr | None, name: str = "") -> Any:
+        """What the annotation of a parameter, of the result (`name` is "return") or of a variable evaluates to; `None`
+        when there is none.
+        """
         if node is None:
             return None
+        known = source.annotations.get(name)
+        if known is not None and not isinstance(known, str):
+            return known
+        if id(node) in self._annotations:
+            return self._annotations[id(node)]
+        found = self._annotations[id(node)] = self._evaluated(source, node)
+        return found
+
+    def _evaluated(self, source: FunctionSource, node: ast.expr) -> Any:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             node = ast.parse(node.value, mode="eval").body
         names: dict[str, Any] = {}
@@ -193,14 +248,20 @@ class Calls(Expressions):
             self.error(f"this annotation cannot be evaluated: {type(error).__name__}: {error}", node=node)
 
     def _is_template(self, source: FunctionSource, parameter: ast.arg) -> bool:
-        return parameter.annotation is not None and is_template(self.annotation(source, parameter.annotation))
+        return parameter.annotation is not None and is_template(
+            self.annotation(source, parameter.annotation, parameter.arg)
+        )
 
     def _inline(self, node: ast.Call, callee: Any, source: FunctionSource) -> Any:
         for frame in self.frame.chain():
             if frame.source.tree is source.tree:
                 calls = [f.source.name for f in reversed(self.frame.chain())]
                 circle = [*calls[calls.index(source.name) :], source.name]
-                self.error(f"`{source.name}` calls itself ({' → '.join(circle)})", "device functions are inlined, so they cannot recurse; use a loop", kind=KernelSyntaxError)
+                self.error(
+                    f"`{source.name}` calls itself ({' → '.join(circle)})",
+                    "device functions are inlined, so they cannot recurse; use a loop",
+                    kind=KernelSyntaxError,
+                )
         arguments = self._match(node, callee, source)
         return self.inline(source, arguments)
 
@@ -208,7 +269,9 @@ class Calls(Expressions):
         """Which front-end value each parameter stands for."""
         tree = source.tree.args
         if tree.vararg is not None or tree.kwarg is not None:
-            self.error(f"`{source.name}` takes any number of arguments, which a device function cannot", kind=KernelSyntaxError)
+            self.error(
+                f"`{source.name}` takes any number of arguments, which a device function cannot", kind=KernelSyntaxError
+            )
         parameters = source.parameters
         positional = [q for q in parameters if q not in tree.kwonlyargs]
         names = [q.arg for q in parameters]
@@ -227,7 +290,9 @@ class Calls(Expressions):
                 values = [self.reference(argument) if template else self.evaluate(argument)]
             for value in values:
                 if given >= len(positional):
-                    self._wrong_count(source, len(node.args) + len(node.keywords), len(parameters) - (owner is not None))
+                    self._wrong_count(
+                        source, len(node.args) + len(node.keywords), len(parameters) - (owner is not None)
+                    )
                 arguments[positional[given].arg] = value
                 given += 1
         for keyword in node.keywords:
@@ -235,26 +300,38 @@ class Calls(Expressions):
                 self.unsupported("`**` in a call of a device function", node=keyword.value)
             if keyword.arg not in names:
                 close = difflib.get_close_matches(keyword.arg, names, 1)
-                self.error(f"`{source.name}` has no parameter `{keyword.arg}`", f"did you mean `{close[0]}`?" if close else f"it has {', '.join(names)}", keyword.value)
+                self.error(
+                    f"`{source.name}` has no parameter `{keyword.arg}`",
+                    f"did you mean `{close[0]}`?" if close else f"it has {', '.join(names)}",
+                    keyword.value,
+                )
             if keyword.arg in arguments:
                 self.error(f"`{source.name}` gets `{keyword.arg}` twice", node=keyword.value)
             parameter = parameters[names.index(keyword.arg)]
-            arguments[keyword.arg] = self.reference(keyword.value) if self._is_template(source, parameter) else self.evaluate(keyword.value)
+            arguments[keyword.arg] = (
+                self.reference(keyword.value) if self._is_template(source, parameter) else self.evaluate(keyword.value)
+            )
         for name in names:
             if name not in arguments:
                 if name not in source.defaults:
-                    self._wrong_count(source, len(node.args) + len(node.keywords), len(parameters) - (owner is not None), name)
+                    self._wrong_count(
+                        source, len(node.args) + len(node.keywords), len(parameters) - (owner is not None), name
+                    )
                 arguments[name] = self.outside(source.defaults[name])
         return arguments
 
     def _wrong_count(self, source: FunctionSource, given: int, expected: int, missing: str = "") -> None:
         missing = f"`{missing}` is missing" if missing else ""
-        self.error(f"`{source.name}` takes {expected} argument{'' if expected == 1 else 's'}, and is called with {given}", missing)
+        self.error(
+            f"`{source.name}` takes {expected} argument{'' if expected == 1 else 's'}, and is called with {given}",
+            missing,
+        )
 
     def inline(self, source: FunctionSource, arguments: dict[str, Any]) -> Any:
-        """The result of a device function whose parameters stand for `arguments`; what it emits and what is wrong in it points to the function and to the call."""
-        body = source.tree.body
-        frame = Frame(source, self.frame, self.b.loc, Results(analysis.returns_early(body), self.here()))
+        """The result of a device function whose parameters stand for `arguments`; what it emits and what is wrong in
+        it points to the function and to the call.
+        """
+        frame = Frame(source, self.frame, self.b.loc, Results(self.here()), self.depth)
         saved = self.frame, self.scope, self.b.loc, self.loop_options
         self.loop_options = {}
         self.enter(frame)
@@ -277,15 +354,23 @@ class Calls(Expressions):
     def _bind_parameter(self, source: FunctionSource, parameter: ast.arg, front: Any) -> None:
         """Arguments are passed by value, templates as they are."""
         name = parameter.arg
-        annotation = self.annotation(source, parameter.annotation)
+        annotation = self.annotation(source, parameter.annotation, name)
         if annotation is not None and not is_template(annotation):
             front = self._as_annotated(name, annotation, front)
         if isinstance(front, Place):
             owner = front.owner if isinstance(front, CellPlace) else None
-            self.scope.names[name] = Variable(name, front, self.b.loc, owner.nest if isinstance(owner, Variable) else self.nest)
+            self.scope.names[name] = Variable(
+                name, front, self.b.loc, owner.nest if isinstance(owner, Variable) else self.nest
+            )
             return
         template = is_template(annotation)
-        if name in self.frame.assigned and not template and self.is_value(front) and not isinstance(front, tuple | list):
+        if (
+            name in self.frame.assigned
+            and not template
+            and self.is_value(front)
+            and not isinstance(front, tuple | list)
+        ):
+            self.frame.assigned[name] += 1  # the argument is the first assignment
             self.declare(name, front)
             return
         self.bind(name, front, "template argument" if template else "")
@@ -310,4 +395,3 @@ class Calls(Expressions):
         if self.shape(front) != shape_of(t):
             self.error(f"parameter `{name}` has shape {shape_of(t)}, and is called with {describe(front)}")
         return self.cast(front, t.dtype)
-

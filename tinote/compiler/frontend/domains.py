@@ -6,7 +6,8 @@ from collections.abc import Iterable
 from itertools import product
 from typing import Any
 
-from tinote.compiler.frontend.emitter import Emitter, describe
+from tinote.compiler.frontend.descriptions import describe
+from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.protocol import buffer_of
 from tinote.compiler.frontend.values import (
     FieldDomain,
@@ -37,13 +38,22 @@ def domain_of(e: Emitter, front: Any) -> Domain:
     buffer = buffer_of(front)
     if buffer is not None:
         if not buffer.shape:
-            e.error(f"field `{buffer.name}` has no dimensions to loop over", f"its only element is `{buffer.name}[None]`")
+            e.error(
+                f"field `{buffer.name}` has no dimensions to loop over", f"its only element is `{buffer.name}[None]`"
+            )
         return FieldDomain(buffer)
-    if isinstance(front, tuple | list | StaticTensor | str | dict) or e.static_tensor(front) is not None or (isinstance(front, Value) and front.shape):
+    if (
+        isinstance(front, tuple | list | StaticTensor | str | dict)
+        or e.static_tensor(front) is not None
+        or (isinstance(front, Value) and front.shape)
+    ):
         e.error(f"a run-time loop cannot walk over {describe(front)}", "unroll it: `for … in ti.static(…)`")
     if is_number(front) or isinstance(front, Value):
         e.error(f"{describe(front)} cannot be looped over", "did you mean `range(…)`?")
-    e.error(f"{describe(front)} cannot be looped over", "loops walk over `range(…)`, `ti.ndrange(…)`, a field, or anything in `ti.static(…)`")
+    e.error(
+        f"{describe(front)} cannot be looped over",
+        "loops walk over `range(…)`, `ti.ndrange(…)`, a field, or anything in `ti.static(…)`",
+    )
 
 
 def _static_bounds(e: Emitter, *bounds: Any) -> tuple[int, ...]:
@@ -72,7 +82,12 @@ def static_items(e: Emitter, front: Any) -> tuple[Any, ...]:
         return tuple(axes[0]) if len(axes) == 1 else tuple(product(*axes))
     if isinstance(front, Grouped):
         if isinstance(front.domain, StaticSequence):
-            return tuple([StaticTensor(i if isinstance(i, tuple) else (i,), (len(i) if isinstance(i, tuple) else 1,)) for i in front.domain.items])
+            return tuple(
+                [
+                    StaticTensor(i if isinstance(i, tuple) else (i,), (len(i) if isinstance(i, tuple) else 1,))
+                    for i in front.domain.items
+                ]
+            )
         return tuple([StaticTensor(index, (len(index),)) for index in product(*_axes(e, front.domain))])
     if isinstance(front, tuple | list):
         return tuple(front)

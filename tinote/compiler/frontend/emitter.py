@@ -1,32 +1,27 @@
 """The emitter: what every part of the front end, and every built-in, uses to make IR and to report errors.
 
-`Emitter` holds the builder, the scopes and the errors found so far, and turns front-end values into IR. Walking the syntax tree is the business of its subclasses
-(`expressions`, `calls`, `loops`, `statements`), which it names here as methods to be supplied.
-"""
+`Emitter` holds the builder, the scopes and the errors found so far, and turns front-end values into IR. Walking the
+syntax tree is the business of its subclasses (`expressions`, `calls`, `loops`, `statements`), which it names here
+as methods to be supplied."""
 
 from __future__ import annotations
 
 import ast
-import builtins
-import difflib
-import math
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
+from contextlib import nullcontext
+from math import prod
 from typing import Any, NoReturn
 
+from tinote.compiler.frontend.context import Context, Silenced
+from tinote.compiler.frontend.descriptions import describe, describe_type
 from tinote.compiler.frontend.protocol import (
-    Capture,
-    CaptureKind,
     FunctionSource,
-    Warned,
     buffer_of,
     constant_of,
-    content_of,
 )
-from tinote.compiler.frontend.scopes import Anchor, Constant, Frame, ParallelNest, Scope, Variable
+from tinote.compiler.frontend.scopes import Variable
 from tinote.compiler.frontend.values import (
     CellPlace,
-    Declared,
     Place,
     Poison,
     StaticTensor,
@@ -36,15 +31,12 @@ from tinote.compiler.frontend.values import (
     indices_of,
     is_number,
     literal_indices,
-)  # fmt: skip
-from tinote.config import Config
-from tinote.errors import CompilationError, KernelNameError, KernelSyntaxError, KernelTypeError, Note, TinoteError
+)
+from tinote.errors import Note
 from tinote.ir import primitives as p
-from tinote.ir.build import Builder, OpenRegion
-from tinote.ir.nodes import Atom, Lit, Local, Op, Prim, Var
-from tinote.ir.primitives import Defaults, Primitive
+from tinote.ir.nodes import Atom, Extent, Get, Lit, Load, Op, Prim
+from tinote.ir.primitives import Primitive
 from tinote.ir.types import (
-    Ref,
     Scalar,
     Tensor,
     Type,
@@ -52,7 +44,6 @@ from tinote.ir.types import (
     i32,
     i64,
     promote,
-    scalar_named,
     shape_of,
     strengthen,
     u1,
@@ -61,68 +52,12 @@ from tinote.ir.types import (
     weak_int,
     with_element,
 )
-from tinote.source import Span
 
-__all__ = ["Emitter", "Silenced", "describe"]
-
-
-class Silenced(Exception):
-    """Abandons a statement whose cause has been reported already."""
+__all__ = ["Emitter", "is_harmless"]
 
 
-def describe(front: Any) -> str:
-    """What a front-end value is, in a person's words."""
-    if isinstance(front, Place | Value):
-        return describe_type(front.type)
-    if isinstance(front, StaticTensor):
-        return "a constant " + ("vector" if len(front.shape) == 1 else "matrix") + f" of {' by '.join(map(str, front.shape))}"
-    if front is None:
-        return "None"
-    if isinstance(front, bool | int | float | str):
-        return f"the constant {front!r}"
-    if buffer_of(front) is not None:
-        return "a field"
-    if isinstance(front, tuple | list):
-        return f"a {type(front).__name__} of {len(front)}"
-    if callable(front):
-        return f"the function `{getattr(front, '__name__', type(front).__name__)}`"
-    return f"a Python object of type {type(front).__name__}"
-
-
-def describe_type(t: Type) -> str:
-    if isinstance(t, Tensor):
-        kind = "vector" if len(t.shape) == 1 else "matrix"
-        return f"a {kind} of {' by '.join(map(str, t.shape))} {t.dtype}"
-    return f"a number of type {t}"
-
-
-class Emitter:
+class Emitter(Context):
     """Emits the IR of one kernel. See the module's docstring."""
-
-    def __init__(self, config: Config) -> None:
-        self.config = config
-        self.fp: Scalar = scalar_named(config.default_fp)
-        self.ip: Scalar = scalar_named(config.default_ip)
-        self.defaults = Defaults(self.fp, self.ip)
-        self.b = Builder(self.defaults)
-        self.frame: Frame
-        self.scope: Scope
-        self.errors: list[TinoteError] = []
-        self.warnings: list[Warned] = []
-        self.captures: dict[tuple[CaptureKind, int, Any], Capture] = {}
-        #: run-time regions open around the code at hand; 0 is the kernel's outermost level
-        self.depth = 0
-        self.nest: ParallelNest | None = None
-        self.nests = 0
-        self.top: Anchor
-        self.launch_seed: Var | None = None
-        self._top_draws: tuple[Atom, Var] | None = None
-        #: whether somebody uses the value of the call at hand
-        self.wanted = True
-        #: inside `static(...)`: calls of plain Python functions are made at compile time
-        self.in_static = 0
-        #: what `loop_config` asked of the next loop
-        self.loop_options: dict[str, Any] = {}
 
     # supplied by the subclasses
 
@@ -137,133 +72,6 @@ class Emitter:
     def inline(self, source: FunctionSource, arguments: dict[str, Any]) -> Any:
         """The result of a device function whose parameters stand for `arguments`."""
         raise NotImplementedError
-
-    # errors
-
-    def span(self, node: ast.AST) -> Span:
-        """Where a node stands."""
-        return Span(
-            self.frame.source.file,
-            node.lineno,  # type: ignore[attr-defined]
-            node.col_offset,  # type: ignore[attr-defined]
-            node.end_lineno,  # type: ignore[attr-defined]
-            node.end_col_offset,  # type: ignore[attr-defined]
-            self.frame.inlined_at,
-        )
-
-    def error(self, message: str, hint: str = "", node: ast.AST | None = None, kind: type[CompilationError] = KernelTypeError, notes: Sequence[Note] = ()) -> NoReturn:
-        """Raise a located error: about `node`, or about the expression at hand."""
-        raise kind(message, self.b.loc if node is None else self.span(node), hint, notes)
-
-    def unsupported(self, what: str, hint: str = "", node: ast.AST | None = None) -> NoReturn:
-        """Raise: the kernel language does not have this."""
-        self.error(f"{what} cannot be used in a kernel", hint, node, KernelSyntaxError)
-
-    def warn(self, message: str, node: ast.AST | None = None) -> None:
-        """Note something that compiles and may surprise; said once a place."""
-        found = Warned(message, self.b.loc if node is None else self.span(node))
-        if found not in self.warnings:
-            self.warnings.append(found)
-
-    def report(self, error: TinoteError) -> None:
-        """Keep an error for the end, once."""
-        if not any(e.message == error.message and e.span == error.span for e in self.errors):
-            self.errors.append(error)
-
-    @contextmanager
-    def at(self, node: ast.AST) -> Iterator[None]:
-        """Operations emitted and errors raised within are about `node`."""
-        saved, self.b.loc = self.b.loc, self.span(node)
-        try:
-            yield
-        finally:
-            self.b.loc = saved
-
-    # regions and scopes
-
-    @contextmanager
-    def region(self, *params: Var) -> Iterator[OpenRegion]:
-        """A region that runs under a run-time decision, with a scope of its own."""
-        self.depth += 1
-        try:
-            with self.b.region(*params) as opened:
-                yield opened
-        finally:
-            self.depth -= 1
-
-    @contextmanager
-    def block(self, what: str, node: ast.AST) -> Iterator[Scope]:
-        """A scope; the names assigned in it end with it."""
-        outer = self.scope
-        self.scope = Scope(outer)
-        try:
-            yield self.scope
-        finally:
-            for name, binding in self.scope.names.items():
-                self.frame.ended.setdefault(name, Declared(what, binding.span))
-            self.scope = outer
-
-    def here(self) -> Anchor:
-        """The point reached in the innermost open region."""
-        return Anchor(self.b.innermost)
-
-    def splice(self, opened: OpenRegion) -> None:
-        """Put the operations of a region that has just been closed into the current one."""
-        for op in opened.body:
-            self.b.emit(op)
-
-    def cell(self, t: Scalar | Tensor, initial: Atom | None = None, name: str = "") -> Var:
-        return self.b.local(t, initial, name)
-
-    # names
-
-    def lookup(self, name: str) -> Any:
-        """What a name outside of the kernel stands for; read through the function's closure, its module, then Python's built-ins. Raises when nobody knows it."""
-        source = self.frame.source
-        if name in source.closure:
-            cell = source.closure[name]
-            try:
-                return self.captured(CaptureKind.CELL, cell, None, cell.cell_contents)
-            except ValueError:
-                self.error(f"`{name}` has no value yet in the function around `{source.name}`", f"assign `{name}` before the kernel is called", kind=KernelNameError)
-        if name in source.globals:
-            return self.captured(CaptureKind.NAME, source.globals, name, source.globals[name])
-        if hasattr(builtins, name):
-            return getattr(builtins, name)
-        ended = self.frame.ended.get(name)
-        if ended is not None:
-            self.error(
-                f"`{name}` belongs to the {ended.what} in which it is assigned and is not known after it",
-                f"assign `{name}` before the {ended.what}",
-                kind=KernelNameError,
-                notes=[Note(f"`{name}` is assigned here", ended.span)],
-            )
-        if name in self.frame.assigned:
-            self.error(f"`{name}` is used before it is assigned", f"assign `{name}` on the way here", kind=KernelNameError)
-        known = {*self.scope.all_names(), *source.closure, *source.globals, *dir(builtins)}
-        close = difflib.get_close_matches(name, sorted(k for k in known if not k.startswith("__")), 1)
-        hint = f"did you mean `{close[0]}`?" if close else "names come from the kernel, the functions around it, and the module or notebook"
-        self.error(f"`{name}` is not defined", hint, kind=KernelNameError)
-
-    def captured(self, kind: CaptureKind, owner: Any, key: Any, value: Any) -> Any:
-        """Remember that the code depends on `value`; give it back as a front-end value."""
-        self.captures.setdefault((kind, id(owner), key), Capture(kind, owner, key, value))
-        return self.outside(value)
-
-    def outside(self, value: Any) -> Any:
-        """An object from outside as a front-end value: NumPy's numbers become Python's, and what can change in place is remembered."""
-        if is_number(value) and type(value) in (bool, int, float):
-            return value
-        constant = constant_of(value)
-        if constant is not None or isinstance(value, list | dict | set):
-            self.captures.setdefault((CaptureKind.CONTENT, id(value), None), Capture(CaptureKind.CONTENT, value, None, content_of(value)))
-        if constant is None and getattr(value, "shape", None) == () and callable(getattr(value, "item", None)) and buffer_of(value) is None:
-            return value.item()
-        return value
-
-    def bind(self, name: str, value: Any, what: str = "") -> None:
-        """Let a name stand for a front-end value in the current scope."""
-        self.scope.names[name] = Constant(name, value, self.b.loc, what, self.depth)
 
     # values
 
@@ -297,7 +105,9 @@ class Emitter:
         return isinstance(front, Value | Place | StaticTensor) or is_number(front) or constant_of(front) is not None
 
     def as_value(self, front: Any, like: Scalar | None = None) -> Value:
-        """A front-end value as something that exists at run time. `like`: the type that a constant vector is about to meet, so that it is not rounded on the way."""
+        """A front-end value as something that exists at run time. `like`: the type that a constant vector is about to
+        meet, so that it is not rounded on the way.
+        """
         if isinstance(front, Value):
             return front
         if isinstance(front, bool):
@@ -319,32 +129,51 @@ class Emitter:
             self.error(f"field `{buffer.name}` is used as a number", f"read one element: `{buffer.name}[{index}]`")
         if isinstance(front, str):
             self.error("text cannot be used as a number")
-        self.error(f"{describe(front)} cannot be used as a value", "numbers, vectors and matrices have values in a kernel")
+        self.error(
+            f"{describe(front)} cannot be used as a value", "numbers, vectors and matrices have values in a kernel"
+        )
 
     def tensor_of(self, rows: Sequence[Any], dtype: Scalar | None = None, like: Scalar | None = None) -> Value:
         """A vector from numbers, or a matrix from rows."""
         items = [self.force(r) for r in rows]
         if not items:
             self.error("an empty list is no vector")
-        if all(isinstance(r, tuple | list | StaticTensor) or (isinstance(r, Value) and r.shape) or constant_of(r) is not None for r in items):
+        if all(
+            isinstance(r, tuple | list | StaticTensor)
+            or (isinstance(r, Value) and r.shape)
+            or constant_of(r) is not None
+            for r in items
+        ):
             parts = [self.components(r) for r in items]
             if len({len(r) for r in parts}) > 1:
                 self.error(f"the rows of a matrix have different lengths: {', '.join(str(len(r)) for r in parts)}")
             return self.pack([c for r in parts for c in r], (len(parts), len(parts[0])), dtype, like)
         return self.pack(items, (len(items),), dtype, like)
 
-    def pack(self, components: Sequence[Any], shape: tuple[int, ...], dtype: Scalar | None = None, like: Scalar | None = None) -> Value:
-        """A tensor of `shape` from its components in row-major order. Its type is `dtype`, or what the components promote to."""
+    def pack(
+        self, components: Sequence[Any], shape: tuple[int, ...], dtype: Scalar | None = None, like: Scalar | None = None
+    ) -> Value:
+        """A tensor of `shape` from its components in row-major order. Its type is `dtype`, or what the components
+        promote to.
+        """
         values = [self.as_value(c) for c in components]
         for v in values:
             if v.shape:
-                self.error(f"{describe(v)} stands where one number is expected", "every component of a vector or matrix is one number")
+                self.error(
+                    f"{describe(v)} stands where one number is expected",
+                    "every component of a vector or matrix is one number",
+                )
         t = dtype or self.promoted([v.dtype for v in values], like)
         atoms = [self.fitting(v.atom, t) if isinstance(v.atom, Lit) else v.atom for v in values]
-        return Value(self.b.pack(atoms, Tensor(t, shape)))
+        packed = self.b.pack(atoms, Tensor(t, shape))
+        if all(atom.type is t for atom in atoms):
+            self.packed[packed] = tuple(atoms)
+        return Value(packed)
 
     def promoted(self, types: Sequence[Scalar], like: Scalar | None = None) -> Scalar:
-        """The type in which numbers of these types are held together; wholly constant ones follow `like` where it can hold them."""
+        """The type in which numbers of these types are held together; wholly constant ones follow `like` where it can
+        hold them.
+        """
         t = types[0]
         for other in types[1:]:
             t = promote(t, other, self.fp, self.ip)
@@ -367,6 +196,9 @@ class Emitter:
 
     def component(self, value: Value, index: tuple[int, ...]) -> Value:
         """One component of a tensor."""
+        packed = self.packed.get(value.atom)  # type: ignore[arg-type]
+        if packed is not None:
+            return Value(packed[sum(k * prod(value.shape[axis + 1 :]) for axis, k in enumerate(index))])
         return Value(self.b.extract(value.atom, *literal_indices(index)))
 
     def shape(self, front: Any) -> tuple[int, ...]:
@@ -381,7 +213,9 @@ class Emitter:
         return tensor.shape if tensor is not None else self.as_value(front).shape
 
     def fitting(self, atom: Atom, t: Scalar) -> Atom:
-        """A literal as type `t`, checked: an integer that `t` cannot hold is an error, not a wrapped number. Negative numbers stand for their bits in unsigned types."""
+        """A literal as type `t`, checked: an integer that `t` cannot hold is an error, not a wrapped number. Negative
+        numbers stand for their bits in unsigned types.
+        """
         if not isinstance(atom, Lit) or atom.type.bits:
             return self.b.cast(atom, with_element(atom.type, t))
         if atom.type is weak_int and t.kind in "iu" and not self.holds(t, int(atom.value)):
@@ -395,13 +229,21 @@ class Emitter:
 
     def _too_large(self, value: int, t: Scalar) -> NoReturn:
         wider = i64 if self.holds(i64, value) else u64
-        hint = f"write `ti.{wider}({value})`, or use a wider type" if self.holds(wider, value) else "no integer type is wide enough"
+        hint = (
+            f"write `ti.{wider}({value})`, or use a wider type"
+            if self.holds(wider, value)
+            else "no integer type is wide enough"
+        )
+        if self.holds(self.ip, value):
+            hint = "use a field or variable of a wider type"
         self.error(f"the integer {value} does not fit into {t} ({t.lowest} … {t.highest})", hint)
 
     # operations
 
     def prim(self, prim: Primitive, *operands: Any, type: Scalar | Tensor | None = None, name: str = "") -> Value:
-        """Emit a primitive on front-end values; types promote, scalars broadcast. Located errors for shapes and types that do not fit."""
+        """Emit a primitive on front-end values; types promote, scalars broadcast. Located errors for shapes and types
+        that do not fit.
+        """
         operands = tuple([self.force(o) for o in operands])
         strong = [o.dtype for o in operands if isinstance(o, Value) and o.dtype.bits]
         like = self.promoted(strong) if strong else None
@@ -418,7 +260,11 @@ class Emitter:
             for position, v in enumerate(values):
                 if isinstance(v.atom, Lit) and v.atom.type is weak_int:
                     t = p.operand_type(prim, types, position, type, self.defaults)
-                    if t.kind in "iu" and not self.holds(t, int(v.atom.value)) and not self.holds(self.ip, int(v.atom.value)):
+                    if (
+                        t.kind in "iu"
+                        and not self.holds(t, int(v.atom.value))
+                        and not self.holds(self.ip, int(v.atom.value))
+                    ):
                         self._too_large(int(v.atom.value), t)
         return Value(self.b.prim(prim, *[v.atom for v in values], type=type, name=name))
 
@@ -426,11 +272,18 @@ class Emitter:
         shaped = [v for v in values if v.shape]
         if len({v.shape for v in shaped}) > 1:
             both = " and ".join(describe(v) for v in shaped)
-            self.error(f"the shapes of {both} do not fit", "vectors and matrices are combined component by component; `@` is the matrix product")
-        self.error(reason[:1].lower() + reason[1:], "convert with `ti.cast` or `int(…)` first" if "integers" in reason else "")
+            self.error(
+                f"the shapes of {both} do not fit",
+                "vectors and matrices are combined component by component; `@` is the matrix product",
+            )
+        self.error(
+            reason[:1].lower() + reason[1:], "convert with `ti.cast` or `int(…)` first" if "integers" in reason else ""
+        )
 
     def cast(self, front: Any, t: Scalar) -> Value:
-        """A number, or every component of a tensor, converted to `t` as by a call of the type's name: an integer constant must fit."""
+        """A number, or every component of a tensor, converted to `t` as by a call of the type's name: an integer
+        constant must fit.
+        """
         value = self.as_value(front, t)
         if isinstance(value.atom, Lit):
             return Value(self.fitting(value.atom, t))
@@ -441,7 +294,9 @@ class Emitter:
         front = self.force(front)
         if isinstance(front, Value):
             if front.shape:
-                self.error(f"the truth of {describe(front)} is not defined", "ask `.all()` or `.any()` of its components")
+                self.error(
+                    f"the truth of {describe(front)} is not defined", "ask `.all()` or `.any()` of its components"
+                )
             return front if front.type is u1 else self.prim(p.ne, front, 0)
         tensor = self.static_tensor(front)
         if tensor is not None:
@@ -453,7 +308,9 @@ class Emitter:
         return bool(front)
 
     def converted(self, front: Any, t: Scalar | Tensor, what: str) -> Atom:
-        """A value that is about to be stored where a `t` lives: shapes must agree (a number fills a tensor), constants must fit; other conversions are left to the types pass."""
+        """A value that is about to be stored where a `t` lives: shapes must agree (a number fills a tensor),
+        constants must fit; other conversions are left to the types pass.
+        """
         dtype = element_type(t)
         value = self.as_value(front, dtype)
         atom = value.atom
@@ -467,7 +324,10 @@ class Emitter:
             if value.shape != t.shape:
                 self.error(f"{describe(value)} does not fit {what}, {describe_type(t)}")
         elif value.shape:
-            self.error(f"{describe(value)} does not fit {what}, {describe_type(t)}", "store one component, or make the destination a vector")
+            self.error(
+                f"{describe(value)} does not fit {what}, {describe_type(t)}",
+                "store one component, or make the destination a vector",
+            )
         return atom
 
     def strong(self, front: Any) -> Value:
@@ -491,10 +351,12 @@ class Emitter:
                 notes=[Note(f"`{owner.name}` is declared here", owner.span)],
             )
 
-    def store(self, place: Place, front: Any, what: str) -> None:
-        """Assign a place."""
+    def store(self, place: Place, front: Any, what: str, value: ast.expr | None = None) -> None:
+        """Assign a place; `value` is the expression that gave `front`."""
         self.check_writable(place)
-        place.store(self.b, self.converted(front, place.type, what))
+        with self.at(value) if value is not None else nullcontext():
+            atom = self.converted(front, place.type, what)
+        place.store(self.b, atom)
 
     def combine(self, place: Place, prim: Primitive, operand: Value, old: bool) -> Value | None:
         """Combine a place with an operand, indivisibly where others may reach it."""
@@ -506,7 +368,9 @@ class Emitter:
         dtype = element_type(t)
         if isinstance(atom, Lit):
             return Lit(p.neg.evaluate(dtype, p.cast_number(dtype, atom.value)), dtype)
-        return self.b.prim(p.neg, self.b.cast(atom, with_element(atom.type, dtype)), type=with_element(atom.type, dtype))
+        return self.b.prim(
+            p.neg, self.b.cast(atom, with_element(atom.type, dtype)), type=with_element(atom.type, dtype)
+        )
 
     def text_parts(self, parts: Sequence[Any]) -> tuple[tuple[str | None, ...], tuple[Atom, ...]]:
         """Texts and front-end values as the parts and arguments of a message; constants become text."""
@@ -548,7 +412,10 @@ class Emitter:
         """An integer as an index operand, i32 or i64."""
         value = self.as_value(front)
         if value.shape or value.dtype.kind not in "iu":
-            self.error(f"{what} must be an integer, not {describe(front)}", "convert it with `int(…)`" if value.dtype.kind == "f" and not value.shape else "")
+            self.error(
+                f"{what} must be an integer, not {describe(front)}",
+                "convert it with `int(…)`" if value.dtype.kind == "f" and not value.shape else "",
+            )
         if isinstance(value.atom, Lit):
             number = int(value.atom.value)
             return Lit(number, i32 if i32.lowest <= number <= i32.highest else i64)
@@ -556,53 +423,23 @@ class Emitter:
             return value.atom
         return self.b.cast(value.atom, i64 if value.dtype.bits >= 32 else i32)
 
-    # random numbers
-
-    def random_bits(self) -> Value:
-        """Another 32 random bits: the next draw of this iteration."""
-        if self.launch_seed is None:
-            self.launch_seed = Var(u64, "launch_seed")
-        nest = self.nest
-        draws = self._top_draws if nest is None else nest.draws
-        if draws is None:
-            draws = self._start_draws(self.top if nest is None else nest.start, nest)
-            if nest is None:
-                self._top_draws = draws
-            else:
-                nest.draws = draws
-        iteration, counter = draws
-        draw = self.b.get(counter)
-        self.b.set(counter, self.b.prim(p.add, draw, Lit(1, i32)))
-        return Value(self.b.prim(p.random_bits, self.launch_seed, iteration, draw))
-
-    def _start_draws(self, start: Anchor, nest: ParallelNest | None) -> tuple[Atom, Var]:
-        """Put the iteration's number and the counter of its draws at the start of the iteration. The counter starts elsewhere in every loop of the kernel, so that
-        two loops do not draw the same numbers."""
-        iteration: Atom = Lit(0, i64)
-        number = 0 if nest is None else nest.number
-        with self.b.region() as opened:
-            for index, first, end in () if nest is None else nest.axes:
-                offset, extent = self.b.cast(index, i64), self.b.cast(end, i64)
-                if not (isinstance(first, Lit) and first.value == 0):
-                    offset = self.b.prim(p.sub, offset, self.b.cast(first, i64))
-                    extent = self.b.prim(p.sub, extent, self.b.cast(first, i64))
-                if not isinstance(iteration, Lit):
-                    offset = self.b.prim(p.add, self.b.prim(p.mul, iteration, extent), offset)
-                iteration = offset
-            counter = Var(Ref(i32), "draw")
-            self.b.emit(Local((Lit(i32.wrap(number << 24), i32),), (counter,), (), self.b.loc))
-        start.insert(*opened.body)
-        return iteration, counter
-
 
 _HARMLESS_LIMIT = 12
 
 
 def is_harmless(ops: Sequence[Op]) -> bool:
-    """Whether operations may run even when their result is not asked for: few, cheap, without effects, and none that can fault."""
+    """Whether operations may run even when their result is not asked for: few, cheap, without effects, and none that
+    can fault.
+    """
     if len(ops) > _HARMLESS_LIMIT:
         return False
     for op in ops:
+        if isinstance(op, Get) and all(isinstance(a, Lit) for a in op.args[1:]):
+            continue
+        if isinstance(op, Extent) or (
+            isinstance(op, Load) and not op.buffer.rank and all(isinstance(a, Lit) for a in op.args)
+        ):
+            continue
         if not isinstance(op, Prim):
             return False
         if op.prim.cost > 5 or op.prim is p.extract:
@@ -614,11 +451,3 @@ def is_harmless(ops: Sequence[Op]) -> bool:
         if op.prim in (p.floordiv, p.mod, p.raw_div, p.raw_mod, p.random_bits):
             return False
     return True
-
-
-def unrolled(value: float) -> bool:
-    """Whether a constant exponent is written out as multiplications."""
-    return isinstance(value, int) and not isinstance(value, bool) and math.fabs(value) <= 16
-
-
-__all__ += ["is_harmless", "unrolled"]

@@ -1,6 +1,7 @@
 """Loops: parallel nests, serial loops, loops that are left early, and unrolled ones.
 
-Jumps become structure where they can (what follows `if c: continue` goes into the other branch) and flags where they must:
+Jumps become structure where they can (what follows `if c: continue` goes into the other branch) and flags where
+they must:
 
     for i in range(n):                      i, broken = cells
         if x[i] > 0:             →          while i < n and not broken:
@@ -36,7 +37,9 @@ class Loops(Calls):
     """The emitter that knows loops. Lowering a list of statements is left to the next layer."""
 
     def statements(self, body: list[ast.stmt], tail: bool) -> Way:
-        """Lower statements; how control certainly ends. `tail`: nothing of the loop's iteration (or the function) follows them."""
+        """Lower statements; how control certainly ends. `tail`: nothing of the loop's iteration (or the function)
+        follows them.
+        """
         raise NotImplementedError
 
     # flags
@@ -67,7 +70,7 @@ class Loops(Calls):
             found = self.prim(p.or_, found, Value(self.b.get(flag)))
         return self.prim(p.logical_not, found)
 
-    def flags_after(self, leaving: analysis.jumps) -> list[Var]:
+    def flags_after(self, leaving: analysis.Jumps) -> list[Var]:
         """The flags that say whether control goes on after something that can leave like this."""
         loop = self.frame.loops[-1] if self.frame.loops else None
         found: list[Var] = []
@@ -85,10 +88,14 @@ class Loops(Calls):
         if node.orelse:
             self.unsupported("`else` after a loop", "set a flag in the loop and test it afterwards", node.orelse[0])
         options, self.loop_options = self.loop_options, {}
-        leaving = analysis.jumps(node.body)
+        leaving = analysis.Jumps(node.body)
         with self.at(node.iter):
             found = self.evaluate(node.iter)
-            if self.is_static_call(node.iter) or isinstance(found, StaticSequence) or (isinstance(found, Grouped) and isinstance(found.domain, StaticSequence)):
+            if (
+                self.is_static_call(node.iter)
+                or isinstance(found, StaticSequence)
+                or (isinstance(found, Grouped) and isinstance(found.domain, StaticSequence))
+            ):
                 items = static_items(self, found)
                 domain: Domain | None = None
             else:
@@ -101,7 +108,11 @@ class Loops(Calls):
         if parallel and (leaving.breaks or leaving.returns):
             if self.frame.parent is None:
                 word = "break" if leaving.breaks else "return"
-                place = next(s for s in analysis.statements_in(node.body) if isinstance(s, ast.Break if leaving.breaks else ast.Return))
+                place = next(
+                    s
+                    for s in analysis.statements_in(node.body)
+                    if isinstance(s, ast.Break if leaving.breaks else ast.Return)
+                )
                 self.error(
                     f"`{word}` cannot leave a parallel loop: its iterations run at the same time",
                     "write `ti.loop_config(serialize=True)` before the loop to run it in order",
@@ -155,15 +166,26 @@ class Loops(Calls):
             self.unsupported("a loop target other than names", "loop over names and assign inside", node.target)
         expected = 1 if grouped else axes
         if len(names) != expected:
-            hint = "take all indices as one vector: `for I in ti.grouped(…)`" if len(names) == 1 else f"write {axes} names" if not grouped else "`ti.grouped` gives one vector"
-            self.error(f"this loop has {expected} ind{'ex' if expected == 1 else 'ices'}, and {len(names)} name{'' if len(names) == 1 else 's'}", hint, node.target)
+            hint = (
+                "`ti.grouped` gives one vector" if grouped else "write one name" if axes == 1 else f"write {axes} names"
+            )
+            if len(names) == 1:
+                hint = "take all indices as one vector: `for I in ti.grouped(…)`"
+            indices = "1 index" if expected == 1 else f"{expected} indices"
+            given = "1 name" if len(names) == 1 else f"{len(names)} names"
+            self.error(f"this loop has {indices}, and {given}", hint, node.target)
         for name in names:
             binding = self.scope.find(name.id)
-            if binding is not None:
-                self.error(f"`{name.id}` is a variable already and cannot be the index of this loop", "choose another name for one of them", name, KernelSyntaxError)
+            if binding is not None and name.id != "_":
+                self.error(
+                    f"`{name.id}` is a variable already and cannot be the index of this loop",
+                    "choose another name for one of them",
+                    name,
+                    KernelSyntaxError,
+                )
         return names
 
-    def _loop(self, node: ast.For, domain: Domain, leaving: analysis.jumps, parallel: bool) -> None:
+    def _loop(self, node: ast.For, domain: Domain, leaving: analysis.Jumps, parallel: bool) -> None:
         axes, stepped = self._axes(domain, node.iter)
         names = self._index_names(node, domain, len(axes))
         early = leaving.breaks or leaving.returns
@@ -179,7 +201,9 @@ class Loops(Calls):
             saved = self.nest
             if parallel:
                 self.nests += 1
-                self.nest = ParallelNest(tuple([(i, lo, hi) for i, (lo, hi) in zip(indices, axes, strict=True)]), Anchor(opened), self.nests)
+                self.nest = ParallelNest(
+                    tuple([(i, lo, hi) for i, (lo, hi) in zip(indices, axes, strict=True)]), Anchor(opened), self.nests
+                )
             try:
                 with self.block("loop", node):
                     with self.at(node.target):
@@ -193,7 +217,13 @@ class Loops(Calls):
                 innermost(self.b.innermost)
                 return
             lo, hi = axes[axis]
-            name = names[0].id if len(names) == 1 and len(axes) == 1 and stepped is None else names[axis].id if len(names) == len(axes) and stepped is None else ""
+            name = (
+                names[0].id
+                if len(names) == 1 and len(axes) == 1 and stepped is None
+                else names[axis].id
+                if len(names) == len(axes) and stepped is None
+                else ""
+            )
             assert isinstance(lo.type, Scalar)
             if early:
                 self._counted_while(lo, hi, name, loop, leaving, lambda index: (indices.append(index), nest(axis + 1)))
@@ -213,7 +243,13 @@ class Loops(Calls):
         elif stepped is not None:
             scaled = self.prim(p.mul, Value(indices[0]), stepped.step)
             first = stepped.lo
-            self.bind(names[0].id, scaled if first == 0 and not isinstance(first, Value) else self.prim(p.add, first, scaled, name=names[0].id), what)
+            self.bind(
+                names[0].id,
+                scaled
+                if first == 0 and not isinstance(first, Value)
+                else self.prim(p.add, first, scaled, name=names[0].id),
+                what,
+            )
         else:
             for name, index in zip(names, indices, strict=True):
                 self.bind(name.id, Value(index), what)
@@ -228,13 +264,15 @@ class Loops(Calls):
         finally:
             self.frame.loops.pop()
 
-    def _stops(self, loop: Loop, leaving: analysis.jumps) -> list[Var]:
+    def _stops(self, loop: Loop, leaving: analysis.Jumps) -> list[Var]:
         found = [loop.broken] if loop.broken is not None else []
         if leaving.returns and self.frame.results.returned is not None:
             found.append(self.frame.results.returned)
         return found
 
-    def _counted_while(self, lo: Atom, hi: Atom, name: str, loop: Loop, leaving: analysis.jumps, body: Callable[[Var], Any]) -> None:
+    def _counted_while(
+        self, lo: Atom, hi: Atom, name: str, loop: Loop, leaving: analysis.Jumps, body: Callable[[Var], Any]
+    ) -> None:
         """A loop over a range that may stop early."""
         assert isinstance(lo.type, Scalar)
         counter = self.cell(lo.type, lo, "next")
@@ -247,7 +285,7 @@ class Loops(Calls):
             self.b.set(counter, self.b.prim(p.add, index, Lit(1, lo.type)))
         self.b.emit(While((), condition.close(go.atom), inside.close(), (), self.b.loc))
 
-    def _unrolled(self, node: ast.For, items: tuple[Any, ...], leaving: analysis.jumps) -> None:
+    def _unrolled(self, node: ast.For, items: tuple[Any, ...], leaving: analysis.Jumps) -> None:
         loop = Loop()
         results = self.frame.results
         if leaving.breaks:
@@ -275,7 +313,7 @@ class Loops(Calls):
     def while_(self, node: ast.While) -> None:
         if node.orelse:
             self.unsupported("`else` after a loop", "set a flag in the loop and test it afterwards", node.orelse[0])
-        leaving = analysis.jumps(node.body)
+        leaving = analysis.Jumps(node.body)
         loop = Loop()
         if leaving.breaks:
             loop.broken = self.cell(u1, false, "broken")
@@ -304,4 +342,3 @@ class Loops(Calls):
             return self.prim(p.and_, running, found).atom
         (out,) = self.b.if_(running.atom, tested.close(found.atom), OpenRegion(()).close(false))
         return out
-

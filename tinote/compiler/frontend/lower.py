@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from tinote.compiler.frontend import analysis
-from tinote.compiler.frontend.emitter import Silenced, describe
+from tinote.compiler.frontend.context import Silenced
+from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.protocol import (
     ArgumentSpec,
     ArrayArgument,
@@ -25,10 +25,11 @@ from tinote.ir.types import Scalar, Tensor, shape_of
 
 __all__ = ["lower"]
 
+DEFAULT = Config()
 _ERRORS_SHOWN = 10
 
 
-def lower(source: FunctionSource, arguments: Sequence[ArgumentSpec], config: Config = Config()) -> Lowered:
+def lower(source: FunctionSource, arguments: Sequence[ArgumentSpec], config: Config = DEFAULT) -> Lowered:
     """Lower a kernel for one template signature. `arguments`: one for each parameter, in order.
 
     Raises `CompilationError`s: the first one found, with the others attached.
@@ -36,7 +37,9 @@ def lower(source: FunctionSource, arguments: Sequence[ArgumentSpec], config: Con
     try:
         return _Kernel(source, config).lower(arguments)
     except RecursionError:
-        raise KernelSyntaxError(f"`{source.name}` is nested too deeply to be compiled", source.span, "split long expressions and deep nests") from None
+        raise KernelSyntaxError(
+            f"`{source.name}` is nested too deeply to be compiled", source.span, "split long expressions and deep nests"
+        ) from None
 
 
 class _Kernel(Statements):
@@ -50,7 +53,7 @@ class _Kernel(Statements):
         self.b.loc = source.span
         with self.b.region() as opened:
             self.top = self.here()
-            frame = Frame(source, None, None, Results(analysis.returns_early(source.tree.body), self.here()))
+            frame = Frame(source, None, None, Results(self.here()))
             self.enter(frame)
             yields: tuple[Atom, ...] = ()
             returns: tuple[Scalar | Tensor, ...] | None = None
@@ -73,7 +76,14 @@ class _Kernel(Statements):
         params = [*self.params, *([self.launch_seed] if self.launch_seed is not None else [])]
         region = Region(tuple(params), tuple(opened.body), yields)
         function = Function(source.name, region, source.span)
-        return Lowered(function, tuple(self.captures.values()), returns, is_tuple, self.launch_seed is not None, tuple(self.warnings))
+        return Lowered(
+            function,
+            tuple(self.captures.values()),
+            returns,
+            is_tuple,
+            self.launch_seed is not None,
+            tuple(self.warnings),
+        )
 
     @staticmethod
     def _order(error: TinoteError) -> tuple[int, int]:
@@ -87,7 +97,9 @@ class _Kernel(Statements):
         tree = self.source.tree.args
         for extra in (tree.vararg, tree.kwarg):
             if extra is not None:
-                self.unsupported(f"the parameter `*{extra.arg}`, which takes any number of arguments,", "name every parameter", extra)
+                self.unsupported(
+                    f"the parameter `*{extra.arg}`, which takes any number of arguments,", "name every parameter", extra
+                )
         for parameter, argument in zip(parameters, arguments, strict=True):
             with self.at(parameter):
                 self.bind(parameter.arg, self._argument(parameter.arg, argument), "argument of the kernel")
@@ -113,17 +125,27 @@ class _Kernel(Statements):
         if node is None:
             return None
         with self.at(node):
-            annotation = self.annotation(self.source, node)
+            annotation = self.annotation(self.source, node, "return")
             if annotation is None:
                 return None
-            parts = getattr(annotation, "__args__", None) if getattr(annotation, "__origin__", None) is tuple else annotation if isinstance(annotation, tuple) else None
+            parts = (
+                getattr(annotation, "__args__", None)
+                if getattr(annotation, "__origin__", None) is tuple
+                else annotation
+                if isinstance(annotation, tuple)
+                else None
+            )
             if isinstance(annotation, Tensor):
                 parts = None
             found: list[Scalar | Tensor] = []
             for part in [annotation] if parts is None else parts:
                 t = type_of(part, self.fp, self.ip)
                 if t is None:
-                    self.error(f"a kernel cannot return {describe(part)}", "it returns numbers, vectors, matrices, or tuples of them", kind=KernelTypeError)
+                    self.error(
+                        f"a kernel cannot return {describe(part)}",
+                        "it returns numbers, vectors, matrices, or tuples of them",
+                        kind=KernelTypeError,
+                    )
                 found.append(t)
             return tuple(found), parts is not None
 
@@ -135,7 +157,10 @@ class _Kernel(Statements):
             raise Silenced
         if annotated is None:
             if result is not None:
-                self.error("this kernel returns a value, and its type is not annotated", f"write `def {self.source.name}(…) -> ti.f32:` with the type it returns")
+                self.error(
+                    "this kernel returns a value, and its type is not annotated",
+                    f"write `def {self.source.name}(…) -> ti.f32:` with the type it returns",
+                )
             return ()
         types, is_tuple = annotated
         if result is None:
@@ -149,12 +174,13 @@ class _Kernel(Statements):
             if self.shape(part) != shape_of(t):
                 self.error(f"{describe(part)} is returned where {describe_annotation(t)} is annotated")
             value = self.cast(part, t if isinstance(t, Scalar) else t.dtype)
-            found += [c.atom if isinstance(c, Value) else Lit(c, value.dtype) for c in (self.components(value) if value.shape else [value])]
+            found += [
+                c.atom if isinstance(c, Value) else Lit(c, value.dtype)
+                for c in (self.components(value) if value.shape else [value])
+            ]
         return tuple(found)
 
 
 def describe_annotation(t: Scalar | Tensor) -> str:
     """An annotated type in a person's words."""
     return f"a number of type {t}" if isinstance(t, Scalar) else f"a vector or matrix of shape {t.shape}"
-
-

@@ -1,14 +1,16 @@
-"""What the front end and the floor above it agree on: how Python objects show what they are to a kernel, and what goes into and comes out of `lower`.
+"""What the front end and the floor above it agree on: how Python objects show what they are to a kernel, and what
+goes into and comes out of `lower`.
 
 The front end never imports the language's classes. It asks an object for one of these attributes:
 
-    __tinote_buffer__() -> Buffer            memory that a kernel may index: a field, an ndarray
-    __tinote_value__() -> nested tuples      a captured constant vector or matrix, as Python numbers
-    __tinote_function__: FunctionSource      a device function, inlined where it is called (`__tinote_self__`: the object it is bound to, if any)
-    __tinote_expand__(emitter, args, kwargs) a built-in that emits IR for its call
-    __tinote_kernel__                        a kernel: calling one from a kernel is refused
-    __tinote_type__() -> Scalar | Tensor     a type annotation (and, when called in a kernel, a constructor): vector and matrix types
-    __tinote_template__                      the annotation of a parameter that is passed as it is
+    __tinote_buffer__() -> Buffer             memory that a kernel may index: a field, an ndarray
+    __tinote_value__() -> nested tuples       a captured constant vector or matrix, as Python numbers
+    __tinote_function__: FunctionSource       a device function, inlined where it is called
+    __tinote_self__                           the object that a device function is bound to, if any
+    __tinote_expand__(emitter, args, kwargs)  a built-in that emits IR for its call
+    __tinote_kernel__                         a kernel: calling one from a kernel is refused
+    __tinote_type__() -> Scalar | Tensor      a type annotation; called in a kernel, a constructor
+    __tinote_template__                       the annotation of a parameter that is passed as it is
 """
 
 from __future__ import annotations
@@ -27,19 +29,32 @@ from tinote.ir.types import Scalar, Tensor, f32, i32, u1
 from tinote.source import Span
 
 __all__ = [
-    "ArgumentSpec", "ArrayArgument", "Capture", "CaptureKind", "FunctionSource", "Lowered", "TemplateArgument", "ValueArgument", "Warned",
-    "buffer_of", "constant_of", "expansion_of", "function_of", "function_source", "is_template", "type_of",
-]  # fmt: skip
+    "ArgumentSpec",
+    "ArrayArgument",
+    "Capture",
+    "CaptureKind",
+    "FunctionSource",
+    "Lowered",
+    "TemplateArgument",
+    "ValueArgument",
+    "Warned",
+    "buffer_of",
+    "constant_of",
+    "expansion_of",
+    "function_of",
+    "function_source",
+    "is_template",
+    "type_of",
+]
 
 
 class FunctionSource:
     """A kernel's or device function's source, memorised at decoration.
 
-    `tree` has the line numbers and columns of the user's file or cell. `closure` maps free names to their cells, which may be filled or changed later;
-    `defaults` maps parameters to the values Python evaluated for them.
-    """
+    `tree` has the line numbers and columns of the user's file or cell. `closure` maps free names to their cells,
+    which may be filled or changed later; `defaults` and `annotations` map parameters (and "return") to what Python evaluated for them."""
 
-    __slots__ = ("closure", "defaults", "file", "globals", "is_func", "name", "text", "tree")
+    __slots__ = ("annotations", "closure", "defaults", "file", "globals", "is_func", "name", "text", "tree")
 
     def __init__(
         self,
@@ -51,6 +66,7 @@ class FunctionSource:
         text: str,
         is_func: bool,
         defaults: Mapping[str, Any] | None = None,
+        annotations: Mapping[str, Any] | None = None,
     ) -> None:
         self.name = name
         self.tree = tree
@@ -60,6 +76,7 @@ class FunctionSource:
         self.text = text
         self.is_func = is_func
         self.defaults = dict(defaults or {})
+        self.annotations = dict(annotations or {})
 
     @property
     def parameters(self) -> list[ast.arg]:
@@ -78,17 +95,22 @@ class FunctionSource:
 
 
 def function_source(function: types.FunctionType, is_func: bool = False) -> FunctionSource:
-    """The source of a Python function, from the file or cell it was compiled from. Raises `KernelSyntaxError` when there is no source or it is not a `def`."""
+    """The source of a Python function, from the file or cell it was compiled from. Raises `KernelSyntaxError` when
+    there is no source or it is not a `def`.
+    """
     code = function.__code__
     file, first = code.co_filename, code.co_firstlineno
     linecache.checkcache(file)
     lines = linecache.getlines(file, function.__globals__)
     place = Span(file, first)
     if first > len(lines):
-        raise KernelSyntaxError(f"the source of `{function.__name__}` is not available", place, "define it in a file or a notebook cell")
+        raise KernelSyntaxError(
+            f"the source of `{function.__name__}` is not available", place, "define it in a file or a notebook cell"
+        )
     block = inspect.getblock(lines[first - 1 :])
     text = "".join(block)
-    # An indented definition is parsed under a line of its own, so that columns stay true and multi-line strings keep their content.
+    # An indented definition is parsed under a line of its own, so that columns stay true and multi-line strings keep
+    # their content.
     indented = block[0][:1] in " \t"
     try:
         module = ast.parse("if True:\n" + text if indented else text, file)
@@ -99,13 +121,25 @@ def function_source(function: types.FunctionType, is_func: bool = False) -> Func
         assert isinstance(statement, ast.If)
         statement = statement.body[0]
     if not isinstance(statement, ast.FunctionDef):
-        raise KernelSyntaxError("a kernel or device function is made from a `def`", place, "lambdas and async functions cannot be compiled")
+        raise KernelSyntaxError(
+            "a kernel or device function is made from a `def`", place, "lambdas and async functions cannot be compiled"
+        )
     ast.increment_lineno(statement, first - 2 if indented else first - 1)
     closure = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     names = [p.arg for p in (*statement.args.posonlyargs, *statement.args.args)]
     values = function.__defaults__ or ()
     defaults = dict(zip(names[len(names) - len(values) :], values, strict=True)) | (function.__kwdefaults__ or {})
-    return FunctionSource(function.__name__, statement, file, function.__globals__, closure, text, is_func, defaults)
+    return FunctionSource(
+        function.__name__,
+        statement,
+        file,
+        function.__globals__,
+        closure,
+        text,
+        is_func,
+        defaults,
+        function.__annotations__,
+    )
 
 
 class TemplateArgument(NamedTuple):
@@ -115,7 +149,9 @@ class TemplateArgument(NamedTuple):
 
 
 class ValueArgument(NamedTuple):
-    """A parameter that is a number, a vector or a matrix at run time; it becomes one scalar parameter a component, in row-major order."""
+    """A parameter that is a number, a vector or a matrix at run time; it becomes one scalar parameter a component, in
+    row-major order.
+    """
 
     type: Scalar | Tensor
 
@@ -174,14 +210,24 @@ _CONSTANTS = (bool, int, float, str)
 
 
 def same_constant(a: Any, b: Any) -> bool:
-    """Whether two compile-time constants are interchangeable: same type and value, tuples item by item; other objects by identity."""
+    """Whether two compile-time constants are interchangeable: same type and value, tuples item by item, methods by
+    function and owner; other objects by identity.
+    """
     if a is b:
         return True
     if type(a) is not type(b):
         return False
     if isinstance(a, tuple):
         return len(a) == len(b) and all(same_constant(x, y) for x, y in zip(a, b, strict=True))
-    return isinstance(a, _CONSTANTS) and a == b and str(a) == str(b)
+    if isinstance(a, _CONSTANTS):
+        return a == b and str(a) == str(b)  # the text tells 0.0 from -0.0
+    # A method is a new object each time it is looked up.
+    source = function_of(a)
+    return (
+        source is not None
+        and source is function_of(b)
+        and getattr(a, "__tinote_self__", None) is getattr(b, "__tinote_self__", None)
+    )
 
 
 def content_of(owner: Any) -> Any:
@@ -189,7 +235,8 @@ def content_of(owner: Any) -> Any:
     constant = constant_of(owner)
     if constant is not None:
         return constant
-    return tuple(owner.items()) if isinstance(owner, dict) else tuple(owner)
+    items = tuple(owner.items()) if isinstance(owner, dict) else tuple(owner)
+    return tuple([content_of(item) if isinstance(item, tuple | list | dict) else item for item in items])
 
 
 class Warned(NamedTuple):
@@ -200,8 +247,9 @@ class Warned(NamedTuple):
 
 
 class Lowered(NamedTuple):
-    """What `lower` returns. `returns`: the types that the kernel gives back, one per returned item, or `None`; each component is one yield of the function, in order.
-    `returns_tuple`: whether the user wrote a tuple type. `uses_random`: whether the last parameter is the launch seed."""
+    """What `lower` returns. `returns`: the types that the kernel gives back, one per returned item, or `None`; each
+    component is one yield of the function, in order. `returns_tuple`: whether the user wrote a tuple type.
+    `uses_random`: whether the last parameter is the launch seed."""
 
     function: Function
     captures: tuple[Capture, ...]
@@ -250,4 +298,5 @@ def type_of(annotation: Any, default_fp: Scalar = f32, default_ip: Scalar = i32)
     if annotation is bool:
         return u1
     ask = getattr(annotation, "__tinote_type__", None)
-    return ask() if callable(ask) else None
+    found = ask() if callable(ask) else None
+    return found if isinstance(found, Scalar | Tensor) else None

@@ -33,7 +33,9 @@ class Anchor:
 
 
 class ParallelNest:
-    """The parallel loops around the statement at hand: `axes` are (index, first, end) from the outermost inwards, `start` is the top of the innermost body."""
+    """The parallel loops around the statement at hand: `axes` are (index, first, end) from the outermost inwards,
+    `start` is the top of the innermost body.
+    """
 
     __slots__ = ("axes", "draws", "number", "start")
 
@@ -58,7 +60,8 @@ class Variable:
 
 
 class Constant:
-    """A name that stands for one front-end value. `what` says what it is when someone tries to assign it; empty when that is allowed.
+    """A name that stands for one front-end value. `what` says what it is when someone tries to assign it; empty
+    when that is allowed.
 
     `depth`: how many run-time regions were open where it was bound.
     """
@@ -112,7 +115,9 @@ class Way(IntEnum):
 
 
 class Loop:
-    """A loop whose body is being lowered. The flags are cells of truth values, there when the body needs them; `breaks` counts where `broken` is set."""
+    """A loop whose body is being lowered. The flags are cells of truth values, there when the body needs them;
+    `breaks` counts where `broken` is set.
+    """
 
     __slots__ = ("breaks", "broken", "continued", "parallel", "start")
 
@@ -125,12 +130,13 @@ class Loop:
 
 
 class Results:
-    """What a function gives back: cells shaped like the first `return`, or the value itself when there is one `return` and it is the last statement."""
+    """What a function gives back: the value itself when a single `return` is reached, and at the end; cells shaped
+    like the first `return` otherwise.
+    """
 
-    __slots__ = ("anchor", "cells", "direct", "early", "returned", "seen", "sets", "span")
+    __slots__ = ("anchor", "cells", "direct", "returned", "seen", "sets", "span")
 
-    def __init__(self, early: bool, anchor: Anchor) -> None:
-        self.early = early
+    def __init__(self, anchor: Anchor) -> None:
         self.anchor = anchor
         self.direct: Any = None
         #: the front-end value's structure with a `CellPlace` for each number
@@ -145,13 +151,17 @@ class Results:
 class Frame:
     """One function that is being lowered: the kernel, or a device function at one of its calls."""
 
-    __slots__ = ("assigned", "ended", "inlined_at", "loops", "parent", "results", "scope", "shared", "source")
+    __slots__ = ("assigned", "depth", "ended", "inlined_at", "loops", "parent", "results", "scope", "shared", "source")
 
-    def __init__(self, source: FunctionSource, parent: Frame | None, inlined_at: Span | None, results: Results) -> None:
+    def __init__(
+        self, source: FunctionSource, parent: Frame | None, inlined_at: Span | None, results: Results, depth: int = 0
+    ) -> None:
         self.source = source
         self.parent = parent
         self.inlined_at = inlined_at
         self.results = results
+        #: run-time regions open around the function's body
+        self.depth = depth
         self.scope = Scope()
         self.loops: list[Loop] = []
         #: how often each name is assigned: more than once means that it needs a cell

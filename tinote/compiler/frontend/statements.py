@@ -7,12 +7,13 @@ from collections.abc import Callable
 from typing import Any
 
 from tinote.compiler.frontend import analysis
-from tinote.compiler.frontend.arithmetic import AUGMENTED, BINARY, binary
-from tinote.compiler.frontend.emitter import Silenced, describe
+from tinote.compiler.frontend.arithmetic import AUGMENTED, binary
+from tinote.compiler.frontend.context import Silenced
+from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.loops import Loops
 from tinote.compiler.frontend.protocol import buffer_of, type_of
 from tinote.compiler.frontend.scopes import Constant, Frame, Results, Variable, Way
-from tinote.compiler.frontend.values import POISON, CellPlace, MemoryPlace, Place, Text, Value, is_number
+from tinote.compiler.frontend.values import POISON, CellPlace, MemoryPlace, Place, Text, Value
 from tinote.errors import KernelNameError, KernelSyntaxError, Note, TinoteError
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Buffer, BufferKind, Check, FaultKind, Local, Var, true
@@ -53,14 +54,16 @@ class Statements(Loops):
                 if way:
                     return way
             if rest:
-                flags = self.flags_after(analysis.jumps([statement]))
+                flags = self.flags_after(analysis.Jumps([statement]))
                 if flags:
                     self.unless(flags, lambda r=rest: self.statements(r, tail))
                     return Way.FALLS
         return Way.FALLS
 
     def _guarded(self, statement: ast.stmt, action: Callable[[], Any]) -> Any:
-        """Do something with a statement; an error is kept, and the names that the statement should have assigned say nothing more."""
+        """Do something with a statement; an error is kept, and the names that the statement should have assigned say
+        nothing more.
+        """
         saved, self.b.loc = self.b.loc, self.span(statement)
         try:
             return action()
@@ -119,7 +122,9 @@ class Statements(Loops):
     # if
 
     def _if(self, node: ast.If, rest: list[ast.stmt], tail: bool) -> Way | None:
-        """Lower an `if` and, where a branch ends in a jump, what follows in the other branch. `None`: the caller goes on with `rest`."""
+        """Lower an `if` and, where a branch ends in a jump, what follows in the other branch. `None`: the caller goes
+        on with `rest`.
+        """
         with self.at(node.test):
             condition = self.truth(self.evaluate(node.test))
         if isinstance(condition, bool):
@@ -130,8 +135,8 @@ class Statements(Loops):
                 way = self.statements(chosen, tail and not rest)
             return way or None
         then_ends, else_ends = analysis.ends_in_jump(node.body), analysis.ends_in_jump(node.orelse)
-        into_else = bool(rest) and then_ends and not analysis.jumps(node.orelse)
-        into_then = bool(rest) and else_ends and not then_ends and not analysis.jumps(node.body)
+        into_else = bool(rest) and then_ends and not analysis.Jumps(node.orelse)
+        into_then = bool(rest) and else_ends and not then_ends and not analysis.Jumps(node.body)
         inner_tail = tail and (not rest or into_else or into_then or (then_ends and else_ends))
 
         def branch(body: list[ast.stmt], continues: bool, what: str) -> tuple[Any, Way]:
@@ -155,20 +160,27 @@ class Statements(Loops):
         static = self.is_static_call(node.value)
         front = self.evaluate(node.value)
         for target in node.targets:
-            self.assign(target, front, static)
+            self.assign(target, front, static, node.value)
 
-    def assign(self, target: ast.expr, front: Any, static: bool = False) -> None:
-        """Bind or store what the right side of an assignment evaluated to. `static`: a name stands for the compile-time value itself."""
+    def assign(self, target: ast.expr, front: Any, static: bool = False, value: ast.expr | None = None) -> None:
+        """Bind or store what the right side of an assignment, `value`, evaluated to. `static`: a name stands for the
+        compile-time value itself.
+        """
         with self.at(target):
             if isinstance(target, ast.Name):
-                self._assign_name(target.id, front, static)
+                self._assign_name(target.id, front, static, value)
             elif isinstance(target, ast.Tuple | ast.List):
                 if any(isinstance(t, ast.Starred) for t in target.elts):
                     self.unsupported("a starred assignment", "name every part")
-                for inner, part in zip(target.elts, self.unpacked(front, len(target.elts)), strict=True):
-                    self.assign(inner, part, static)
+                parts = (
+                    value.elts
+                    if isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts)
+                    else [value] * len(target.elts)
+                )
+                for inner, part, node in zip(target.elts, self.unpacked(front, len(target.elts)), parts, strict=True):
+                    self.assign(inner, part, static, node)
             else:
-                self.store(self._place(target), front, f"`{ast.unparse(target)}`")
+                self.store(self._place(target), front, f"`{ast.unparse(target)}`", value)
 
     def _place(self, target: ast.expr) -> Place:
         """The place that an assignment's left side denotes."""
@@ -180,21 +192,32 @@ class Statements(Loops):
         if isinstance(binding, Constant) and binding.what:
             self._refuse(binding)
         if isinstance(target, ast.Attribute):
-            self.error(f"`{ast.unparse(target)}` cannot be assigned in a kernel", "what a kernel changes lives in fields and local variables")
-        self.error(f"`{ast.unparse(target)}` cannot be assigned: it is part of a constant", "copy the whole to a variable, or use a field")
+            self.error(
+                f"`{ast.unparse(target)}` cannot be assigned in a kernel",
+                "what a kernel changes lives in fields and local variables",
+            )
+        self.error(
+            f"`{ast.unparse(target)}` cannot be assigned: it is part of a constant",
+            "copy the whole to a variable, or use a field",
+        )
 
     def _refuse(self, binding: Constant) -> None:
         hint = f"assign a copy: `value = {binding.name}`"
         article = "an" if binding.what[0] in "aeiou" else "a" if not binding.what.startswith("variable of") else "the"
-        self.error(f"`{binding.name}` is {article} {binding.what} and cannot be assigned", hint, kind=KernelSyntaxError, notes=[Note(f"`{binding.name}` comes from here", binding.span)])
+        self.error(
+            f"`{binding.name}` is {article} {binding.what} and cannot be assigned",
+            hint,
+            kind=KernelSyntaxError,
+            notes=[Note(f"`{binding.name}` comes from here", binding.span)],
+        )
 
-    def _assign_name(self, name: str, front: Any, static: bool) -> None:
+    def _assign_name(self, name: str, front: Any, static: bool, value: ast.expr | None) -> None:
         binding = self.scope.find(name)
         if isinstance(binding, Variable):
             assert binding.place is not None
             if isinstance(front, Text | str) or not self.is_value(front):
                 self.error(f"`{name}` is {describe(binding.place)}, to which {describe(front)} cannot be assigned")
-            self.store(binding.place, front, f"`{name}`")
+            self.store(binding.place, front, f"`{name}`", value)
             return
         if isinstance(binding, Constant) and binding.value is not POISON:
             if binding.what:
@@ -204,6 +227,9 @@ class Statements(Loops):
         if static:
             self.bind(name, front)
         else:
+            if value is not None and not isinstance(front, tuple | list) and self.is_value(front):
+                with self.at(value):
+                    front = self.strong(front)
             self.declare(name, front)
 
     def _rebind(self, binding: Constant, front: Any) -> bool:
@@ -213,7 +239,8 @@ class Statements(Loops):
             return True
         if binding.depth != self.depth:
             self.error(
-                f"`{binding.name}` stands for {describe(binding.value)} at compile time, and cannot change where a condition or loop decides at run time",
+                f"`{binding.name}` stands for {describe(binding.value)} at compile time, "
+                "and cannot change where a condition or loop decides at run time",
                 "use a number, a vector or a field",
                 notes=[Note(f"`{binding.name}` is assigned here", binding.span)],
             )
@@ -223,7 +250,13 @@ class Statements(Loops):
     def _same_structure(self, cells: Any, front: Any) -> bool:
         if isinstance(cells, Place):
             return self.is_value(front) and self.shape(front) in ((), shape_of(cells.type))
-        return isinstance(cells, tuple | list) and isinstance(front, tuple | list) and bool(cells) and len(cells) == len(front) and all(map(self._same_structure, cells, front))
+        return (
+            isinstance(cells, tuple | list)
+            and isinstance(front, tuple | list)
+            and bool(cells)
+            and len(cells) == len(front)
+            and all(map(self._same_structure, cells, front))
+        )
 
     def _store_all(self, cells: Any, front: Any, what: str) -> None:
         if isinstance(cells, Place):
@@ -233,7 +266,9 @@ class Statements(Loops):
                 self._store_all(cell, part, what)
 
     def declare(self, name: str, front: Any) -> None:
-        """Make a new variable that starts at `front`. A name that is assigned once needs no cell; one that the iterations of a parallel loop assign is memory."""
+        """Make a new variable that starts at `front`. A name that is assigned once needs no cell; one that the
+        iterations of a parallel loop assign is memory.
+        """
         frame = self.frame
         if isinstance(front, Text):
             self.error("an f-string can only be printed, or be the message of an `assert`")
@@ -276,7 +311,11 @@ class Statements(Loops):
         annotation = self.annotation(self.frame.source, node.annotation)
         t = type_of(annotation, self.fp, self.ip)
         if t is None:
-            self.error(f"{describe(annotation)} is not a type of the kernel language", "for example `ti.f32` or `ti.types.vector(3, ti.f32)`", node.annotation)
+            self.error(
+                f"{describe(annotation)} is not a type of the kernel language",
+                "for example `ti.f32` or `ti.types.vector(3, ti.f32)`",
+                node.annotation,
+            )
         with self.at(node.value):
             if isinstance(t, Scalar):
                 if self.shape(front):
@@ -299,7 +338,6 @@ class Statements(Loops):
         what = f"`{ast.unparse(target)}`"
         prim = p.add if isinstance(node.op, ast.Sub) else AUGMENTED.get(type(node.op))
         if place.shared and prim is not None:
-            BINARY[type(node.op)][0]
             operand = self.converted(front, place.type, what)
             if isinstance(node.op, ast.Sub):
                 operand = self.negative(operand, place.type)
@@ -320,7 +358,11 @@ class Statements(Loops):
                 outside = self.lookup(target.id)
                 if buffer_of(outside) is not None:
                     self.as_value(outside)
-                self.error(f"`{target.id}` is defined outside of the kernel and cannot be assigned in it", "what a kernel changes lives in fields", kind=KernelNameError)
+                self.error(
+                    f"`{target.id}` is defined outside of the kernel and cannot be assigned in it",
+                    "what a kernel changes lives in fields",
+                    kind=KernelNameError,
+                )
             if binding.value is POISON:
                 raise Silenced
             if binding.what:
@@ -356,10 +398,13 @@ class Statements(Loops):
         if isinstance(front, Text):
             self.error("text cannot be returned")
         if results.seen and (front is None) != (results.cells is None and results.direct is None):
-            self.error("some `return`s of this function give a value and others do not", notes=[Note("another one is here", results.span or self.b.loc)])
+            self.error(
+                "some `return`s of this function give a value and others do not",
+                notes=[Note("another one is here", results.span or self.b.loc)],
+            )
         first, results.seen, results.span = not results.seen, True, self.b.loc
-        if not results.early:
-            results.direct = front
+        if first and tail and not self.frame.loops and self.depth == self.frame.depth:
+            results.direct = front  # the only `return` that is reached, and nothing follows it
             return
         if front is not None:
             if first:
@@ -371,10 +416,13 @@ class Statements(Loops):
 
     def _result_cells(self, results: Results, front: Any) -> Any:
         """Cells for what an early `return` gives back, declared at the top of the function."""
-        if isinstance(front, tuple | list) and not all(is_number(f) for f in front):
+        if isinstance(front, tuple | list):
             return type(front)(self._result_cells(results, part) for part in front)
         if not self.is_value(front):
-            self.error(f"{describe(front)} cannot be returned from one of several `return`s", "only numbers, vectors and matrices are known at run time")
+            self.error(
+                f"{describe(front)} cannot be returned from one of several `return`s",
+                "only numbers, vectors and matrices are known at run time",
+            )
         t = self.strong(front).type
         cell = Var(Ref(t), "result")
         results.anchor.insert(Local((), (cell,), (), self.b.loc))
@@ -393,7 +441,9 @@ class Statements(Loops):
         if value.shape != shape_of(held):
             self.error(f"the `return`s of this function give {describe(cells)} and {describe(value)}")
         # A cell holds what all returned values promote to, so that no `return` rounds another one's value.
-        dtype = strengthen(promote(value.dtype, held if isinstance(held, Scalar) else held.dtype, self.fp, self.ip), self.fp, self.ip)
+        dtype = strengthen(
+            promote(value.dtype, held if isinstance(held, Scalar) else held.dtype, self.fp, self.ip), self.fp, self.ip
+        )
         cells.ref.type = Ref(with_element(held, dtype))
         cells.store(self.b, value.atom)
 
@@ -440,5 +490,3 @@ class Statements(Loops):
     @staticmethod
     def _returns_everywhere(body: list[ast.stmt]) -> bool:
         return analysis.ends_in_jump(body)
-
-

@@ -6,20 +6,36 @@ import difflib
 from collections.abc import Callable
 from typing import Any
 
-from tinote.compiler.frontend.arithmetic import apply, conjunction, disjunction, matmul, power, reduce, tensor, total
-from tinote.compiler.frontend.emitter import Emitter, describe
+from tinote.compiler.frontend.arithmetic import apply, conjunction, disjunction, power, reduce, tensor, total
+from tinote.compiler.frontend.descriptions import describe
+from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.protocol import type_of
-from tinote.compiler.frontend.values import BoundMethod, Place, StaticTensor, SwizzlePlace, Value, literal_indices
+from tinote.compiler.frontend.values import BoundMethod, Place, SwizzlePlace, Value, literal_indices
 from tinote.ir import primitives as p
 from tinote.ir.types import Scalar
 
-__all__ = ["METHODS", "attribute", "call_method", "cross", "determinant", "dot", "inverse", "length", "normalised", "outer_product", "swizzle", "transpose"]
+__all__ = [
+    "METHODS",
+    "attribute",
+    "call_method",
+    "cross",
+    "determinant",
+    "dot",
+    "inverse",
+    "length",
+    "normalised",
+    "outer_product",
+    "swizzle",
+    "transpose",
+]
 
 _AXES = ("xyzw", "rgba", "stpq")
 
 
 def swizzle(name: str, count: int) -> tuple[int, ...] | None:
-    """The positions that a name such as `x` or `zxy` selects of a vector of `count`, or `None` when it is no such name."""
+    """The positions that a name such as `x` or `zxy` selects of a vector of `count`, or `None` when it is no such
+    name.
+    """
     for letters in _AXES:
         if name and len(name) <= 4 and all(c in letters for c in name):
             positions = tuple([letters.index(c) for c in name])
@@ -35,7 +51,10 @@ def attribute(e: Emitter, owner: Any, name: str) -> Any:
         if positions is not None:
             return _swizzled(e, owner, positions)
         if any(name and all(c in letters for c in name) for letters in _AXES) and name not in METHODS:
-            e.error(f"{describe(owner)} has no component `{name}`", f"its components are {', '.join(_AXES[0][: shape[0]])}" if shape[0] <= 4 else "index it with numbers")
+            e.error(
+                f"{describe(owner)} has no component `{name}`",
+                f"its components are {', '.join(_AXES[0][: shape[0]])}" if shape[0] <= 4 else "index it with numbers",
+            )
     if shape and name in ("n", "m"):
         return shape[0] if name == "n" else (shape[1] if len(shape) > 1 else 1)
     if name in METHODS and (shape or name in _SCALAR_METHODS):
@@ -48,7 +67,11 @@ def _swizzled(e: Emitter, owner: Any, positions: tuple[int, ...]) -> Any:
     if isinstance(owner, Place):
         return owner.component(literal_indices(positions)) if len(positions) == 1 else SwizzlePlace(owner, positions)
     components = e.components(owner)
-    return components[positions[0]] if len(positions) == 1 else tensor(e, [components[q] for q in positions], (len(positions),))
+    return (
+        components[positions[0]]
+        if len(positions) == 1
+        else tensor(e, [components[q] for q in positions], (len(positions),))
+    )
 
 
 def call_method(e: Emitter, method: BoundMethod, args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -57,7 +80,10 @@ def call_method(e: Emitter, method: BoundMethod, args: list[Any], kwargs: dict[s
     unknown = [k for k in kwargs if k not in accepted]
     if len(args) > len(accepted) or unknown:
         takes = ", ".join(accepted) or "nothing"
-        e.error(f"`.{method.name}` does not take {f'`{unknown[0]}`' if unknown else f'{len(args)} arguments'}", f"it takes {takes}")
+        e.error(
+            f"`.{method.name}` does not take {f'`{unknown[0]}`' if unknown else f'{len(args)} arguments'}",
+            f"it takes {takes}",
+        )
     given = dict(zip(accepted, args, strict=False))
     doubled = [k for k in kwargs if k in given]
     if doubled:
@@ -110,7 +136,12 @@ def _inverse_length(e: Emitter, v: Any, eps: Any = 0) -> Any:
 def normalised(e: Emitter, v: Any, eps: Any = 0) -> Any:
     """`v` divided by the sum of its length and `eps`."""
     size = length(e, v)
-    return apply(e, p.mul, apply(e, p.div, 1.0, size if eps == 0 and not isinstance(eps, Value) else apply(e, p.add, size, eps)), v)
+    return apply(
+        e,
+        p.mul,
+        apply(e, p.div, 1.0, size if eps == 0 and not isinstance(eps, Value) else apply(e, p.add, size, eps)),
+        v,
+    )
 
 
 def dot(e: Emitter, a: Any, b: Any) -> Any:
@@ -243,5 +274,3 @@ METHODS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "row": (_row_of, {"index": _REQUIRED}),
 }
 _SCALAR_METHODS = ("cast",)
-
-__all__ += ["StaticTensor", "length_squared", "matmul", "trace"]

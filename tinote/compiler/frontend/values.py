@@ -1,8 +1,8 @@
 """What an expression in a kernel evaluates to while it is compiled.
 
-A front-end value is any Python object. Plain objects (numbers, strings, fields, functions, tuples and lists of front-end values) stand for themselves at compile
-time; the classes here stand for what exists at run time, for places that can be written, and for what a `for` can walk over. `Any` in a signature means such a value.
-"""
+A front-end value is any Python object. Plain objects (numbers, strings, fields, functions, tuples and lists of
+front-end values) stand for themselves at compile time; the classes here stand for what exists at run time, for
+places that can be written, and for what a `for` can walk over. `Any` in a signature means such a value."""
 
 from __future__ import annotations
 
@@ -18,9 +18,27 @@ from tinote.ir.types import Ref, Scalar, Tensor, i32, shape_of
 from tinote.source import Span
 
 __all__ = [
-    "POISON", "ArrayValue", "BoundMethod", "CellPlace", "Declared", "FieldDomain", "Grouped", "IndexRange", "MemoryPlace", "NdRange", "Place", "Poison",
-    "StaticSequence", "StaticTensor", "SwizzlePlace", "Text", "Value", "indices_of", "is_number", "literal_indices",
-]  # fmt: skip
+    "POISON",
+    "ArrayValue",
+    "BoundMethod",
+    "CellPlace",
+    "Declared",
+    "FieldDomain",
+    "Grouped",
+    "IndexRange",
+    "MemoryPlace",
+    "NdRange",
+    "Place",
+    "Poison",
+    "StaticSequence",
+    "StaticTensor",
+    "SwizzlePlace",
+    "Text",
+    "Value",
+    "indices_of",
+    "is_number",
+    "literal_indices",
+]
 
 
 class Value:

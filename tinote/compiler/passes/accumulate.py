@@ -24,7 +24,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tinote.ir import primitives as p
-from tinote.ir.access import buffers_may_meet, indices_differ
+from tinote.ir.access import Accesses, buffers_may_meet, indices_differ
 from tinote.ir.nodes import (
     Atom,
     Atomic,
@@ -44,7 +44,7 @@ from tinote.ir.nodes import (
     true,
 )
 from tinote.ir.primitives import Primitive
-from tinote.ir.query import bound_in, definitions, walk
+from tinote.ir.query import bound_in, walk
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 from tinote.ir.types import u1
 
@@ -53,7 +53,7 @@ __all__ = ["accumulate"]
 
 def accumulate(fn: Function, fast_math: bool = False) -> Function:
     """`fn` with updates of elements that a loop does not change done once, behind the loop."""
-    return _Accumulator(definitions(fn.region), fast_math).run(fn)
+    return _Accumulator(Accesses(fn), fast_math).run(fn)
 
 
 class _Element(NamedTuple):
@@ -81,21 +81,26 @@ class _Sum:
 
 
 class _Accumulator(Rewriter):
-    def __init__(self, definitions: dict[Var, Op], fast_math: bool) -> None:
+    def __init__(self, accesses: Accesses, fast_math: bool) -> None:
         super().__init__()
-        self.definitions = definitions
+        self.accesses = accesses
         self.fast_math = fast_math
-        self.depth = 0
+        #: the loops around, as they were before
+        self.around: list[Op] = []
+        #: updates that were moved out of loops, and one that each stands for
+        self.moved: dict[Op, Atomic] = {}
 
     def visit(self, op: Op) -> None:
         loops = isinstance(op, For | While)
-        self.depth += loops
+        if loops:
+            self.around.append(op)
         super().visit(op)
-        self.depth -= loops
+        if loops:
+            self.around.pop()
 
     def on(self, op: Op) -> Decision | Sequence[Atom]:
-        # `depth` counts this loop, too.
-        if not isinstance(op, For | While) or (isinstance(op, For) and op.parallel and self.depth == 1):
+        # This loop itself counts as around.
+        if not isinstance(op, For | While) or (isinstance(op, For) and op.parallel and len(self.around) == 1):
             return KEEP
         sums = self.sums(op)
         if not sums:
@@ -121,8 +126,9 @@ class _Accumulator(Rewriter):
                 known.conditional = known.conditional and conditional
             elif self.fits(op, loop, bound) and not any(self.disturbs(other, op) for other in accesses):
                 sums[element] = _Sum(op, conditional, not self.exists(op))
+        turns = _surely_turns(loop)
         for s in sums.values():
-            s.guarded = s.guarded or s.passes_through
+            s.guarded = (s.guarded or s.passes_through) and (s.conditional or not turns)
             s.has_hit = s.guarded and (s.conditional or isinstance(loop, While))
         return sums
 
@@ -142,12 +148,14 @@ class _Accumulator(Rewriter):
         same_kind = isinstance(other, Atomic) and other.prim is update.prim and not other.outs
         if same_kind and other.buffer.dtype is update.buffer.dtype:
             return False
-        return other.buffer is not update.buffer or not indices_differ(_index(other), update.index, self.definitions)
+        definitions = self.accesses.definitions
+        return other.buffer is not update.buffer or not indices_differ(other.index, update.index, definitions)
 
     def exists(self, op: Atomic) -> bool:
-        """Whether the element is inside of the buffer wherever its index is known."""
-        shape = (*op.buffer.shape, *op.buffer.element)
-        return all(isinstance(i, Lit) and n is not None and 0 <= i.value < n for i, n in zip(op.index, shape, strict=True))
+        """Whether the element is in range for certain even if the loop does not turn."""
+        access = self.accesses.of(self.moved.get(op, op))
+        known = self.accesses.loops[self.around[-1]].known
+        return all(self.accesses.in_range(access, axis, known) == (True, True) for axis in range(len(access.forms)))
 
     # the loop with its accumulators
 
@@ -172,6 +180,7 @@ class _Accumulator(Rewriter):
         totals, hits = outs[: len(sums)], dict(zip(flagged, outs[len(sums) :], strict=True))
         for s, total in zip(sums.values(), totals, strict=True):
             update = s.first.rebuilt((*s.first.index, total))
+            self.moved[update] = self.moved.get(s.first, s.first)
             if not s.guarded:
                 self.emit(update)
                 continue
@@ -252,8 +261,10 @@ def _element(op: Atomic) -> _Element:
     return _Element(op.buffer, op.prim, op.index)
 
 
-def _index(op: Memory) -> tuple[Atom, ...]:
-    return op.index
+def _surely_turns(loop: For | While) -> bool:
+    if not isinstance(loop, For) or not isinstance(loop.lo, Lit) or not isinstance(loop.hi, Lit):
+        return False
+    return loop.lo.value < loop.hi.value
 
 
 def _updates(region: Region, conditional: bool) -> Iterable[tuple[Atomic, bool]]:

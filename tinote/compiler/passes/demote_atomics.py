@@ -15,10 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinote.compiler.passes._turns import Turns
-from tinote.ir.access import buffers_may_meet
-from tinote.ir.nodes import Atom, Atomic, BufferKind, Extent, Function, Memory, Op, Task
-from tinote.ir.query import definitions, walk
+from tinote.ir.access import Access, Accesses, buffers_may_meet
+from tinote.ir.nodes import Atom, Atomic, BufferKind, Function, Op, Task
+from tinote.ir.ranges import Loop
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 
 __all__ = ["demote_atomics"]
@@ -26,22 +25,20 @@ __all__ = ["demote_atomics"]
 
 def demote_atomics(fn: Function) -> Function:
     """`fn` with every atomic update plain that only one thread can reach."""
-    return _Demoter(fn).run(fn)
+    return _Demoter(Accesses(fn)).run(fn)
 
 
 class _Demoter(Rewriter):
-    def __init__(self, fn: Function) -> None:
+    def __init__(self, accesses: Accesses) -> None:
         super().__init__()
-        self.definitions = definitions(fn.region)
-        self.turns: Turns | None = None
-        self.accesses: list[Memory] = []
-        self.lonely: dict[object, bool] = {}
+        self.accesses = accesses
+        self.loop: Loop | None = None
+        self.inside: list[Access] = []
 
     def visit(self, op: Op) -> None:
         if isinstance(op, Task):
-            self.turns = Turns.of_task(op, self.definitions) if op.parallel else None
-            self.accesses = [a for a in walk(op.body) if isinstance(a, Memory) and not isinstance(a, Extent)]
-            self.lonely = {}
+            self.loop = self.accesses.loops.get(op)
+            self.inside = self.accesses.within(self.loop) if self.loop else []
         super().visit(op)
 
     def on(self, op: Op) -> Decision | Sequence[Atom]:
@@ -55,12 +52,9 @@ class _Demoter(Rewriter):
 
     def alone(self, op: Atomic) -> bool:
         """Whether no other thread of the task reaches the element."""
-        if self.turns is None or op.buffer.kind is BufferKind.PRIVATE:
+        loop = self.loop
+        if loop is None or op.buffer.kind is BufferKind.PRIVATE:
             return True
-        key = (op.buffer, op.index)
-        found = self.lonely.get(key)
-        if found is None:
-            turns = self.turns
-            others = (a for a in self.accesses if buffers_may_meet(a.buffer, op.buffer))
-            found = self.lonely[key] = all(turns.apart(op, other) for other in others)
-        return found
+        here = self.accesses.of(op)
+        others = [other for other in self.inside if buffers_may_meet(other.buffer, here.buffer)]
+        return not any(self.accesses.may_meet_across(here, other, loop) for other in others)

@@ -41,12 +41,16 @@ class Algebra:
 
     def simplify(self, prim: Primitive, args: tuple[Atom, ...], t: Type) -> Result:
         """What `prim` on `args`, of type `t`, equals: an atom, another application, or None when nothing is known."""
-        literals = [type(a) is Lit for a in args]
-        if all(literals) and isinstance(t, Scalar) and prim not in (p.pack, p.extract, p.insert):
-            return _evaluated(prim, args, t)
-        if prim.commutative and literals[0]:
-            args = (args[1], args[0])
-            return self.simplify(prim, args, t) or (prim, args)
+        if type(args[0]) is Lit:
+            if (
+                prim not in (p.pack, p.extract, p.insert)
+                and isinstance(t, Scalar)
+                and all(type(a) is Lit for a in args)
+            ):
+                return _evaluated(prim, args, t)
+            if prim.commutative:
+                args = (args[1], args[0])
+                return self.simplify(prim, args, t) or (prim, args)
         rule = _RULES.get(prim)
         return rule(self, args, t) if rule is not None else None
 

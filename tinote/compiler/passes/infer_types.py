@@ -57,6 +57,7 @@ from tinote.ir.types import (
 
 __all__ = ["infer_types"]
 
+_COMPARISONS = (p.lt, p.le, p.gt, p.ge, p.eq, p.ne)
 #: Primitives whose operands are not simply brought to the type of the result.
 _OWN_RULES = (p.cast, p.bitcast, p.pack, p.extract, p.insert, p.random_bits)
 
@@ -163,7 +164,10 @@ class _Inference(Rewriter):
 
     def visit(self, op: Op) -> None:
         self.op = op
-        args = tuple([self.get(a) for a in op.args]) if self.env else op.args
+        env = self.env
+        args = op.args
+        if env and any(type(a) is Var and a in env for a in args):
+            args = tuple([self.get(a) for a in args])
         if isinstance(op, Prim):
             self.prim(op, args)
         elif isinstance(op, For):
@@ -184,7 +188,11 @@ class _Inference(Rewriter):
 
     def put(self, op: Op, args: tuple[Atom, ...], regions: tuple[Region, ...], outs: tuple[Var, ...]) -> None:
         """Add `op` with these parts; as the same object when they are its own."""
-        same = all(a is b for a, b in zip((*args, *regions, *outs), (*op.args, *op.regions, *op.outs), strict=True))
+        same = args is op.args or all(a is b for a, b in zip(args, op.args, strict=True))
+        if same and outs is not op.outs:
+            same = all(a is b for a, b in zip(outs, op.outs, strict=True))
+        if same and regions:
+            same = all(a is b for a, b in zip(regions, op.regions, strict=True))
         self.out.append(op if same else op.rebuilt(args, regions, outs))
 
     def typed_region(self, region: Region, types: tuple[Type, ...] | list[Type]) -> Region:
@@ -250,6 +258,13 @@ class _Inference(Rewriter):
         prim, out = op.prim, op.out
         result = out.type
         if prim not in _OWN_RULES:
+            # Mostly nothing is to be done: a quick look first.
+            first = args[0].type
+            wanted = first if prim in _COMPARISONS else result
+            if type(wanted) is Scalar and wanted.bits and all(a.type is wanted for a in args) and prim is not p.isnan:
+                if wanted is not u1 or prim in _COMPARISONS:
+                    self.out.append(op if args is op.args else op.rebuilt(args))
+                    return
             types = tuple([a.type for a in op.args])
             outs = (self.rename(out),)
             result = outs[0].type

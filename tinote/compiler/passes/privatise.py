@@ -15,19 +15,16 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
-from tinote.compiler.passes._turns import Turns
 from tinote.ir import primitives as p
-from tinote.ir.access import buffers_may_meet
+from tinote.ir.access import Access, Accesses, buffers_may_meet
 from tinote.ir.nodes import (
     Atom,
     Atomic,
     Buffer,
     BufferKind,
-    Extent,
     For,
     Function,
     Lit,
-    Memory,
     Op,
     Private,
     Region,
@@ -35,7 +32,6 @@ from tinote.ir.nodes import (
     While,
 )
 from tinote.ir.primitives import Primitive
-from tinote.ir.query import definitions, walk
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 from tinote.ir.types import u1
 
@@ -49,26 +45,20 @@ _UPDATES_PER_ELEMENT = 8
 
 def privatise(fn: Function) -> Function:
     """`fn` with private copies of the buffers that threads would fight for."""
-    found = definitions(fn.region)
-    body: list[Op] = []
-    for op in fn.region.body:
-        body.append(_with_copies(op, Turns.of_task(op, found)) if isinstance(op, Task) and op.parallel else op)
+    accesses = Accesses(fn)
+    body = [_with_copies(op, accesses) if isinstance(op, Task) and op.parallel else op for op in fn.region.body]
     if all(new is old for new, old in zip(body, fn.region.body, strict=True)):
         return fn
     return fn.with_region(Region(fn.region.params, tuple(body), fn.region.yields))
 
 
-def _with_copies(task: Task, turns: Turns) -> Task:
+def _with_copies(task: Task, accesses: Accesses) -> Task:
     """`task` with the private copies that pay, smallest first as long as there is room."""
-    accesses: dict[Buffer, list[Memory]] = {}
-    for op in walk(task.body):
-        if isinstance(op, Memory) and not isinstance(op, Extent):
-            accesses.setdefault(op.buffer, []).append(op)
     trips = _trips(task)
-    room = _LIMIT - sum([_Candidate(private.copy, private.prim).size for private in task.privates])
+    room = _LIMIT - sum([_Candidate(private.copy, private.prim, []).size for private in task.privates])
     chosen: list[Private] = []
-    for c in sorted(_candidates(accesses, task, turns), key=lambda c: c.size):
-        updates = sum([trips[op] for op in accesses[c.target]])
+    for c in sorted(_candidates(task, accesses), key=lambda c: c.size):
+        updates = sum([trips[op] for op in c.updates])
         if c.size <= room and updates >= _UPDATES_PER_ELEMENT * c.elements:
             room -= c.size
             chosen.append(Private(c.target, _copy_of(c.target), c.prim))
@@ -88,31 +78,37 @@ def _copy_of(target: Buffer) -> Buffer:
 class _Candidate:
     """A buffer that a task only accumulates into, by `prim`; `size` in bytes."""
 
-    def __init__(self, target: Buffer, prim: Primitive) -> None:
+    def __init__(self, target: Buffer, prim: Primitive, updates: list[Atomic]) -> None:
         self.target = target
         self.prim = prim
+        self.updates = updates
         self.elements = math.prod([n or 0 for n in target.shape]) * math.prod(target.element)
         self.size = self.elements * target.dtype.size
 
 
-def _candidates(accesses: dict[Buffer, list[Memory]], task: Task, turns: Turns) -> Iterator[_Candidate]:
-    for buffer, ops in accesses.items():
-        updates = [op for op in ops if isinstance(op, Atomic) and not op.outs]
+def _candidates(task: Task, accesses: Accesses) -> Iterator[_Candidate]:
+    loop = accesses.loops[task]
+    found: dict[Buffer, list[Access]] = {}
+    for access in accesses.within(loop):
+        found.setdefault(access.buffer, []).append(access)
+    for buffer, all_of_it in found.items():
+        updates = [access.op for access in all_of_it if isinstance(access.op, Atomic) and not access.op.outs]
         prim = updates[0].prim if updates else p.add
-        if len(updates) < len(ops) or any(op.prim is not prim for op in updates):
+        if len(updates) < len(all_of_it) or any(op.prim is not prim for op in updates):
             continue
         if buffer.kind is BufferKind.PRIVATE or None in buffer.shape:
             continue
-        if any(other is not buffer and buffers_may_meet(other, buffer) for other in accesses):
+        if any(other is not buffer and buffers_may_meet(other, buffer) for other in found):
             continue
-        if not _mergeable(buffer, prim, updates, task):
+        if not _mergeable(buffer, prim, task):
             continue
-        distinct = {op.index: op for op in updates}.values()
-        if not all(turns.apart(a, b) for a in distinct for b in distinct):
-            yield _Candidate(buffer, prim)
+        # Updates with the same index meet in the same cases.
+        distinct = list({access.op.args[:-1]: access for access in all_of_it}.values())
+        if any(accesses.may_meet_across(a, b, loop) for k, a in enumerate(distinct) for b in distinct[k:]):
+            yield _Candidate(buffer, prim, updates)
 
 
-def _mergeable(buffer: Buffer, prim: Primitive, updates: list[Atomic], task: Task) -> bool:
+def _mergeable(buffer: Buffer, prim: Primitive, task: Task) -> bool:
     """Whether merging a copy does what its updates would have done."""
     if buffer.dtype is u1:
         return prim in (p.and_, p.or_, p.xor)

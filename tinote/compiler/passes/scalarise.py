@@ -8,8 +8,8 @@
                                                     store @y[%i][1i32], %q_1
 
 A tensor that is indexed at run time stays a tensor, and so does all that flows into it or out of it by being carried,
-yielded, selected or inserted into (a web): `pack` makes it of components, `extract` reads them. A function that returns
-a tensor returns its components in row-major order; printed tensors become texts and components.
+yielded, selected, saved on a stack or inserted into (a web): `pack` makes it of components, `extract` reads them. A
+function that returns a tensor returns its components in row-major order; printed tensors become texts and components.
 """
 
 from __future__ import annotations
@@ -29,8 +29,10 @@ from tinote.ir.nodes import (
     Lit,
     Load,
     Op,
+    Pop,
     Prim,
     Print,
+    Push,
     Region,
     Store,
     Var,
@@ -105,6 +107,11 @@ class _Webs:
             self.joined(op.body.params, op.condition.params, op.initial, op.body.yields, op.outs)
         elif isinstance(op, If):
             self.joined(op.outs, op.then.yields, op.orelse.yields)
+        elif isinstance(op, Push | Pop):
+            # A stack keeps its tensors whole, and so they come and go as one.
+            moved = op.args[1] if isinstance(op, Push) else op.out
+            if isinstance(moved, Var) and isinstance(moved.type, Tensor):
+                self.indexed.add(moved)
 
     def stays(self, v: Var) -> bool:
         """Whether `v` is a tensor that remains one."""

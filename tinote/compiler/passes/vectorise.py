@@ -15,25 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinote.compiler.passes._turns import Turns
-from tinote.ir.access import buffers_may_meet
-from tinote.ir.nodes import (
-    Atom,
-    Atomic,
-    Extent,
-    For,
-    Function,
-    Get,
-    If,
-    Load,
-    Memory,
-    Op,
-    Prim,
-    Store,
-    Task,
-    Var,
-)
-from tinote.ir.query import definitions, walk
+from tinote.ir.access import Accesses
+from tinote.ir.nodes import Atom, Atomic, Extent, For, Function, Get, If, Load, Op, Prim, Store, Task
+from tinote.ir.query import walk
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 
 __all__ = ["vectorise"]
@@ -41,19 +25,16 @@ __all__ = ["vectorise"]
 
 def vectorise(fn: Function) -> Function:
     """`fn` with `vectorize` set on the loops that bear it."""
-    return _Vectoriser(definitions(fn.region)).run(fn)
+    return _Vectoriser(Accesses(fn)).run(fn)
 
 
 class _Vectoriser(Rewriter):
-    def __init__(self, definitions: dict[Var, Op]) -> None:
+    def __init__(self, accesses: Accesses) -> None:
         super().__init__()
-        self.definitions = definitions
+        self.accesses = accesses
 
     def on(self, op: Op) -> Decision | Sequence[Atom]:
-        if isinstance(op, Task):
-            if not op.parallel:
-                return KEEP
-        elif not isinstance(op, For):
+        if not (isinstance(op, For) or (isinstance(op, Task) and op.parallel)):
             return KEEP
         if op.vectorize or not self.independent(op):
             return KEEP
@@ -63,24 +44,17 @@ class _Vectoriser(Rewriter):
         self.emit(new)
         return new.outs
 
-    def independent(self, loop: For | Task) -> bool:
+    def independent(self, op: For | Task) -> bool:
         """Whether no turn touches what another writes."""
-        body = loop.regions[0]
-        inside = list(walk(body))
-        if not all(map(_harmless, inside)):
+        if not all(map(_harmless, walk(op.regions[0]))):
             return False
-        writes = [op for op in inside if isinstance(op, Store | Atomic)]
+        loop = self.accesses.loops[op]
+        inside = self.accesses.within(loop)
+        writes = [access for access in inside if access.writes]
         if not writes:
             # Without a result there is nothing to run several of.
-            return bool(loop.outs)
-        accesses = [op for op in inside if isinstance(op, Memory) and not isinstance(op, Extent)]
-        turns = Turns.of_task(loop, self.definitions) if isinstance(loop, Task) else Turns.of_loop(loop, self.definitions)
-        return all(
-            turns.apart(write, other)
-            for write in writes
-            for other in accesses
-            if buffers_may_meet(write.buffer, other.buffer)
-        )
+            return bool(op.outs)
+        return not any(self.accesses.may_meet_across(write, other, loop) for write in writes for other in inside)
 
 
 def _harmless(op: Op) -> bool:

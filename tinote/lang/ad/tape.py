@@ -18,6 +18,7 @@ from contextvars import Token
 from types import TracebackType
 from typing import Any, NamedTuple
 
+from tinote.compiler.summary import TaskSummary
 from tinote.errors import DifferentiationError, KernelMemoryError, Note
 from tinote.ir.nodes import Buffer
 from tinote.lang.fields import Field
@@ -26,7 +27,7 @@ from tinote.lang.world import Recorder, gradient_memories, memory_of, recorder, 
 from tinote.runtime.memory import Memory
 from tinote.source import Span
 
-__all__ = ["Tape", "clear_all_gradients"]
+__all__ = ["Record", "Tape", "clear_all_gradients"]
 
 
 def clear_all_gradients() -> None:
@@ -35,12 +36,17 @@ def clear_all_gradients() -> None:
         ctypes.memset(memory.address, 0, memory.nbytes)
 
 
-class _Record(NamedTuple):
+class Record(NamedTuple):
     """One launch: what was launched with which scalars, and the version of each field that its gradient will read."""
 
     instance: Instance
     values: tuple[Any, ...]
     versions: dict[Buffer, int]
+
+    @property
+    def tasks(self) -> tuple[TaskSummary, ...]:
+        """What each task of the launch read and wrote."""
+        return self.instance.primal.tasks
 
 
 class Tape:
@@ -64,7 +70,7 @@ class Tape:
             raise DifferentiationError(f"the loss '{loss.name}' has no gradient", _caller(), hint="make it with needs_grad=True")
         self.loss = loss
         self.clear_gradients = clear_gradients
-        self.records: list[_Record] = []
+        self.records: list[Record] = []
         self._versions: dict[Buffer, int] = {}
         self._wanted: set[tuple[Buffer, int]] = set()
         self._copies: dict[tuple[Buffer, int], Memory] = {}
@@ -105,7 +111,7 @@ class Tape:
             self.written(buffer)
         versions = {b: self._versions.get(b, 0) for b in needed}
         self._wanted.update(versions.items())
-        self.records.append(_Record(instance, values, versions))
+        self.records.append(Record(instance, values, versions))
 
     def written(self, buffer: Buffer) -> None:
         """A field is about to be written: keep what a recorded launch needs of it."""

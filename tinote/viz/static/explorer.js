@@ -2,13 +2,14 @@
 
 /** Where a stage's lines come from, ready to be asked. */
 class Stage {
-  constructor({ text = "", places = [], further = {}, adjoints = {}, problem }, kind) {
+  constructor({ text = "", places = [], further = {}, primals = {}, adjoints = [], problem }, kind) {
     this.problem = problem;
     this.kind = problem ? "plain" : kind;
     this.texts = (problem ?? text).split("\n");
     this.places = places;
     this.further = further;
-    this.adjoints = adjoints;
+    this.primals = primals;
+    this.adjoints = new Set(adjoints);
     this.byRow = new Map();
     this.texts.forEach((_, line) => {
       for (const row of this.rows(line)) {
@@ -35,12 +36,12 @@ class Stage {
   /** The variable that a line binds, or the one whose operation it differentiates: what ties a primal to its adjoints. */
   tie(line) {
     if (this.kind !== "ir") return "";
-    return this.adjoints[line] || (/^\s*(%[\w.]+): /.exec(this.texts[line])?.[1] ?? "");
+    return this.primals[line] || known(this.texts[line].trim());
   }
 }
 
 const duration = (seconds) => {
-  if (seconds === null || seconds === undefined) return "";
+  if (!seconds) return "";
   if (seconds < 0.0995e-3) return `${Math.round(seconds * 1e6)} µs`;
   if (seconds < 0.0995) return `${(seconds * 1e3).toPrecision(2)} ms`;
   return seconds < 0.9995 ? `${Math.round(seconds * 1e3)} ms` : `${seconds.toPrecision(2)} s`;
@@ -222,7 +223,7 @@ class Explorer {
       if (several) rows.push([-1, FOLDED, `${text.name}${text.place ? `, ${text.place}` : ""}`]);
       for (const _ of text.lines) rows.push([row++, SAME]);
     }
-    this.place.textContent = sources[0]?.place ?? "";
+    this.place.textContent = several ? "" : (sources[0]?.place ?? "");
     this.source.show({ texts, kind: "source", rows, tags: (line) => this.numbers[line], hues: (line) => line });
     this.body.style.setProperty("--source-rows", String(Math.max(4, Math.min(14, rows.length))));
     if (stages) this.#select(this.right);
@@ -238,27 +239,19 @@ class Explorer {
     const { stages } = this.shown;
     const slowest = Math.max(...stages.map((stage) => stage.seconds ?? 0), 1e-9);
     const before = this.before;
-    this.list.replaceChildren(
-      ...this.#listed().map((stage) => {
-        const { name, group, kind, operations, seconds, changed, lines } = stages[stage];
-        const earlier = stages.slice(0, stage).findLast((other) => other.kind === kind && other.operations !== null);
-        const change = earlier && operations !== null && changed ? operations - earlier.operations : 0;
-        const delta = change ? `${change > 0 ? "+" : "−"}${Math.abs(change)}` : "";
-        const words = [group && `${group},`, name, counted(operations ?? 0, nounOf(kind)), duration(seconds), changed ? "" : "unchanged"].filter(Boolean).join(" ");
-        const option = make(
-          "div",
-          { class: `stage${changed ? "" : " is-unchanged"}${stage === before ? " is-before" : ""}`, role: "option", id: `${this.panes[0].id}-stage-${stage}`, "data-stage": stage, "aria-selected": String(stage === this.right), "aria-label": words, title: group ? `${group}: ${name}` : name },
-          make("span", { class: `kind kind-${kind}`, "aria-hidden": "true" }),
-          make("span", { class: "name" }, ...(group ? [make("span", { class: "group" }, `${group} `)] : []), name),
-          make("span", { class: "operations" }, operations === null ? "" : String(operations)),
-          make("span", { class: `delta${change < 0 ? " is-fewer" : ""}` }, delta),
-          make("span", { class: "seconds" }, duration(seconds)),
-          make("span", { class: "bar", "aria-hidden": "true" }),
-        );
-        option.lastChild.style.setProperty("--part", String((lines === stage || seconds) && seconds ? Math.sqrt(seconds / slowest) : 0));
-        return option;
-      }),
-    );
+    const options = [];
+    let group = null; // the element that collects the steps of one round of a fixed point
+    for (const stage of this.#listed()) {
+      const facts = stages[stage];
+      const option = this.#option(stage, slowest);
+      // A group may be resumed after steps that are folded away, but not after another pass through it.
+      const resumed = group?.dataset.group === facts.group && !stages.slice(group.last, stage).some((other) => other.group !== facts.group);
+      if (!facts.group) group = null;
+      else if (!resumed) options.push((group = make("div", { class: "group", role: "group", "aria-label": facts.group, "data-group": facts.group }, make("div", { class: "group-name", "aria-hidden": "true" }, facts.group))));
+      (group ?? { append: (node) => options.push(node) }).append(option);
+      if (group) group.last = stage;
+    }
+    this.list.replaceChildren(...options);
     const selected = this.list.querySelector('[aria-selected="true"]');
     this.list.setAttribute("aria-activedescendant", selected?.id ?? "");
     selected?.scrollIntoView({ block: "nearest" });
@@ -272,6 +265,35 @@ class Explorer {
     this.panes[0].choice.value = this.left === null ? "before" : String(this.left);
     this.panes[1].choice.replaceChildren(...changed.map(option));
     this.panes[1].choice.value = String(this.right);
+  }
+
+  #option(stage, slowest) {
+    const { stages } = this.shown;
+    const { name, group, kind, operations, seconds, changed } = stages[stage];
+    const earlier = stages.slice(0, stage).findLast((other) => other.kind === kind && other.operations !== null);
+    const change = earlier && operations !== null && changed ? operations - earlier.operations : 0;
+    const words = [group && `${group},`, name, operations !== null && counted(operations, nounOf(kind)), duration(seconds), !changed && "unchanged"];
+    const option = make(
+      "div",
+      {
+        class: `stage${changed ? "" : " is-unchanged"}${stage === this.before ? " is-before" : ""}`,
+        role: "option",
+        id: `${this.panes[0].id}-stage-${stage}`,
+        "data-stage": stage,
+        "aria-selected": String(stage === this.right),
+        "aria-label": words.filter(Boolean).join(" "),
+        title: group ? `${group}: ${name}` : name,
+      },
+      make("span", { class: `kind kind-${kind}`, "aria-hidden": "true" }),
+      make("span", { class: "name" }, name),
+      make("span", { class: `delta${change < 0 ? " is-fewer" : ""}` }, change ? `${change > 0 ? "+" : "−"}${Math.abs(change)}` : ""),
+      make("span", { class: "operations" }, operations === null ? "" : String(operations)),
+      make("span", { class: "seconds" }, duration(seconds)),
+      make("span", { class: "bar", "aria-hidden": "true" }),
+    );
+    const part = seconds ? Math.sqrt(seconds / slowest) : 0;
+    option.lastChild.style.setProperty("--part", String(part < 0.08 ? 0 : part)); // A dot would say nothing.
+    return option;
   }
 
   #toggleUnchanged() {
@@ -339,7 +361,7 @@ class Explorer {
     }
     const plain = (stage) => stage.texts.map((_, line) => [line, SAME]);
     const sides = this.aligned
-      ? [0, 1].map((side) => rows.map((row) => [row[side], side === 0 && row[2] === NEW ? SAME : side === 1 && row[2] === GONE ? SAME : row[2], row[3]]))
+      ? [0, 1].map((side) => rows.map((row) => [row[side], row[side] < 0 ? SAME : row[2], row[3]]))
       : found.map((stage) => (stage.texts.length === 1 && !stage.texts[0] ? [] : plain(stage)));
     this.marks = rows.map((row) => row[2]);
     const first = this.marks.findIndex((mark) => mark !== SAME && mark !== FOLDED);
@@ -353,7 +375,7 @@ class Explorer {
         rows: sides[side],
         tags: (line) => (stage.row(line) >= 0 ? this.numbers[stage.row(line)] : ""),
         hues: (line) => stage.row(line),
-        adjoints: stage.adjoints,
+        adjoint: (line) => stage.adjoints.has(line),
         top,
       });
     });
@@ -372,7 +394,7 @@ class Explorer {
   /** The rows of two stages; kept, because people go back and forth. */
   #aligned(left, right, kind) {
     right.alignments ??= new Map();
-    if (!right.alignments.has(left)) right.alignments.set(left, align(left.texts, right.texts, kind));
+    if (!right.alignments.has(left)) right.alignments.set(left, align(left, right, kind));
     return right.alignments.get(left);
   }
 
@@ -483,6 +505,11 @@ class Explorer {
     if (!same) this.#reveal(focus, from);
   }
 
+  #unpin() {
+    this.pinned = this.hover = null;
+    this.#light();
+  }
+
   /** Bring the first line that belongs to `focus` into sight wherever none is. */
   #reveal(focus, from) {
     if (from !== this.source && focus.row >= 0) this.source.reveal(focus.row);
@@ -554,7 +581,7 @@ class Explorer {
     if (event.key === "n") this.#jump(1);
     else if (event.key === "p") this.#jump(-1);
     else if (event.key === "/") this.search.focus();
-    else if (event.key === "Escape") this.#choose(this.pinned ?? { rows: new Set() }, null);
+    else if (event.key === "Escape") this.#unpin();
     else return;
     event.preventDefault();
   }

@@ -8,16 +8,15 @@ const NEW = 3;
 const MOVED = 4;
 const FOLDED = 5;
 
-const BINDS = /^((?:%[\w.]+: [^%=]*?(?:, )?)+) = /;
+/** The variable that a line of IR is told by: the first that it binds, or the index of its loop; "" for none. */
+const known = (text) => /^(%[\w.]+): /.exec(text)?.[1] ?? /^(?:for|task) [^%]*(%[\w.]+): /.exec(text)?.[1] ?? "";
 
-/** What each line is known by: the variables it binds, or its text without indentation. Names of LLVM and labels count within their function. */
-function identities(texts, kind) {
-  if (kind === "ir") {
-    return texts.map((text) => {
-      const found = BINDS.exec(text);
-      return found ? found[1].match(/%[\w.]+/g).join() : (/^(buffer @[\w.]+|func \w+)/.exec(text)?.[0] ?? text);
-    });
-  }
+/**
+ * What each line is known by: its variable, or its text without indentation. What a gradient computes again is known by the primal's
+ * variable. Names of LLVM, and labels, count within their function.
+ */
+function identities(texts, kind, recomputed) {
+  if (kind === "ir") return texts.map((text, line) => recomputed(line) || known(text) || (/^(buffer @[\w.]+|func \w+)/.exec(text)?.[0] ?? text));
   let scope = "";
   return texts.map((text) => {
     const opens = /^define .*?(@[\w.]+)/.exec(text);
@@ -34,16 +33,22 @@ function shape(text, kind) {
 }
 
 /**
- * Align two lists of lines. Returns rows as [left, right, mark] with index -1 where a side has nothing. A line that stands in both lists
+ * Align the lines of two stages. Returns rows as [left, right, mark] with index -1 where a side has nothing. A line that stands in both lists
  * out of order is MOVED: a row of its own on either side.
  */
-function align(leftTexts, rightTexts, kind) {
-  const left = leftTexts.map((text) => text.trim());
-  const right = rightTexts.map((text) => text.trim());
+function align(leftStage, rightStage, kind) {
+  const left = leftStage.texts.map((text) => text.trim());
+  const right = rightStage.texts.map((text) => text.trim());
+  const derived = (stage) => Object.keys(stage.primals).length > 0;
+  // Only where one side is a gradient and the other is not do primal and recomputed lines stand for each other.
+  const across = derived(leftStage) !== derived(rightStage);
+  const recomputed = (stage) => (line) => (across && !stage.adjoints.has(line) ? stage.primals[line] : "");
   const partner = new Int32Array(left.length).fill(-1);
   const moved = [new Set(), new Set()];
-  const leftKeys = identities(left, kind);
-  const rightKeys = identities(right, kind);
+  const leftKeys = identities(left, kind, recomputed(leftStage));
+  const rightKeys = identities(right, kind, recomputed(rightStage));
+  const nameless = (text) => text.replace(/%[\w.]+/g, "%");
+  const equal = (a, b) => left[a] === right[b] || (across && nameless(left[a]) === nameless(right[b]));
 
   // Lines whose key is unique on both sides, in the longest order that both share; the rest of them moved.
   const once = (keys) => {
@@ -91,13 +96,13 @@ function align(leftTexts, rightTexts, kind) {
   const news = (stop) => {
     for (; at < stop; at++) rows.push([-1, at, moved[1].has(at) ? MOVED : NEW]);
   };
-  left.forEach((text, index) => {
+  left.forEach((_, index) => {
     const other = partner[index];
     if (other < 0) {
       rows.push([index, -1, moved[0].has(index) ? MOVED : GONE]);
     } else {
       news(other);
-      rows.push([index, other, text === right[other] ? SAME : CHANGED]);
+      rows.push([index, other, equal(index, other) ? SAME : CHANGED]);
       at = other + 1;
     }
   });
@@ -106,7 +111,7 @@ function align(leftTexts, rightTexts, kind) {
 }
 
 const range = (from, to) => Array.from({ length: Math.max(0, to - from) }, (_, index) => from + index);
-const binds = (text, kind) => (kind === "ir" ? BINDS.test(text) : /^%[a-zA-Z][\w.]* = /.test(text));
+const binds = (text, kind) => (kind === "ir" ? known(text) !== "" : /^%[a-zA-Z][\w.]* = /.test(text));
 
 /** Which members of `values` belong to a longest increasing subsequence. */
 function increasing(values) {

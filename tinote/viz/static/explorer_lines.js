@@ -26,7 +26,8 @@ function coloured(text, kind) {
     const group = match.findIndex((part, index) => index > 0 && part !== undefined);
     const word = escapeHtml(match[0]);
     const named = (kind === "ir" || kind === "llvm") && group <= 2 ? ` data-name="${word}"` : "";
-    html += `${escapeHtml(text.slice(at, match.index))}<span class="${WORD_CLASSES[group]}"${named}>${word}</span>`;
+    const comment = group === 3 && /^[#;]/.test(match[0]);
+    html += `${escapeHtml(text.slice(at, match.index))}<span class="${comment ? "word-comment" : WORD_CLASSES[group]}"${named}>${word}</span>`;
     at = match.index + match[0].length;
   }
   return html + escapeHtml(text.slice(at));
@@ -80,9 +81,9 @@ class Lines {
     this.resized.observe(this.element);
   }
 
-  /** Show other lines. `rows` are [line or -1, mark, words of a FOLDED row or how many lines it stands for]; `tags` gives each line its text in the margin, `hues` the number that its colour comes from, `adjoints` the lines of adjoints. */
-  show({ texts, kind, rows, tags, hues, adjoints = {}, top = 0 }) {
-    Object.assign(this, { texts, kind, rows, tags, hues, adjoints });
+  /** Show other lines. `rows` are [line or -1, mark, words of a FOLDED row or how many lines it stands for]; `tags` gives each line its text in the margin, `hues` the number that its colour comes from, `adjoint` whether it is one. */
+  show({ texts, kind, rows, tags, hues, adjoint = null, top = 0 }) {
+    Object.assign(this, { texts, kind, rows, tags, hues, adjoint });
     this.visualOf = new Int32Array(texts.length).fill(-1);
     rows.forEach(([line, mark], visual) => {
       if (line >= 0 && mark !== FOLDED) this.visualOf[line] = visual;
@@ -136,11 +137,11 @@ class Lines {
     const node = make("div", { role: "row", id: `${this.id}-${row}`, "aria-rowindex": row + 1 });
     node.style.top = `${row * ROW_HEIGHT}px`;
     if (mark === FOLDED) {
-      node.innerHTML = `<span role="gridcell" class="mark">⋯</span><span role="gridcell" class="tag"></span><span role="gridcell" class="code">${escapeHtml(typeof count === "string" ? count : `${count} equal lines`)}</span>`;
+      node.innerHTML = `<span role="gridcell" class="mark">${typeof count === "string" ? "" : "⋯"}</span><span role="gridcell" class="tag"></span><span role="gridcell" class="code">${escapeHtml(typeof count === "string" ? count : `${count} equal lines`)}</span>`;
     } else if (line < 0) {
       node.innerHTML = '<span role="gridcell"></span>';
     } else {
-      const adjoint = line in this.adjoints ? `<span class="adjoint" title="adjoint${this.adjoints[line] ? ` of ${escapeHtml(this.adjoints[line])}` : ""}">∂</span>` : "";
+      const adjoint = this.adjoint?.(line) ? '<span class="adjoint" title="adjoint">∂</span>' : "";
       const word = MARK_WORDS[mark] ? ` aria-label="${MARK_WORDS[mark]}"` : "";
       node.innerHTML = `<span role="gridcell" class="mark"${word}>${MARKS[mark]}</span><span role="gridcell" class="tag">${adjoint}${this.tags?.(line) ?? ""}</span><span role="gridcell" class="code">${coloured(this.texts[line], this.kind)}</span>`;
       const hue = this.hues?.(line) ?? -1;

@@ -27,6 +27,7 @@ function connect({ model, el, keep, paint }) {
     if (message.kind === "report") {
       report();
     } else if (message.kind === "frame") {
+      if (message.padded) buffers = buffers.slice(0, -1);
       keep?.(message, buffers);
       pending = { message, buffers, arrived: performance.now() };
       if (!scheduled) scheduled = requestAnimationFrame(draw);
@@ -42,7 +43,8 @@ function connect({ model, el, keep, paint }) {
   });
   observer.observe(el);
   document.addEventListener("visibilitychange", report);
-  model.send({ kind: "ready", view, visible: visible() });
+  const local = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
+  model.send({ kind: "ready", view, visible: visible(), local });
   return () => {
     model.off("msg:custom", receive);
     observer.disconnect();

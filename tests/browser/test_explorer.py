@@ -1,0 +1,333 @@
+"""The IR explorer in JupyterLab, and its standalone page: what lights up, what the keyboard does, how fast it paints."""
+
+from __future__ import annotations
+
+
+import numpy as np
+import pytest
+
+from tests.viz.explored import big_stages, parsed_stages
+from tinote.viz.explorer import Explorer, View
+
+GRAVITY = """
+import tinote as ti
+ti.init()
+N = 64
+x = ti.Vector.field(2, dtype=ti.f32, shape=N, needs_grad=True)
+U = ti.field(dtype=ti.f32, shape=(), needs_grad=True)
+
+@ti.kernel
+def compute_energy():
+    for i, j in ti.ndrange(N, N):
+        r = x[i] - x[j]
+        U[None] += -1 / r.norm(1e-3)
+
+from tinote.viz.explorer import explore
+explorer = explore(compute_energy, gradient=True)
+explorer
+"""
+BIG = """
+from tests.viz.explored import big_stages
+from tinote.viz.explorer import Explorer, View
+stages = big_stages(5000)
+Explorer("big", [View("kernel", lambda: stages)])
+"""
+ROOT = "document.querySelector('.tinote-explorer')"
+PAINTED = f"Number({ROOT}?.dataset.painted ?? 0)"
+
+# Lines as a reader sees them: [[text, classes], ...] of the rows on the page, from the top.
+ROWS = """(selector) => [...document.querySelectorAll(selector + ' .row')]
+    .sort((a, b) => parseFloat(a.style.top) - parseFloat(b.style.top))
+    .map((row) => [row.querySelector('.code')?.textContent ?? '', row.className])"""
+
+# Press a key on the focused element and measure until the browser has painted what came of it.
+TIMED_KEY = """async (key) => {
+    const root = document.querySelector('.tinote-explorer');
+    const before = root.dataset.painted;
+    const start = performance.now();
+    document.activeElement.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));
+    while (root.dataset.painted === before) await new Promise((go) => requestAnimationFrame(go));
+    await new Promise((go) => requestAnimationFrame(() => setTimeout(go)));
+    return performance.now() - start;
+}"""
+
+
+def rows(page, pane: str) -> list[tuple[str, set[str]]]:
+    """The lines on the page in a pane (".left", ".right" or ".source") with their classes."""
+    return [(text, set(classes.split())) for text, classes in page.evaluate(ROWS, pane)]
+
+
+def lit(page, pane: str) -> list[str]:
+    """The lines of a pane that are lit."""
+    return [text for text, classes in rows(page, pane) if classes & {"is-lit", "is-strong"}]
+
+
+def pointed(page, pane: str, text: str):
+    """The code of the first line of a pane that contains `text`."""
+    return page.locator(f"{pane} .row .code", has_text=text).first
+
+
+@pytest.fixture
+def gravity(notebook):
+    page = notebook(GRAVITY)
+    page.run_all()
+    page.wait(f"{PAINTED} >= 1")
+    return page
+
+
+@pytest.fixture
+def standalone(chromium, tmp_path):
+    """`standalone(explorer)`: its page, opened from disk."""
+    contexts = []
+
+    def open_page(explorer: Explorer, **options):
+        context = chromium.new_context(viewport={"width": 1280, "height": 860}, **options)
+        contexts.append(context)
+        page = context.new_page()
+        page.problems = []
+        page.on("pageerror", lambda error: page.problems.append(str(error)))
+        page.on("console", lambda message: page.problems.append(message.text) if message.type == "error" else None)
+        page.on(
+            "request", lambda request: None if request.url.startswith("file:") else page.problems.append(request.url)
+        )
+        page.goto(explorer.save(tmp_path / "explorer.html").as_uri())
+        page.wait_for_function(f"() => {PAINTED} >= 1")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
+
+
+def test_a_click_on_the_source_lights_up_what_came_from_it(gravity):
+    page = gravity.page
+    assert lit(page, ".left") == lit(page, ".right") == []
+    pointed(page, ".source", "r = x[i] - x[j]").click()
+    page.mouse.move(0, 0)
+    # The components of `r` in the kernel, computed again in its gradient; and what adds to the adjoint of `x`.
+    assert sum(" = sub " in text for text in lit(page, ".left")) == 2
+    assert sum(" = sub " in text for text in lit(page, ".right")) == 2
+    assert any("load @x" in text for text in lit(page, ".left"))
+    assert all("sqrt" not in text for text in lit(page, ".left") + lit(page, ".right"))
+    assert lit(page, ".source") == ["        r = x[i] - x[j]"]
+    page.keyboard.press("Escape")
+    assert lit(page, ".left") == lit(page, ".right") == lit(page, ".source") == []
+    assert gravity.problems == []
+
+
+def test_a_line_of_ir_lights_up_its_source_and_its_adjoints(gravity):
+    page = gravity.page
+    pointed(page, ".left", "sqrt").hover()
+    assert lit(page, ".source") == ["        U[None] += -1 / r.norm(1e-3)"]
+    # The very expression is marked.
+    stretch = page.locator(".source .stretch").bounding_box()
+    code = page.locator(".source .is-strong .code").bounding_box()
+    character = page.evaluate("""() => {
+        const code = document.querySelector('.source .code');
+        const probe = Object.assign(document.createElement('span'), { textContent: '0'.repeat(100) });
+        code.append(probe);
+        const width = probe.getBoundingClientRect().width / 100;
+        probe.remove();
+        return width;
+    }""")
+    marked = [
+        round((stretch["x"] - code["x"]) / character),
+        round((stretch["x"] + stretch["width"] - code["x"]) / character),
+    ]
+    assert "        U[None] += -1 / r.norm(1e-3)"[marked[0] : marked[1]] == "r.norm(1e-3)"
+    strong = [text for text, classes in rows(page, ".right") if "is-strong" in classes]
+    assert any("sqrt" in text for text in strong)
+    adjoints = page.locator(".right .row.is-strong .adjoint").count()
+    assert adjoints >= 1
+
+
+def test_the_keyboard_moves_through_stages_and_lines(gravity):
+    page = gravity.page
+    stages = page.get_by_role("listbox", name="Stages")
+    stages.focus()
+    selected = "() => document.querySelector('[role=option][aria-selected=true] .name').textContent"
+    assert page.evaluate(selected) == "reverse"
+    page.keyboard.press("ArrowUp")
+    first = page.evaluate(selected)
+    assert first != "reverse"
+    assert (
+        page.evaluate(
+            "() => document.getElementById(document.activeElement.getAttribute('aria-activedescendant')).ariaSelected"
+        )
+        == "true"
+    )
+    page.keyboard.press("Home")
+    assert page.evaluate(selected) == "syntax tree"
+    page.keyboard.press("End")
+    assert page.evaluate(selected) == "assembly"
+    # LLVM runs now that somebody asks.
+    gravity.wait("document.querySelector('.right .lines').textContent.includes('task_0')", 20)
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowDown")
+    page.keyboard.press("Enter")  # Holds this stage on the left.
+    page.keyboard.press("ArrowDown")
+    assert page.locator(".left select").input_value() == "1"
+    # On to the lines: down, then Enter pins the line's source.
+    page.locator(".right .lines").focus()
+    for _ in range(40):
+        page.keyboard.press("ArrowDown")
+        if "r.norm" in "".join(lit(page, ".source")):
+            break
+    page.keyboard.press("Enter")
+    page.locator(".right .lines").blur()
+    assert lit(page, ".source") == ["        U[None] += -1 / r.norm(1e-3)"]
+    assert page.locator("footer .words").inner_text().startswith("Pinned line 12")
+    # Keys stay in the explorer: the notebook has neither new cells nor another mode.
+    assert page.locator(".jp-Cell").count() == 1
+    assert gravity.problems == []
+
+
+def test_tab_visits_every_control_once(gravity):
+    page = gravity.page
+    page.get_by_role("radio", name="gradient").focus()
+    visited = []
+    for _ in range(12):
+        visited.append(page.evaluate("() => document.activeElement.ariaLabel || document.activeElement.textContent"))
+        page.keyboard.press("Tab")
+    wanted = [
+        "gradient",
+        "Search in both panes",
+        "Only differences",
+        "Previous difference",
+        "Next difference",
+        "Stages",
+    ]
+    assert visited[:6] == wanted
+    assert "without change" in visited[6]
+    assert visited[7:12] == [
+        "Source",
+        "Stage on the left",
+        "Stage on the left",
+        "Stage on the right",
+        "Stage on the right",
+    ]
+
+
+def test_kernel_and_gradient_take_turns(gravity):
+    page = gravity.page
+    page.get_by_role("radio", name="kernel").click()
+    gravity.wait("![...document.querySelectorAll('[role=option]')].some((o) => o.textContent.includes('reverse'))")
+    assert page.locator(".adjoint").count() == 0
+    page.get_by_role("radio", name="gradient").click()
+    gravity.wait("[...document.querySelectorAll('[role=option]')].some((o) => o.textContent.includes('reverse'))")
+    gravity.wait("document.querySelectorAll('.right .adjoint').length > 0")
+
+
+def test_unchanged_steps_are_folded_away(gravity):
+    page = gravity.page
+    before = page.get_by_role("option").count()
+    toggle = page.locator("button.unchanged")
+    folded = int(toggle.inner_text().split()[0])
+    assert folded > 0
+    toggle.click()
+    assert (
+        page.locator("[role=listbox] [role=option]").count()
+        == page.locator("[role=listbox] [role=option]:not(.is-unchanged)").count() + folded
+    )
+    toggle.click()
+    assert page.get_by_role("option").count() == before
+
+
+@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
+@pytest.mark.parametrize("width", [1280, 800])
+def test_nothing_is_clipped_and_text_has_contrast(notebook, theme, width):
+    page = notebook(GRAVITY, width=width)
+    page.run_all()
+    page.wait(f"{PAINTED} >= 1")
+    page.set_theme(theme)
+    clipped = page.page.evaluate("""() => [...document.querySelectorAll('.tinote-explorer :is(.name, .title, button, .info, h2, .counts, .words, .operations, .seconds, .delta)')]
+        .filter((node) => node.offsetParent && node.scrollWidth > node.clientWidth + 1 && getComputedStyle(node).display !== 'inline').map((node) => node.textContent)""")
+    assert clipped == []
+    ratios = page.page.evaluate(CONTRAST)
+    assert ratios and min(ratios.values()) >= 4.5, ratios
+    frame = page.page.locator(".tinote-explorer .frame").bounding_box()
+    assert frame["x"] >= 0 and frame["x"] + frame["width"] <= width
+
+
+# Contrast of each kind of text with what lies behind it, by the formula of WCAG 2.
+CONTRAST = """() => {
+    const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+    const rgba = (color) => {
+        canvas.clearRect(0, 0, 1, 1);
+        canvas.fillStyle = color;
+        canvas.fillRect(0, 0, 1, 1);
+        const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data;
+        return [r, g, b, a / 255];
+    };
+    const behind = (node) => {
+        const layers = [];
+        for (let at = node; at; at = at.parentElement) layers.push(rgba(getComputedStyle(at).backgroundColor));
+        return layers.reverse().reduce((under, [r, g, b, a]) => [r, g, b].map((c, i) => c * a + under[i] * (1 - a)), [255, 255, 255]);
+    };
+    const luminance = (color) => {
+        const [r, g, b] = color.map((c) => (c / 255 <= 0.03928 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const found = {};
+    for (const node of document.querySelectorAll('.tinote-explorer :is(.name, .operations, .seconds, .delta, .group-name, h2, .info, .tag, .mark, .adjoint, .words, .count, .unchanged, [class^=word-], .code)')) {
+        if (!node.textContent.trim() || !node.offsetParent) continue;
+        const [a, b] = [luminance(rgba(getComputedStyle(node).color).slice(0, 3)), luminance(behind(node))];
+        const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+        const key = node.className;
+        found[key] = Math.min(found[key] ?? 99, Math.round(ratio * 100) / 100);
+    }
+    return found;
+}"""
+
+
+def test_five_thousand_operations_stay_fluid(notebook):
+    page = notebook(BIG)
+    page.run_all()
+    page.wait(f"{PAINTED} >= 1", 60)
+    page.page.get_by_role("listbox", name="Stages").focus()
+    page.page.wait_for_timeout(500)  # The neighbours' lines arrive in idle time.
+    times = []
+    for key in ("ArrowUp", "ArrowDown") * 3:
+        times.append(page.page.evaluate(TIMED_KEY, key))
+        page.page.wait_for_timeout(300)
+    print(f"\nstage changes, 5,000 operations: {[round(t) for t in times]} ms")
+    assert np.median(times) < 100
+    # However long the stages, only what is in sight is on the page.
+    assert page.page.locator(".right .row").count() < 120
+    assert int(page.page.locator(".right .lines").get_attribute("aria-rowcount")) > 5000
+    # Far away lines come when they are scrolled to.
+    page.page.evaluate("() => { document.querySelector('.right .lines').scrollTop = 19 * 4000 }")
+    page.wait("document.querySelector('.right .lines [aria-rowindex=\"4001\"]') !== null")
+    page.wait("Math.abs(document.querySelector('.left .lines').scrollTop - 19 * 4000) < 2")
+
+
+def test_the_page_of_its_own_works_without_a_kernel(standalone):
+    hostile = 'x = "</script><script>document.title=`hacked`</script><!-- &lt;b&gt;"'
+    explorer = Explorer("</title><b>name", [View("kernel", lambda: parsed_stages(hostile))])
+    page = standalone(explorer)
+    assert page.title() == "</title><b>name: IR explorer"
+    assert page.locator(".source .code").first.inner_text() == hostile
+    page.locator(".source .code").first.click()
+    assert len(lit(page, ".right")) >= 1
+    page.get_by_role("listbox").focus()
+    page.keyboard.press("Home")
+    page.wait_for_function(
+        "() => document.querySelector('[role=option][aria-selected=true] .name').textContent === 'front end'"
+    )
+    assert page.problems == []
+
+
+def test_search_finds_and_walks(standalone):
+    stages = parsed_stages("y = x * 0.5")
+    page = standalone(Explorer("small", [View("kernel", lambda: stages)]))
+    page.keyboard.press("/")
+    page.get_by_role("listbox").focus()
+    page.keyboard.press("/")
+    page.keyboard.type("mul")
+    hits = [text for text, classes in rows(page, ".right") if "is-hit" in classes]
+    assert hits == [text for text, _ in rows(page, ".right") if "mul" in text] != []
+    page.keyboard.press("Enter")
+    current = [text for text, classes in rows(page, ".right") if "is-current" in classes]
+    assert current == hits[:1]
+    page.keyboard.press("Escape")
+    assert not [text for text, classes in rows(page, ".right") if "is-hit" in classes]

@@ -1,0 +1,263 @@
+"""Every primitive as machine code against its meaning in `ir/primitives.py`, for every type and the corners of each."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import struct
+from typing import Any
+
+import pytest
+
+from tests.codegen.native import STRICT, execute, lower
+from tinote.compiler.codegen.llvm import Options
+from tinote.compiler.codegen.llvm_prims import EMITTERS, NO_CODE
+from tinote.ir import primitives as p
+from tinote.ir.build import Builder
+from tinote.ir.memory import DictMemory
+from tinote.ir.nodes import Atom, Buffer, For, Function, Lit, Region, Var
+from tinote.ir.primitives import PRIMITIVES, Primitive
+from tinote.ir.types import FLOATS, INTEGERS, SCALARS, Scalar, f16, f32, f64, i32, i64, u1, u32, u64
+
+# Largest error in units of the last place that a function may show.
+ULPS = {
+    p.exp: 2,
+    p.log: 2,
+    p.sin: 2,
+    p.cos: 2,
+    p.tan: 4,
+    p.asin: 4,
+    p.acos: 4,
+    p.atan2: 4,
+    p.tanh: 4,
+    p.power: 2,
+    p.rsqrt: 2,
+}
+FLOAT_ONLY = {p.div, p.sqrt, p.rsqrt, p.exp, p.log, p.sin, p.cos, p.tan, p.asin, p.acos, p.atan2, p.tanh, p.isnan}
+BITS_ONLY = {p.and_, p.or_, p.xor, p.invert, p.shl, p.shr}
+OTHERS = {p.select, p.cast, p.bitcast, p.random_bits, p.logical_not}
+
+
+def corners(t: Scalar) -> list[Any]:
+    if t is u1:
+        return [0, 1]
+    if t.kind == "f":
+        numbers = [
+            0.0,
+            -0.0,
+            1.0,
+            -1.0,
+            0.5,
+            -0.5,
+            1.5,
+            2.0,
+            -2.5,
+            3.0,
+            7.25,
+            0.1,
+            -0.3,
+            100.0,
+            -77.7,
+            0.999,
+            12345.678,
+        ]
+        numbers += [math.inf, -math.inf, math.nan, 1e-3, 1e3, 3e-39, 1e-300, 1e300, 2147483648.0, -2147483649.0]
+        return [t.round(x) for x in numbers]
+    found = {0, 1, 2, 3, 5, 7, 8, 31, 32, 33, 63, 64, 65, 100, t.highest, t.highest - 1, t.lowest, t.lowest + 1}
+    if t.kind == "i":
+        found |= {-1, -2, -3, -7, -64, -100}
+    return sorted(x for x in found if t.lowest <= x <= t.highest)
+
+
+def kernel(
+    uses: list[tuple[Primitive, Scalar, Scalar | None]], n: int
+) -> tuple[Function, list[list[Buffer]], list[Buffer]]:
+    """A function that applies each primitive (with operand type and result type) to every element; its inputs per use and its outputs."""
+    b = Builder()
+    i = Var(i64)
+    inputs: dict[tuple[Scalar, int], Buffer] = {}
+    taken: list[list[Buffer]] = []
+    outputs: list[Buffer] = []
+    with b.region(i) as inside:
+        for number, (prim, t, result) in enumerate(uses):
+            types = operand_types(prim, t)
+            mine = [inputs.setdefault((s, k), Buffer(f"{s}_{k}", s, (n,))) for k, s in enumerate(types)]
+            taken.append(mine)
+            value = b.prim(prim, *(b.load(buffer, (i,)) for buffer in mine), type=result)
+            out = Buffer(f"out{number}", value.type, (n,))  # type: ignore[arg-type]
+            outputs.append(out)
+            b.store(out, (i,), value)
+    with b.region() as top:
+        b.emit(For(Lit(0, i64), Lit(n, i64), (), inside.close(), (), parallel=True))
+    return lower(Function("all", top.close())), taken, outputs
+
+
+def operand_types(prim: Primitive, t: Scalar) -> tuple[Scalar, ...]:
+    if prim is p.select:
+        return (u1, t, t)
+    if prim is p.random_bits:
+        return (u64, i64, i32)
+    return (t,) * (prim.arity or 0)
+
+
+def ulps(t: Scalar, a: float, b: float) -> float:
+    if math.isnan(a) and math.isnan(b) or a == b:
+        return 0
+    if not (math.isfinite(a) and math.isfinite(b)):
+        return math.inf
+    smallest = {16: 2.0**-24, 32: 2.0**-149, 64: 5e-324}[t.bits]
+    digits = {16: 11, 32: 24, 64: 53}[t.bits]
+    unit = max(math.ldexp(1.0, math.frexp(b)[1] - digits), smallest)
+    return abs(a - b) / unit
+
+
+def compare(
+    uses: list[tuple[Primitive, Scalar, Scalar | None]],
+    operands: list[tuple[Any, ...]],
+    options: Options = STRICT,
+    slack: float = 0,
+) -> None:
+    """Run all `uses` on rows of operands (the first as many as a primitive takes) and compare with `evaluate`."""
+    fn, taken, outputs = kernel(uses, len(operands))
+    memory = DictMemory()
+    for mine in taken:
+        for k, buffer in enumerate(mine):
+            memory.fill(buffer, [row[k] for row in operands])
+    inputs = memory.copy()
+    execute(fn, (), memory, options=options, level=1)
+    for (prim, _, _), mine, out in zip(uses, taken, outputs, strict=True):
+        t = out.dtype
+        for at in range(len(operands)):
+            row = tuple(inputs.load(buffer, (at,)) for buffer in mine)
+            found = memory.load(out, (at,))
+            if prim in (p.floordiv, p.mod, p.raw_div, p.raw_mod) and mine[0].dtype.kind != "f" and row[1] == 0:
+                wanted: Any = 0
+            else:
+                wanted = prim.evaluate(t, *row)
+            allowed = ULPS.get(prim, 0) + slack
+            if t.kind == "f":
+                close = ulps(t, found, wanted) <= allowed and (
+                    found != 0 or wanted != 0 or options.fast_math or same_sign(found, wanted)
+                )
+            else:
+                close = found == wanted
+            assert close, f"{prim}{row} of {t} is {found}, not {wanted}"
+
+
+def same_sign(a: float, b: float) -> bool:
+    return math.copysign(1.0, a) == math.copysign(1.0, b)
+
+
+def test_table_has_no_holes() -> None:
+    assert set(EMITTERS) | set(NO_CODE) == set(PRIMITIVES.values())
+    assert not set(EMITTERS) & set(NO_CODE)
+
+
+@pytest.mark.parametrize("t", INTEGERS, ids=repr)
+def test_integers(t: Scalar) -> None:
+    chosen = [prim for prim in EMITTERS if prim not in FLOAT_ONLY | OTHERS]
+    compare([(prim, t, None) for prim in chosen], list(itertools.product(corners(t), corners(t))))
+
+
+@pytest.mark.parametrize("t", FLOATS, ids=repr)
+def test_floats(t: Scalar) -> None:
+    chosen = [prim for prim in EMITTERS if prim not in BITS_ONLY | OTHERS]
+    compare([(prim, t, None) for prim in chosen], list(itertools.product(corners(t), corners(t))))
+
+
+def test_truth_values() -> None:
+    chosen = [p.and_, p.or_, p.xor, p.eq, p.ne, p.lt, p.ge, p.invert, p.logical_not]
+    compare([(prim, u1, None) for prim in chosen], list(itertools.product((0, 1), (0, 1))))
+
+
+@pytest.mark.parametrize("t", SCALARS, ids=repr)
+def test_casts_and_select(t: Scalar) -> None:
+    uses: list[tuple[Primitive, Scalar, Scalar | None]] = [(p.cast, t, other) for other in SCALARS if other is not t]
+    compare(uses, [(x,) for x in corners(t)])
+    compare([(p.select, t, t)], [(c, a, b) for c in (0, 1) for a, b in itertools.pairwise(corners(t))])
+
+
+def test_f64_to_f16_rounds_once() -> None:
+    between = [
+        1.0 + 2.0**-11,
+        1.0 + 2.0**-11 + 2.0**-40,
+        1.0 + 2.0**-11 - 2.0**-40,
+        65519.999999,
+        65520.0,
+        2.0**-25,
+        2.0**-25 * 1.0000001,
+    ]
+    compare([(p.cast, f64, f16)], [(s * x,) for x in between for s in (1, -1)])
+
+
+@pytest.mark.parametrize(("source", "target"), [(f32, i32), (i32, f32), (f32, u32), (f64, i64), (u64, f64)], ids=repr)
+def test_bitcast(source: Scalar, target: Scalar) -> None:
+    compare([(p.bitcast, source, target)], [(x,) for x in corners(source) if x == x])
+
+
+def test_random_bits() -> None:
+    compare(
+        [(p.random_bits, u64, None)],
+        [(s, k, d) for s in (0, 1, 2**63, 2**64 - 1) for k in (0, 5, -1, 2**40) for d in (0, 1, -7, 2**31 - 1)],
+    )
+
+
+@pytest.mark.parametrize("exponent", [0, 1, 2, 3, -1, -2, 0.5, 5, 2.5])
+@pytest.mark.parametrize("options", [STRICT, Options()], ids=["strict", "fast"])
+def test_literal_powers(exponent: float, options: Options) -> None:
+    values = [0.1, 1.0, 3.5, 2.0, 77.0, 0.0]
+    for t in (f32, f64):
+        x, y, i = Buffer("x", t, (len(values),)), Buffer("y", t, (len(values),)), Var(i32)
+        b = Builder()
+        with b.region(i) as inside:
+            b.store(y, (i,), b.prim(p.power, b.load(x, (i,)), Lit(exponent, t)))
+        loop = For(Lit(0, i32), Lit(len(values), i32), (), inside.close(), (), parallel=True)
+        memory = DictMemory({x: values})
+        execute(lower(Function("power", Region((), (loop,)))), (), memory, options=options, level=1)
+        for k in range(len(values)):
+            wanted = p.power.evaluate(t, memory.load(x, (k,)), t.round(exponent))
+            assert ulps(t, memory.load(y, (k,)), wanted) <= (4 if options.fast_math else 2)
+
+
+def test_literal_integer_power_wraps() -> None:
+    x, y, i = Buffer("x", i32, (4,)), Buffer("y", i32, (4,)), Var(i32)
+    b = Builder()
+    with b.region(i) as inside:
+        power: Atom = b.prim(p.power, b.load(x, (i,)), Lit(13, i32))
+        b.store(y, (i,), power)
+    loop = For(Lit(0, i32), Lit(4, i32), (), inside.close(), (), parallel=True)
+    memory = DictMemory({x: [3, -7, 1000, 2]})
+    execute(lower(Function("power", Region((), (loop,)))), (), memory, level=1)
+    assert memory.nested(y) == [i32.wrap(v**13) for v in (3, -7, 1000, 2)]
+
+
+def test_fast_maths_keeps_infinity_and_nan() -> None:
+    """Reciprocal roots come from an estimate in vector loops; what it makes of 0 and infinity is put right."""
+    values = [0.0, math.inf, math.nan, -1.0, -math.inf, 1e-40, 1e38, 4.0, 2.0, 0.3] * 8
+    x, y, z, i = Buffer("x", f32, (80,)), Buffer("y", f32, (80,)), Buffer("z", f32, (80,)), Var(i32)
+    b = Builder()
+    with b.region(i) as inside:
+        v = b.load(x, (i,))
+        b.store(y, (i,), b.prim(p.div, Lit(1.0, f32), b.prim(p.sqrt, v)))
+        shifted = b.prim(p.add, b.prim(p.mul, v, v), Lit(0.5, f32))
+        b.store(z, (i,), b.prim(p.rsqrt, shifted))
+    loop = For(Lit(0, i32), Lit(80, i32), (), inside.close(), (), parallel=True)
+    memory = DictMemory({x: values})
+    execute(lower(Function("roots", Region((), (loop,)))), (), memory, options=Options())
+    for k in range(80):
+        v = memory.load(x, (k,))
+        assert ulps(f32, memory.load(y, (k,)), p.rsqrt.evaluate(f32, v)) <= 3, v
+        square = f32.round(f32.round(v * v) + 0.5)
+        assert ulps(f32, memory.load(z, (k,)), p.rsqrt.evaluate(f32, square)) <= 3, v
+
+
+def test_literals_keep_their_bits() -> None:
+    out = [Buffer(f"o{k}", t, ()) for k, t in enumerate((f16, f32, f64))]
+    b = Builder()
+    with b.region() as top:
+        for buffer in out:
+            b.store(buffer, (), Lit(0.1, buffer.dtype))
+    memory = DictMemory()
+    execute(lower(Function("literals", top.close())), (), memory, level=0)
+    for buffer in out:
+        assert struct.pack("<d", memory.load(buffer, ())) == struct.pack("<d", buffer.dtype.round(0.1))

@@ -1,0 +1,560 @@
+"""Whole functions as machine code against the interpreter: control flow, memory, stacks, faults, prints, parallel tasks."""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import Any
+
+import pytest
+
+from tests.codegen.native import STRICT, execute, lower, lowered
+from tests.properties.compare import Outcome, difference, run
+from tests.properties.generate import generate as generate_program
+from tinote.compiler.codegen.llvm import Options, generate
+from tinote.compiler.passes.lower_access import lower_access
+from tinote.compiler.passes.offload import offload
+from tinote.compiler.passes.privatise import privatise
+from tinote.compiler.pipeline import PRIMAL, run_pipeline
+from tinote.config import Config
+from tinote.errors import (
+    CompilerBug,
+    KernelAssertionError,
+    KernelIndexError,
+    KernelMemoryError,
+    KernelZeroDivisionError,
+)
+from tinote.ir.interpret import interpret
+from tinote.ir.memory import DictMemory
+from tinote.ir.nodes import Function
+from tinote.ir.parse import parse
+from tinote.ir.query import buffers_of
+from tinote.ir.rewrite import Rewriter
+from tinote.runtime.jit import optimise
+from tinote.source import Span
+
+
+def memory_of(fn: Function, contents: dict[str, Any]) -> DictMemory:
+    return DictMemory({b: contents[b.name] for b in buffers_of(fn) if b.name in contents})
+
+
+def agree(
+    text: str, args: tuple[Any, ...] = (), contents: dict[str, Any] | None = None, **options: Any
+) -> dict[str, Any]:
+    """Run a SCALAR text by the interpreter and as machine code; both must leave and return the same. Gives the buffers' contents."""
+    source = parse(text)
+    expected = memory_of(source, contents or {})
+    returned = interpret(source, args, expected)
+    fn = lower(source)
+    memory = memory_of(fn, contents or {})
+    found = execute(fn, args, memory, **options)
+    assert found == returned
+    left: dict[str, Any] = {}
+    for buffer in generate(fn).layout.buffers:
+        left[buffer.name] = memory.nested(buffer)
+        assert left[buffer.name] == expected.nested(buffer), buffer.name
+    return left
+
+
+@pytest.mark.parametrize(("lo", "hi"), [(0, 0), (0, 1), (3, 10), (5, 2), (-4, 4), (0, 100_000)])
+@pytest.mark.parametrize("order", ["", "reverse "])
+@pytest.mark.parametrize("t", ["i32", "i64"])
+def test_serial_loop(lo: int, hi: int, order: str, t: str) -> None:
+    """Carried values through strips of any length, empty ranges, both directions, bounds from arguments and literals."""
+    if abs(hi - lo) > 1000:
+        # The interpreter is slow; the value is known.
+        text = f"func f(%a: {t}, %b: {t}):\n  %s: i64 = for {order}%i: {t} in %a .. %b carrying %t: i64 = 0i64:\n    %w: i64 = cast %i\n    %u: i64 = add %t, %w\n    yield %u\n  return %s\n"
+        text = text.replace("    %w: i64 = cast %i\n", "").replace("%t, %w", "%t, %i") if t == "i64" else text
+        assert execute(lowered(text), (lo, hi), DictMemory()) == (sum(range(lo, hi)),)
+        return
+    for a, b in (("%a", "%b"), (f"{lo}{t}", f"{hi}{t}")):
+        agree(
+            f"""\
+func f(%a: {t}, %b: {t}):
+  %s: {t}, %last: {t} = for {order}%i: {t} in {a} .. {b} carrying %t: {t} = 7{t}, %l: {t} = -1{t}:
+    %x: {t} = mul %t, 3{t}
+    %u: {t} = sub %x, %i
+    yield %u, %i
+  return %s, %last
+""",
+            (lo, hi),
+        )
+
+
+@pytest.mark.parametrize("t", ["u8", "i16", "u32", "u64"])
+def test_loop_over_other_integers(t: str) -> None:
+    high = {"u8": 255, "i16": 300, "u32": 300, "u64": 300}[t]
+    agree(
+        f"""\
+func f(%n: {t}):
+  %s: i64 = for %i: {t} in 2{t} .. %n carrying %t: i64 = 0i64:
+    %w: i64 = cast %i
+    %u: i64 = add %t, %w
+    yield %u
+  return %s
+""",
+        (high,),
+    )
+
+
+def test_unsigned_loop_at_the_far_end() -> None:
+    top = 2**64 - 1
+    text = "func f(%a: u64, %b: u64):\n  %s: i32 = for %i: u64 in %a .. %b carrying %t: i32 = 0i32:\n    %u: i32 = add %t, 1i32\n    yield %u\n  return %s\n"
+    assert execute(lowered(text), (top - 5, top), DictMemory()) == (5,)
+    assert execute(lowered(text), (3, top), DictMemory(), level=3)[0] == (top - 3) % 2**32 - 2**32
+
+
+def test_while_with_several_values() -> None:
+    """Steps of the Collatz sequence; the outs are what was carried when the condition failed."""
+    agree(
+        """\
+func steps(%n: i64):
+  %k: i32, %last: i64 = while carrying %c: i32 = 0i32, %x: i64 = %n:
+    %more: u1 = ne %x, 1i64
+    yield %more
+  do %d: i32, %y: i64:
+    %r: i64 = mod %y, 2i64
+    %odd: u1 = eq %r, 1i64
+    %z: i64 = if %odd:
+      %three: i64 = mul %y, 3i64
+      %up: i64 = add %three, 1i64
+      yield %up
+    else:
+      %half: i64 = floordiv %y, 2i64
+      yield %half
+    %e: i32 = add %d, 1i32
+    yield %e, %z
+  return %k, %last
+""",
+        (27,),
+    )
+
+
+def test_nested_loops_and_branches() -> None:
+    agree(
+        """\
+buffer @x: i32 field (6, 5)
+func nest(%n: i32):
+  for parallel %i: i32 in 0i32 .. 6i32:
+    for parallel %j: i32 in 0i32 .. 5i32:
+      %v: i32 = for %k: i32 in %j .. %n carrying %s: i32 = %i:
+        %far: u1 = gt %k, %i
+        %w: i32 = if %far:
+          %a: i32 = mul %s, %k
+          yield %a
+        else:
+          %b: i32 = for %l: i32 in 0i32 .. %k carrying %c: i32 = %s:
+            %d: i32 = add %c, %l
+            yield %d
+          yield %b
+        yield %w
+      %some: u1 = ge %v, 3i32
+      if %some:
+        store @x[%i, %j], %v
+""",
+        (7,),
+        {"x": [[9] * 5] * 6},
+    )
+
+
+def test_values_go_from_task_to_task() -> None:
+    agree(
+        """\
+buffer @x: f32 field (100)
+buffer @n: i32 field ()
+func chain(%a: f32):
+  %n: i32 = load @n[]
+  %m: i32 = mul %n, 2i32
+  %r: f32 = load @x[3i32]
+  %big: u1 = gt %r, 0.5f32
+  for parallel %i: i32 in 0i32 .. %m:
+    %v: f32 = load @x[%i]
+    %w: f32 = add %v, %r
+    %z: f32 = select %big, %w, %v
+    store @x[%i], %z
+  %s: f32 = load @x[4i32]
+  for parallel %j: i32 in %n .. 100i32:
+    store @x[%j], %s
+  return %m, %s, %big, %a
+""",
+        (2.5,),
+        {"x": [0.25 * k for k in range(100)], "n": 20},
+    )
+
+
+def test_arrays_known_at_launch_and_strides() -> None:
+    agree(
+        """\
+buffer @a: f64[2] array (?, ?)
+buffer @s: f32[3] field (7) strides (4) element_strides (28)
+func shapes(%k: i32):
+  %m: i32 = extent @a, 0
+  %n: i32 = extent @a, 1
+  for parallel %i: i32 in 0i32 .. %m:
+    for parallel %j: i32 in 0i32 .. %n:
+      %v: f64 = load @a[%i, %j][1i32]
+      %w: f64 = add %v, 1.0f64
+      store @a[%i, %j][0i32], %w
+  for parallel %q: i32 in 0i32 .. 7i32:
+    %c: f32 = load @s[%q][%k]
+    store @s[%q][2i32], %c
+""",
+        (1,),
+        {"a": [[[i, 10 * j] for j in range(5)] for i in range(3)], "s": [[k, 2 * k, 3 * k] for k in range(7)]},
+    )
+
+
+@pytest.mark.parametrize("threads", [1, 2, 3])
+@pytest.mark.parametrize("n", [0, 1, 5, 50_000])
+def test_atomic_sum_of_integers(threads: int, n: int) -> None:
+    text = "buffer @s: i64 field (3)\nfunc f(%n: i32):\n  for parallel %i: i32 in 0i32 .. %n:\n    %w: i64 = cast %i\n    atomic add @s[1i32], %w\n    atomic max @s[2i32], %w\n"
+    fn = lowered(text)
+    memory = memory_of(fn, {"s": [1, 2, 3]})
+    execute(fn, (n,), memory, threads=threads)
+    (buffer,) = memory.cells
+    assert memory.nested(buffer) == [1, 2 + n * (n - 1) // 2, max(3, n - 1)]
+
+
+ATOMICS = [
+    (prim, t)
+    for t in ("f16", "f32", "f64", "i8", "i32", "i64", "u8", "u16", "u64")
+    for prim in ("add", "mul", "min", "max", "and", "or", "xor")
+    if not (t[0] == "f" and prim in ("and", "or", "xor"))
+]
+
+
+@pytest.mark.parametrize(("prim", "t"), ATOMICS)
+def test_each_atomic_gives_the_old_value(prim: str, t: str) -> None:
+    number = (lambda x: f"{x}.0{t}") if t[0] == "f" else (lambda x: f"{x}{t}")
+    agree(
+        f"""\
+buffer @x: {t} field (2)
+buffer @old: {t} field (2)
+func f():
+  for parallel %i: i32 in 0i32 .. 2i32:
+    %o: {t} = atomic {prim} @x[%i], {number(3)}
+    store @old[%i], %o
+""",
+        (),
+        {"x": [5, 2]},
+    )
+
+
+def test_atomics_on_truth_values_and_nan() -> None:
+    agree(
+        """\
+buffer @b: u1 field (4)
+buffer @x: f32 field (2)
+func f():
+  atomic xor @b[0i32], true
+  atomic and @b[1i32], true
+  atomic or @b[2i32], true
+  %o: u1 = atomic xor @b[3i32], true
+  atomic min @x[0i32], 1.0f32
+  atomic max @x[1i32], nan_f32
+  %y: f32 = load @x[0i32]
+  %z: f32 = load @x[1i32]
+  %p: u1 = isnan %y
+  %q: u1 = isnan %z
+  store @x[0i32], 0.0f32
+  store @x[1i32], 0.0f32
+  return %o, %p, %q
+""",
+        (),
+        {"b": [1, 1, 0, 1], "x": [math.nan, 2.0]},
+    )
+
+
+STACK = """\
+buffer @x: f64 field (5000)
+buffer @y: f64 field (5000)
+func reversed(%n: i32):
+  for parallel %i: i32 in 0i32 .. 3i32:
+    {capacity}
+    for %j: i32 in %i .. %n:
+      %v: f64 = load @x[%j]
+      push %s, %v
+    for reverse %k: i32 in %i .. %n:
+      %w: f64 = pop %s
+      %l: i32 = sub %n, %k
+      %m: i32 = sub %l, 1i32
+      {where}
+      store @y[%m], %w
+"""
+
+
+@pytest.mark.parametrize(
+    "capacity",
+    ["%s: stack f64 = stack", "%c: i64 = cast %n\n    %s: stack f64 = stack %c", "%s: stack f64 = stack 5000i64"],
+)
+@pytest.mark.parametrize("n", [0, 1, 1024, 5000])
+def test_stack_returns_what_was_pushed(capacity: str, n: int) -> None:
+    """Chained, sized at run time, and literal; past the size of a chunk. All iterations write the same."""
+    agree(STACK.format(capacity=capacity, where="pass"), (n,), {"x": [0.5 * k for k in range(5000)]}, level=1)
+
+
+def test_chained_stack_that_rises_and_falls_at_a_chunk_boundary() -> None:
+    """Push 1,024, then take one and push two, again and again; a smaller stack comes and goes inside meanwhile."""
+    agree(
+        """\
+buffer @sum: f64 field ()
+func wave(%n: i32):
+  %s: stack f64 = stack
+  for %i: i32 in 0i32 .. 1024i32:
+    %v: f64 = cast %i
+    push %s, %v
+  for %j: i32 in 0i32 .. %n:
+    %c: i64 = cast %n
+    %inner: stack f32 = stack %c
+    for %m: i32 in 0i32 .. %n:
+      push %inner, 1.5f32
+    %p: f64 = pop %s
+    %q: f64 = mul %p, 0.5f64
+    push %s, %q
+    push %s, 2.0f64
+    %e: f32 = pop %inner
+    %wide: f64 = cast %e
+    atomic add @sum[], %wide
+  %depth: i32 = add %n, 1024i32
+  for reverse %k: i32 in 0i32 .. %depth:
+    %r: f64 = pop %s
+    atomic add @sum[], %r
+""",
+        (40,),
+        {"sum": 0.25},
+    )
+
+
+def test_memory_limit_is_a_located_fault() -> None:
+    source = parse(STACK.format(capacity="%s: stack f64 = stack 40000000i64", where="pass"))
+    fn = lower(located(source))
+    with pytest.raises(KernelMemoryError) as caught:
+        execute(fn, (10,), memory_of(fn, {}), memory_limit=1 << 20, level=1)
+    assert caught.value.span.line == 12
+
+
+def located(fn: Function) -> Function:
+    """`fn` with a place on every operation without outs, and on stacks."""
+
+    class Locate(Rewriter):
+        def on(self, op: Any) -> Any:
+            new = op.rebuilt(op.args, op.regions)
+            new.loc = Span("cell", 12, 4)
+            self.emit(new)
+            return op.outs
+
+    return Function(fn.name, Locate().region(fn.region), Span("cell", 11))
+
+
+FAULTS = [
+    (
+        '%ok: u1 = lt %n, 8i32\n  check bounds "x" %ok, %n, 8i32\n  %v: f32 = load @x[%n]\n  store @x[0i32], %v',
+        (9,),
+        KernelIndexError,
+        "index 9 is out of bounds for axis 0 of 'x'",
+    ),
+    (
+        '%ok: u1 = ne %n, 0i32\n  check division "//" %ok\n  %q: i32 = floordiv 5i32, %n\n  store @x[0i32], 1.0f32',
+        (0,),
+        KernelZeroDivisionError,
+        "division by zero",
+    ),
+    (
+        '%ok: u1 = lt %n, 0i32\n  %h: f32 = cast %n\n  %g: f32 = div %h, 4.0f32\n  check assert "n is {}, a quarter {}" %ok, %n, %g',
+        (7,),
+        KernelAssertionError,
+        "n is 7, a quarter 1.75",
+    ),
+]
+
+
+@pytest.mark.parametrize(("body", "args", "error", "message"), FAULTS)
+@pytest.mark.parametrize("parallel", [False, True])
+def test_faults_are_located(body: str, args: tuple[int], error: type[Exception], message: str, parallel: bool) -> None:
+    if parallel:
+        body = "for parallel %i: i32 in 0i32 .. 10i32:\n    " + body.replace("\n", "\n  ")
+    fn = lower(located(parse(f"buffer @x: f32 field (8)\nfunc f(%n: i32):\n  {body}\n")))
+    memory = memory_of(fn, {"x": [3.0] * 8})
+    with pytest.raises(error, match=re.escape(message)) as caught:
+        execute(fn, args, memory)
+    assert caught.value.span.line == 12  # type: ignore[attr-defined]
+    # Nothing that stands behind the check happened.
+    assert all(memory.nested(b) == [3.0] * 8 for b in memory.cells)
+
+
+def test_checks_that_hold_cost_nothing_but_time() -> None:
+    agree(
+        'buffer @x: f32 field (8)\nfunc f(%n: i32):\n  %ok: u1 = lt %n, 8i32\n  check bounds "x" %ok, %n, 8i32\n  store @x[%n], 1.0f32\n',
+        (7,),
+        {"x": [0] * 8},
+    )
+
+
+def test_print() -> None:
+    text = """\
+func f(%n: i32, %x: f32):
+  %d: f64 = cast %x
+  %u: u1 = lt %n, 0i32
+  %b: u8 = cast %n
+  for %i: i32 in 0i32 .. 2i32:
+    print "i = ", %i, ", n = ", %n, " ", %x, " ", %d, " ", %u, " ", %b, "\\n"
+"""
+    printed: list[str] = []
+    execute(lowered(text), (-3, 0.1), DictMemory(), on_print=printed.append)
+    assert "".join(printed) == "".join(f"i = {i}, n = -3 0.1 0.10000000149011612 True 253\n" for i in range(2))
+
+
+def privatised(text: str) -> Function:
+    fn = privatise(offload(parse(text)))
+    assert any(task.privates for task in fn.region.body)  # type: ignore[attr-defined]
+    return lower_access(fn)
+
+
+PRIVATE = """\
+buffer @h: {t} field ({n}, 2)
+buffer @x: i32 field (40000)
+func histogram():
+  for parallel %i: i32 in 0i32 .. 40000i32:
+    %k: i32 = load @x[%i]
+    %one: {t} = cast %k
+    atomic {prim} @h[%k, 1i32], %one
+"""
+
+
+@pytest.mark.parametrize("threads", [1, 2, 5])
+@pytest.mark.parametrize("n", [4, 100, 4000])
+@pytest.mark.parametrize(("t", "prim"), [("i64", "add"), ("i32", "max"), ("f64", "add"), ("u8", "xor"), ("f32", "min")])
+def test_private_copies_are_merged(threads: int, n: int, t: str, prim: str) -> None:
+    """In registers, in the scratch memory, and large enough to be merged by all threads; twice, on the same block."""
+    fn = privatised(PRIVATE.format(t=t, n=n, prim=prim))
+    x = [(k * 7919) % n for k in range(40000)]
+    start = [[k % 5, k % 3] for k in range(n)]
+    memory = memory_of(fn, {"x": x, "h": start})
+    execute(fn, (), memory, threads=threads, launches=2)
+    wanted = [list(row) for row in start]
+    for _ in range(2):
+        for k in x:
+            new = {
+                "add": wanted[k][1] + k,
+                "max": max(wanted[k][1], k),
+                "min": min(wanted[k][1], k),
+                "xor": wanted[k][1] ^ (k & 255),
+            }[prim]
+            wanted[k][1] = new
+    found = next(memory.nested(b) for b in memory.cells if b.name == "h")
+    assert found == wanted
+
+
+def test_private_sums_are_the_same_every_time() -> None:
+    text = """\
+buffer @s: f32 field ()
+buffer @x: f32 field (40000)
+func total():
+  for parallel %i: i32 in 0i32 .. 40000i32:
+    %v: f32 = load @x[%i]
+    %e: f32 = exp %v
+    atomic add @s[], %e
+"""
+    fn = privatised(text)
+    found = set()
+    for _ in range(5):
+        memory = memory_of(fn, {"x": [math.sin(k) for k in range(40000)], "s": 0.0})
+        execute(fn, (), memory, threads=2, options=Options())
+        found.add(next(memory.nested(b) for b in memory.cells if b.name == "s"))
+    assert len(found) == 1
+    assert math.isclose(found.pop(), sum(math.exp(math.sin(k)) for k in range(40000)), rel_tol=1e-5)
+
+
+def test_equal_functions_give_equal_text() -> None:
+    """Names and places change neither text nor digest; another constant changes both."""
+    text = (
+        "buffer @x: f32 field (8)\nfunc f(%n: i32):\n  for parallel %i: i32 in 0i32 .. %n:\n    store @x[%i], 1.0f32\n"
+    )
+    one = generate(lowered(text))
+    renamed = generate(lower(located(parse(text.replace("@x", "@other").replace("%i", "%row")))))
+    assert one.digest == renamed.digest
+    assert one.digest != generate(lowered(text.replace("1.0f32", "2.0f32"))).digest
+    assert one.digest != generate(lowered(text), Options(fast_math=False, vector_width=256)).digest
+    assert "other" not in renamed.text
+
+
+def test_debug_locations_name_the_cell() -> None:
+    text = "buffer @x: f32 field (8)\nfunc f():\n  for parallel %i: i32 in 0i32 .. 8i32:\n    store @x[%i], 1.0f32\n"
+    fn = lower(located(parse(text)))
+    module = generate(fn)
+    assert '!DIFile(filename: "cell"' in module.text
+    assert "!DILocation(line: 12, column: 5" in module.text
+    assert "!DILocation(line: 12, column: 5" in optimise(module.text)
+
+
+def test_inlined_code_is_located_where_it_was_written() -> None:
+    span = Span('with "quotes"\\and ∂.py', 3, 8, inlined_at=Span("main.py", 40, 2))
+
+    class Locate(Rewriter):
+        def on(self, op: Any) -> Any:
+            new = op.rebuilt(op.args, op.regions)
+            new.loc = span
+            self.emit(new)
+            return op.outs
+
+    source = parse("buffer @x: f32 field (8)\nfunc f():\n  store @x[0i32], 1.0f32\n")
+    fn = lower(Function("f", Locate().region(source.region), Span("main.py", 39)))
+    text = generate(fn).text
+    assert "line: 3, column: 9" in text and "inlinedAt" in text and "line: 40, column: 3" in text
+    execute(fn, (), DictMemory({b: [0.0] * 8 for b in buffers_of(source)}), level=0)
+
+
+VECTOR_LOOPS = {
+    "axpy": "buffer @x: f32 field (?)\nbuffer @y: f32 field (?)\nfunc f(%a: f32, %n: i32):\n  for parallel %i: i32 in 0i32 .. %n:\n    %v: f32 = load @x[%i]\n    %w: f32 = load @y[%i]\n    %m: f32 = mul %a, %v\n    %s: f32 = add %m, %w\n    store @y[%i], %s\n",
+    "stencil": "buffer @x: f64 field (1000)\nbuffer @y: f64 field (1000)\nfunc f():\n  for parallel %i: i32 in 1i32 .. 999i32:\n    %l: i32 = sub %i, 1i32\n    %r: i32 = add %i, 1i32\n    %a: f64 = load @x[%l]\n    %b: f64 = load @x[%r]\n    %s: f64 = add %a, %b\n    store @y[%i], %s\n",
+    "dot": "buffer @x: f32 field (?)\nbuffer @s: f32 field ()\nfunc f(%n: i32):\n  %t: f32 = for %i: i32 in 0i32 .. %n carrying %u: f32 = 0.0f32:\n    %v: f32 = load @x[%i]\n    %w: f32 = mul %v, %v\n    %z: f32 = add %u, %w\n    yield %z\n  store @s[], %t\n",
+    "rows": "buffer @x: f32 field (64, 512)\nfunc f():\n  for parallel %i: i32 in 0i32 .. 64i32:\n    for parallel %j: i32 in 0i32 .. 512i32:\n      %v: f32 = load @x[%i, %j]\n      %w: f32 = sqrt %v\n      store @x[%i, %j], %w\n",
+    "branch": "buffer @x: f32 field (4096)\nbuffer @y: f32 field (4096)\nfunc f():\n  for parallel %i: i32 in 0i32 .. 4096i32:\n    %v: f32 = load @x[%i]\n    %c: u1 = gt %v, 0.5f32\n    %r: f32 = if %c:\n      %a: f32 = mul %v, %v\n      yield %a\n    else:\n      %b: f32 = add %v, 1.0f32\n      yield %b\n    store @y[%i], %r\n",
+    "vectors": "buffer @x: f32[3] field (4096)\nfunc f():\n  for parallel %i: i32 in 0i32 .. 4096i32:\n    %a: f32 = load @x[%i][0i32]\n    %b: f32 = load @x[%i][2i32]\n    %s: f32 = add %a, %b\n    store @x[%i][1i32], %s\n",
+}
+
+
+@pytest.mark.parametrize("name", VECTOR_LOOPS)
+def test_plain_loops_vectorise(name: str) -> None:
+    text = VECTOR_LOOPS[name].replace("(?)", "(100000)")
+    assert re.search(r"load <\d+ x (float|double)>", optimise(generate(lowered(text)).text)), name
+
+
+def test_strict_sums_are_not_reordered() -> None:
+    strict = optimise(generate(lowered(VECTOR_LOOPS["dot"].replace("(?)", "(100000)")), STRICT).text)
+    assert "vector.reduce.fadd.v" not in strict or "reassoc" not in strict
+    assert not re.search(r"fadd (reassoc )?.*<\d+ x float>", strict)
+
+
+def test_tensors_that_are_left_over_are_a_bug_with_a_name() -> None:
+    fn = parse(
+        'func f(%n: i32):\n  task serial:\n    %t: f32[2] = pack 1.0f32, 2.0f32\n    %v: f32 = extract %t, %n\n    print %v, "\\n"\n'
+    )
+    with pytest.raises(CompilerBug, match="pack|tensor"):
+        generate(fn)
+
+
+def test_results_fill_their_slots() -> None:
+    """Whole numbers can be read as an i64, whatever was in the slot."""
+    text = "func f(%n: i32):\n  %a: i32 = neg %n\n  %b: u8 = cast %a\n  %c: u1 = gt %n, 0i32\n  return %a, %b, %c\n"
+    assert execute(lowered(text), (5,), DictMemory()) == (-5, 251, 1)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_random_programs(seed: int) -> None:
+    """Through the whole pipeline, without fast maths: to the last bit."""
+    program = generate_program(seed, 16)
+    config = Config(debug=True, fast_math=False)
+    fn, _ = run_pipeline(program.function, PRIMAL, config)
+    wanted = run(program, fn)
+    memory, printed = program.memory(), [""]
+    returned = execute(fn, program.arguments, memory, on_print=printed.append)
+    found = Outcome(returned, {b: memory.nested(b) for b in program.contents}, ["".join(printed)])
+    flat = tuple(x for value in wanted.returned for x in (value if isinstance(value, tuple) else (value,)))
+    problem = difference(program, wanted._replace(returned=flat, printed=["".join(wanted.printed)]), found)
+    assert not problem, f"{problem}\n{program}"
+
+
+def test_one_turn_runs_on_the_caller() -> None:
+    text = "buffer @x: i64 field (4)\nfunc f():\n  for parallel %i: i64 in 2i64 .. 3i64:\n    store @x[%i], %i\n"
+    assert "call i32 @tn_parallel_for" not in generate(lowered(text)).text

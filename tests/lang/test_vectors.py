@@ -1,0 +1,284 @@
+"""Vectors and small matrices in kernels, against NumPy."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinote as ti
+
+
+def check(out: Any, expected: Any, tolerance: float = 1e-12) -> None:
+    np.testing.assert_allclose(out.to_numpy(), expected, rtol=tolerance, atol=tolerance)
+
+
+@pytest.mark.parametrize("n", [2, 3, 4])
+def test_vector_algebra(n: int) -> None:
+    count = 20
+    random = np.random.default_rng(n)
+    x, y = ti.Vector.field(n, ti.f64, shape=count), ti.Vector.field(n, ti.f64, shape=count)
+    a, b = random.normal(size=(count, n)), random.normal(size=(count, n))
+    x.from_numpy(a)
+    y.from_numpy(b)
+    out = ti.Vector.field(n, ti.f64, shape=(9, count))
+    numbers = ti.field(ti.f64, shape=(8, count))
+
+    @ti.kernel
+    def run():
+        for i in x:
+            u, v = x[i], y[i]
+            out[0, i] = u + v
+            out[1, i] = u - 2 * v
+            out[2, i] = u * v
+            out[3, i] = u / (v + 10)
+            out[4, i] = -u
+            out[5, i] = u.normalized()
+            out[6, i] = ti.max(u, v) + ti.min(u, 0.0)
+            out[7, i] = abs(u) ** 2
+            w = ti.Vector.zero(ti.f64, n)
+            for k in ti.static(range(n)):
+                w[n - 1 - k] = u[k] + k
+            w += 1
+            w[0] *= 2
+            out[8, i] = w
+            numbers[0, i] = u.dot(v)
+            numbers[1, i] = u.norm()
+            numbers[2, i] = u.norm_sqr()
+            numbers[3, i] = u.sum()
+            numbers[4, i] = u.max() - u.min()
+            numbers[5, i] = u.norm(1e-3)
+            numbers[6, i] = (u - v).norm_inv(1e-3)
+            numbers[7, i] = (u > v).any() * 2 + (u > v).all()
+
+    run()
+    reverse = (a + np.arange(n))[:, ::-1] + 1
+    reverse[:, 0] *= 2
+    length = np.linalg.norm(a, axis=1)
+    check(out, [a + b, a - 2 * b, a * b, a / (b + 10), -a, a / length[:, None], np.maximum(a, b) + np.minimum(a, 0), a**2, reverse])
+    square = (a * a).sum(1)
+    more = a > b
+    expected = [(a * b).sum(1), length, square, a.sum(1), a.max(1) - a.min(1), np.sqrt(square + 1e-3), 1 / np.sqrt(((a - b) ** 2).sum(1) + 1e-3), more.any(1) * 2 + more.all(1)]
+    check(numbers, expected, 1e-7)
+
+
+@pytest.mark.parametrize("n", [2, 3])
+def test_matrix_algebra(n: int) -> None:
+    count = 15
+    random = np.random.default_rng(n)
+    x, v = ti.Matrix.field(n, n, ti.f64, shape=count), ti.Vector.field(n, ti.f64, shape=count)
+    a, b = random.normal(size=(count, n, n)) + 2 * np.eye(n), random.normal(size=(count, n))
+    x.from_numpy(a)
+    v.from_numpy(b)
+    out = ti.Matrix.field(n, n, ti.f64, shape=(6, count))
+    vectors = ti.Vector.field(n, ti.f64, shape=(3, count))
+    numbers = ti.field(ti.f64, shape=(3, count))
+
+    @ti.kernel
+    def run():
+        for i in x:
+            m = x[i]
+            out[0, i] = m @ m.transpose()
+            out[1, i] = m.inverse()
+            out[2, i] = m * m + 1
+            out[3, i] = v[i].outer_product(m @ v[i])
+            out[4, i] = ti.Matrix.identity(ti.f64, n) * 3 - m / 2
+            k = ti.Matrix.zero(ti.f64, n, n)
+            for r, c in ti.static(ti.ndrange(n, n)):
+                k[c, r] = m[r, c] + r * 10 + c
+            out[5, i] = k
+            vectors[0, i] = m @ v[i]
+            vectors[1, i] = v[i] @ m
+            vectors[2, i] = m.inverse() @ v[i]
+            numbers[0, i] = m.determinant()
+            numbers[1, i] = m.trace()
+            numbers[2, i] = m.norm()
+
+    run()
+    add = np.arange(n)[:, None] * 10 + np.arange(n)
+    transposed = a.transpose(0, 2, 1)
+    product = np.einsum("nij,nj->ni", a, b)
+    check(out, [a @ transposed, np.linalg.inv(a), a * a + 1, b[:, :, None] * product[:, None, :], 3 * np.eye(n) - a / 2, (a + add).transpose(0, 2, 1)], 1e-10)
+    check(vectors, [product, np.einsum("nj,nji->ni", b, a), np.linalg.solve(a, b[..., None])[..., 0]], 1e-10)
+    check(numbers, [np.linalg.det(a), np.trace(a, axis1=1, axis2=2), np.sqrt((a * a).sum((1, 2)))], 1e-10)
+
+
+def test_products_of_unequal_shapes() -> None:
+    a, b, c = ti.Matrix.field(2, 3, ti.f32, shape=()), ti.Matrix.field(3, 4, ti.f32, shape=()), ti.Matrix.field(2, 4, ti.f32, shape=())
+    random = np.random.default_rng(0)
+    a.from_numpy(random.normal(size=(2, 3)))
+    b.from_numpy(random.normal(size=(3, 4)))
+
+    @ti.kernel
+    def run():
+        c[None] = a[None] @ b[None]
+
+    run()
+    check(c, a.to_numpy() @ b.to_numpy(), 1e-6)
+
+
+def test_cross_and_swizzles() -> None:
+    v = ti.Vector.field(3, ti.f32, shape=4)
+    s = ti.field(ti.f32, shape=3)
+
+    @ti.kernel
+    def run():
+        a, b = ti.Vector([1.0, 2.0, 3.0]), ti.Vector([-1.0, 0.5, 2.0])
+        v[0] = a.cross(b)
+        v[1].x = a.y
+        v[1].yz = b.xx
+        v[2] = ti.Vector([a.z, *b.xy]) if ti.static(False) else ti.Vector([a.z, b.x, b.y])
+        v[3] = [1, 2.5, 3]
+        v[3][1] += 1
+        s[0] = a.xy.cross(b.xy)
+        a.x, a.y = a.y, a.x
+        s[1] = a.x * 10 + a.y
+        s[2] = a.zyx[0]
+
+    run()
+    check(v, [np.cross([1, 2, 3], [-1, 0.5, 2]), [2, -1, -1], [3, -1, 0.5], [1, 3.5, 3]])
+    assert s.to_numpy().tolist() == [2.5, 21, 3]
+
+
+def test_run_time_indices_into_locals() -> None:
+    out = ti.field(ti.i32, shape=(10, 5))
+
+    @ti.kernel
+    def run():
+        for i in range(10):
+            v = ti.Vector([0, 0, 0, 0, 0])
+            for k in range(i):
+                v[k % 5] += k
+            v[i % 5] = -1
+            m = ti.Matrix([[1, 2], [3, 4]])
+            v[(i + 1) % 5] = m[i % 2, 1 - i % 2]
+            for k in range(5):
+                out[i, k] = v[k]
+
+    run()
+    for i in range(10):
+        v = [0] * 5
+        for k in range(i):
+            v[k % 5] += k
+        v[i % 5] = -1
+        v[(i + 1) % 5] = [[1, 2], [3, 4]][i % 2][1 - i % 2]
+        assert out.to_numpy()[i].tolist() == v
+
+
+def test_run_time_indices_into_elements_of_fields() -> None:
+    v, m = ti.Vector.field(4, ti.i32, shape=3), ti.Matrix.field(2, 3, ti.i32, shape=2)
+
+    @ti.kernel
+    def run(k: ti.i32):
+        for i in v:
+            v[i][(k + i) % 4] += 5
+            v[i][0] += 1
+        for i in m:
+            for c in range(3):
+                m[i][k % 2, c] = 10 * i + c
+
+    run(3)
+    assert v.to_numpy().tolist() == [[1, 0, 0, 5], [6, 0, 0, 0], [1, 5, 0, 0]]
+    assert m.to_numpy().tolist() == [[[0, 0, 0], [0, 1, 2]], [[0, 0, 0], [10, 11, 12]]]
+
+
+def test_a_vector_is_a_value() -> None:
+    """Assigning copies; a change to the copy leaves the original alone."""
+
+    @ti.kernel
+    def run() -> ti.i32:
+        a = ti.Vector([1, 2])
+        b = a
+        b[0] = 9
+        a[1] = 5
+        return a[0] * 1000 + a[1] * 100 + b[0] * 10 + b[1]
+
+    assert run() == 1592
+
+
+def test_atomic_add_of_vectors() -> None:
+    v = ti.Vector.field(3, ti.f64, shape=())
+
+    @ti.kernel
+    def run():
+        for i in range(100):
+            v[None] += ti.Vector([1.0, i, 0.5])
+
+    run()
+    assert v.to_numpy().tolist() == [100, 4950, 50]
+
+
+def test_vector_indices() -> None:
+    x = ti.field(ti.f32, shape=(4, 5))
+
+    @ti.kernel
+    def run():
+        for I in ti.grouped(ti.ndrange(3, 4)):
+            x[I + ti.Vector([1, 1])] = I.sum() + I[0]
+            for D in ti.static(ti.grouped(ti.ndrange((-1, 1), (-1, 1)))):
+                x[I + D + 1] += 0.25
+
+    run()
+    expected = np.zeros((4, 5), np.float32)
+    added = np.zeros((4, 5))
+    for i in range(3):
+        for j in range(4):
+            for a in (-1, 0):
+                for b in (-1, 0):
+                    added[i + a + 1, j + b + 1] += 1
+    # Which of an element's store and additions comes last depends on the order; where nothing is stored only additions count.
+    first = x.to_numpy()
+    expected[0, :] = 0.25 * added[0, :]
+    expected[:, 0] = 0.25 * added[:, 0]
+    np.testing.assert_array_equal(first[0, :], expected[0, :])
+    np.testing.assert_array_equal(first[1:, 0], expected[1:, 0])
+
+
+def test_constant_vectors_and_types_from_python() -> None:
+    gravity = ti.Vector([0.0, -9.8])
+    rotation = ti.Matrix([[0, -1], [1, 0]])
+    vec2 = ti.types.vector(2, ti.f32)
+
+    @ti.kernel
+    def run(dt: ti.f32) -> vec2:
+        v = vec2(1, 2)
+        v += gravity * dt
+        return rotation @ v
+
+    assert run(0.5).to_list() == pytest.approx([-(2 - 4.9), 1])
+    assert vec2(1, 2).to_list() == [1, 2]
+    assert vec2(3).to_list() == [3, 3]
+
+
+def test_elementwise_functions() -> None:
+    v = ti.Vector.field(3, ti.f64, shape=4)
+
+    @ti.kernel
+    def run():
+        a = ti.cast(ti.Vector([0.5, 1.5, -2.5]), ti.f64)
+        v[0] = ti.sin(a)
+        v[1] = ti.floor(a)
+        v[2] = ti.select(a > 0, a, -a)
+        v[3] = ti.cast(a, ti.i32)
+
+    run()
+    a = np.array([0.5, 1.5, -2.5])
+    check(v, [np.sin(a), np.floor(a), abs(a), np.trunc(a)])
+
+
+def test_python_scope_algebra() -> None:
+    a, b = ti.Vector([1.0, 2.0, 3.0]), ti.Vector([4.0, 5.0, 6.0])
+    m = ti.Matrix([[1, 2], [3, 4]])
+    assert (a + b * 2 - 1).to_list() == [8, 11, 14]
+    assert a.dot(b) == 32
+    assert a.cross(b).to_list() == [-3, 6, -3]
+    assert (m @ m).to_list() == [[7, 10], [15, 22]]
+    assert m.transpose().to_list() == [[1, 3], [2, 4]]
+    assert m.determinant() == pytest.approx(-2)
+    assert (m.inverse() @ m).to_numpy() == pytest.approx(np.eye(2))
+    assert (2 / ti.Vector([1, 2])).to_list() == [2, 1]
+    assert a.norm() == pytest.approx(14**0.5)
+    assert (a.x, a.yz.to_list()) == (1, [2, 3])
+    assert len(a) == 3
+    assert list(a) == [1, 2, 3]

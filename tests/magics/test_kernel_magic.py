@@ -1,0 +1,133 @@
+"""`%%kernel` in a real IPython shell: what it defines, what it prints, what it says when something is wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+import tinote as ti
+from tinote.compiler.driver import binary_cache
+from tinote.errors import KernelNameError, KernelSyntaxError, MagicUsageError
+from tinote.lang.kernel import Func, Kernel
+
+
+@pytest.fixture
+def shell() -> Iterator[InteractiveShell]:
+    made = InteractiveShell.instance()
+    made.reset(new_session=True)
+    made.run_line_magic("load_ext", "tinote")
+    made.run_cell("import tinote as ti\nti.init()\nx = ti.field(ti.f32, shape=4)\ny = ti.field(ti.f32, shape=4)")
+    yield made
+    made.run_line_magic("unload_ext", "tinote")
+
+
+def run(shell: InteractiveShell, cell: str) -> Any:
+    return shell.run_cell(cell, store_history=True)
+
+
+def error_of(shell: InteractiveShell, cell: str) -> BaseException:
+    result = run(shell, cell)
+    found = result.error_in_exec or result.error_before_exec
+    assert found is not None, "the cell raised nothing"
+    return found
+
+
+FILL = "%%kernel --quiet\ndef fill(a: ti.f32):\n    for i in x:\n        x[i] = a * i\n"
+
+
+def test_functions_become_kernels_and_the_rest_runs(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
+    result = run(
+        shell,
+        "%%kernel\n@ti.func\ndef double(a):\n    return 2 * a\n\ndef fill(a: ti.f32):\n    for i in x:\n        x[i] = double(a) * i\n\nfill(1.5)\ntotal = float(x.to_numpy().sum())\ntotal",
+    )
+    assert result.success and isinstance(shell.user_ns["fill"], Kernel) and isinstance(shell.user_ns["double"], Func)
+    assert shell.user_ns["total"] == 18.0
+    printed = capsys.readouterr().out
+    assert "18.0" in printed and "func double, kernel fill" in printed
+
+
+def test_quiet_prints_nothing(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(shell, FILL).success
+    assert capsys.readouterr().out == ""
+
+
+def test_running_a_cell_again_replaces_the_kernel_for_whoever_holds_it(shell: InteractiveShell) -> None:
+    run(shell, FILL)
+    held = shell.user_ns["fill"]
+    run(shell, FILL.replace("a * i", "a + i"))
+    held(1.0)
+    assert shell.user_ns["x"].to_numpy().tolist() == [1.0, 2.0, 3.0, 4.0]
+    assert shell.user_ns["fill"] is held
+
+
+def test_running_an_unchanged_cell_compiles_nothing(shell: InteractiveShell) -> None:
+    run(shell, FILL + "\nfill(2.0)")
+    compiled = binary_cache.compiled
+    run(shell, FILL + "\nfill(3.0)")
+    assert binary_cache.compiled == compiled
+    assert shell.user_ns["x"][3] == 9.0
+
+
+def test_a_changed_constant_is_seen(shell: InteractiveShell) -> None:
+    run(shell, "c = 2.0")
+    run(shell, "%%kernel -q\ndef fill():\n    for i in x:\n        x[i] = c\n")
+    run(shell, "fill()")
+    run(shell, "c = 5.0\nfill()")
+    assert shell.user_ns["x"][0] == 5.0
+
+
+def test_an_error_names_the_cell_and_its_line(shell: InteractiveShell) -> None:
+    run(shell, "%%kernel -q\ndef broken():\n    for i in x:\n        x[i] = missing\n")
+    error = error_of(shell, "broken()")
+    assert isinstance(error, KernelNameError)
+    assert error.span.line == 4 and "        x[i] = missing" in str(error) and "^^^^^^^" in str(error)
+    rendered = "\n".join(error._render_traceback_())
+    assert "Cell In[" in rendered and "line 4" in rendered and "tinote/" not in rendered
+
+
+def test_a_syntax_error_is_located(shell: InteractiveShell) -> None:
+    error = error_of(shell, "%%kernel\ndef f(:\n    pass\n")
+    assert isinstance(error, KernelSyntaxError) and error.span.line == 2
+
+
+@pytest.mark.parametrize("options", ["--no-such-option", "-O7", "-O", "--time=3"])
+def test_a_bad_option_is_an_error(shell: InteractiveShell, options: str) -> None:
+    error = error_of(shell, f"%%kernel {options}\ndef f():\n    pass\n")
+    assert isinstance(error, MagicUsageError) and "lists the options" in str(error)
+
+
+@pytest.mark.parametrize("level", [0, 1, 2, 3])
+def test_levels_of_optimisation(shell: InteractiveShell, level: int) -> None:
+    assert run(shell, FILL.replace("--quiet", f"--quiet -O{level}") + "\nfill(3.0)").success
+    assert shell.user_ns["fill"].config.opt_level == level
+    assert shell.user_ns["x"][2] == 6.0
+
+
+def test_time_lists_the_steps(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
+    run(shell, FILL.replace("--quiet", "--time"))
+    printed = capsys.readouterr().out
+    assert "front end" in printed and "infer_types" in printed and "LLVM" in printed and " ms" in printed
+
+
+def test_grad_reports_what_cannot_be_differentiated(shell: InteractiveShell) -> None:
+    run(shell, "z = ti.field(ti.f32, shape=4, needs_grad=True)")
+    error = error_of(shell, "%%kernel --grad -q\ndef f():\n    for i in z:\n        z[i] = z[i] * z[i]\n")
+    assert isinstance(error, ti.errors.DifferentiationError) and error.span.line == 4
+
+
+def test_magic_documents_itself(shell: InteractiveShell) -> None:
+    shown = shell.magics_manager.magics["cell"]["kernel"].__doc__
+    assert shown is not None and "--explore" in shown and "ordinary Python" in shown
+
+
+def test_options_are_completed(shell: InteractiveShell) -> None:
+    _, found = shell.complete("--ex", "%%kernel --ex")
+    assert any("--explore" in f for f in found)
+
+
+def test_explore_refuses_what_is_no_kernel(shell: InteractiveShell) -> None:
+    assert isinstance(error_of(shell, "%explore x"), MagicUsageError)
+    assert isinstance(error_of(shell, "%explore"), MagicUsageError)

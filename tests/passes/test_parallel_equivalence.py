@@ -1,0 +1,99 @@
+"""Random programs mean the same after the passes that move and mark accesses, in whatever order the iterations run; and
+what the marks promise holds when they do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from tests.passes.running import shuffled
+from tests.passes.witness import broken_promises
+from tests.properties.compare import difference, run
+from tests.properties.generate import Program, generate
+from tinote.compiler.passes import privatise as privatisation
+from tinote.compiler.passes.accumulate import accumulate
+from tinote.compiler.passes.demote_atomics import demote_atomics
+from tinote.compiler.passes.hoist_invariants import hoist_invariants
+from tinote.compiler.passes.infer_types import infer_types
+from tinote.compiler.passes.lower_arrays import lower_arrays
+from tinote.compiler.passes.offload import offload
+from tinote.compiler.passes.privatise import privatise
+from tinote.compiler.passes.promote_locals import promote_locals
+from tinote.compiler.passes.scalarise import scalarise
+from tinote.compiler.passes.vectorise import vectorise
+from tinote.ir.nodes import Atomic, For, Function, Task
+from tinote.ir.parse import parse
+from tinote.ir.primitives import Defaults
+from tinote.ir.query import walk
+from tinote.ir.verify import Form, verify
+
+PROGRAMS = 80
+
+Pass = Callable[[Function], Function]
+STEPS: tuple[tuple[Pass, Form], ...] = (
+    (promote_locals, Form.PROMOTED),
+    (scalarise, Form.SCALAR),
+    (hoist_invariants, Form.SCALAR),
+    (accumulate, Form.SCALAR),
+    (offload, Form.TASKS),
+    (privatise, Form.TASKS),
+    (demote_atomics, Form.TASKS),
+    (lower_arrays, Form.TASKS),
+    (vectorise, Form.TASKS),
+)
+
+
+def stages(fn: Function) -> Iterator[tuple[str, Form, Function]]:
+    """The function after each pass that changed it."""
+    fn = infer_types(fn, Defaults())
+    for step, form in STEPS:
+        new = step(fn)
+        if new is not fn:
+            fn = new
+            yield step.__name__, form, fn
+
+
+@pytest.mark.parametrize("seed", range(PROGRAMS))
+def test_a_random_program_means_the_same_after_every_pass(seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    # The buffers of random programs are small and their loops short: copies are made whether they pay or not.
+    monkeypatch.setattr(privatisation, "_UPDATES_PER_ELEMENT", 0)
+    program = generate(seed, 4 + seed % 40)
+    wanted = run(program, program.function)
+    fn = program.function
+    for name, form, fn in stages(program.function):
+        verify(fn, form)
+        for order in (None, shuffled):
+            found = difference(program, wanted, run(program, fn, order))
+            assert not found, f"{name}: {found} in\n{program}"
+    assert broken_promises(fn, program.arguments, program.memory()) == [], str(program)
+
+
+def test_the_random_programs_reach_what_they_test(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(privatisation, "_UPDATES_PER_ELEMENT", 0)
+    counts = {"accumulate": 0, "private": 0, "plain": 0, "vectorised": 0}
+    for seed in range(PROGRAMS):
+        fn = generate(seed, 4 + seed % 40).function
+        for name, _, new in stages(fn):
+            fn = new
+            counts["accumulate"] += name == "accumulate"
+        for op in walk(fn.region):
+            counts["private"] += len(op.privates) if isinstance(op, Task) else 0
+            counts["plain"] += isinstance(op, Atomic) and op.plain
+            counts["vectorised"] += isinstance(op, For | Task) and op.vectorize
+    assert all(count > 8 for count in counts.values()), counts
+
+
+WRONG = {
+    "turns [1, 2] of": "for vectorize %j: i32 in 0i32 .. 2i32:\n      store @y[3i32], %j",
+    "turns [1, 2, 3, 4, 5, 6, 7, 8] of": "atomic plain add @y[0i32], %i",
+}
+
+
+@pytest.mark.parametrize("told", WRONG)
+def test_the_witness_sees_a_broken_promise(told: str) -> None:
+    """The watch itself: wrong marks are found."""
+    fn = parse(f"buffer @y: i32 field (8)\nfunc f():\n  task parallel %i: i32 in 0i32 .. 8i32:\n    {WRONG[told]}\n")
+    program = Program(0, 0, fn, (), {}, frozenset(), True)
+    found = broken_promises(fn, (), program.memory())
+    assert found and all(text.startswith(told) for text in found)

@@ -1,0 +1,100 @@
+"""Which operations of a gradient carry adjoints.
+
+A gradient computes primal values again and propagates adjoints through them; both kinds of operation name their primal one as `origin`. What tells them
+apart holds after any pass: an adjoint is a value that depends on what stands in a gradient's memory.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tinote.ir.nodes import Atom, Atomic, Buffer, For, Function, If, Load, Op, Pop, Prim, Push, Store, Task, Var, While
+from tinote.ir.query import walk
+
+__all__ = ["adjoint_operations"]
+
+
+def adjoint_operations(fn: Function) -> set[Op]:
+    """The operations that load, compute, save or store adjoints; none in a function that differentiation did not make."""
+    operations = list(walk(fn.region))
+    if not any(op.origin is not None for op in operations):
+        return set()
+    reached = _Reached()
+    # Values flow around loops: repeat until nothing more is reached.
+    while any([reached.follow(op) for op in operations]):
+        pass
+    return {op for op in operations if reached.carries(op)}
+
+
+class _Reached:
+    """The variables, stacks and memory that adjoints have reached."""
+
+    def __init__(self) -> None:
+        self._values: set[Var] = set()
+        self._memory: set[Buffer] = set()
+
+    def _is_gradient(self, buffer: Buffer) -> bool:
+        buffer = _root(buffer)
+        return buffer.primal is not None or buffer in self._memory
+
+    def _has(self, atom: Atom) -> bool:
+        return type(atom) is Var and atom in self._values
+
+    def _add(self, variables: Iterable[Var]) -> bool:
+        before = len(self._values)
+        self._values.update(variables)
+        return len(self._values) > before
+
+    def carries(self, op: Op) -> bool:
+        """Whether an operation is one of the adjoints'."""
+        if isinstance(op, Store | Atomic):
+            return self._is_gradient(op.buffer) or self._has(op.value)
+        if isinstance(op, Load):
+            return self._is_gradient(op.buffer)
+        if isinstance(op, Push):
+            return self._has(op.args[0])
+        if isinstance(op, For):
+            return op.reverse
+        return any(v in self._values for v in op.outs)
+
+    def follow(self, op: Op) -> bool:
+        """Pass on what has reached an operation; whether that was anything new."""
+        if isinstance(op, Load | Atomic):
+            return bool(op.outs) and self._is_gradient(op.buffer) and self._add(op.outs) or (isinstance(op, Atomic) and self._stored(op))
+        if isinstance(op, Store):
+            return self._stored(op)
+        if isinstance(op, Task):
+            copies = {private.copy for private in op.privates if self._is_gradient(private.target)}
+            before = len(self._memory)
+            self._memory |= copies
+            return len(self._memory) > before
+        if isinstance(op, For):
+            return self._around(op.initial, op.body.yields, [op.carried, op.outs])
+        if isinstance(op, While):
+            return self._around(op.initial, op.body.yields, [op.condition.params, op.body.params, op.outs])
+        if isinstance(op, If):
+            return self._around(op.then.yields, op.orelse.yields, [op.outs])
+        if isinstance(op, Push):
+            return self._has(op.args[1]) and isinstance(op.args[0], Var) and self._add([op.args[0]])
+        if isinstance(op, Prim | Pop) or not op.regions:
+            return any(map(self._has, op.args)) and self._add(op.outs)
+        return False
+
+    def _stored(self, op: Store | Atomic) -> bool:
+        root = _root(op.buffer)
+        if not self._has(op.value) or root in self._memory:
+            return False
+        self._memory.add(root)
+        return True
+
+    def _around(self, first: tuple[Atom, ...], second: tuple[Atom, ...], targets: list[tuple[Var, ...]]) -> bool:
+        """Values that one of two sources gives, position by position, to variables in several places."""
+        sources = zip(first, second, strict=False)
+        hit = [self._has(a) or self._has(b) for a, b in sources]
+        return self._add(v for variables in targets for v, reached in zip(variables, hit, strict=False) if reached)
+
+
+def _root(buffer: Buffer) -> Buffer:
+    while buffer.flat is not None:
+        buffer = buffer.flat
+    return buffer

@@ -1,0 +1,50 @@
+"""Front-end values and types in a person's words, for messages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tinote.compiler.frontend.protocol import (
+    buffer_of,
+)
+from tinote.compiler.frontend.values import (
+    Place,
+    StaticTensor,
+    Value,
+)
+from tinote.ir.types import (
+    Tensor,
+    Type,
+)
+
+__all__ = ["describe", "describe_type"]
+
+
+def describe(front: Any) -> str:
+    """What a front-end value is, in a person's words."""
+    if isinstance(front, Place | Value):
+        return describe_type(front.type)
+    if isinstance(front, StaticTensor):
+        return (
+            "a constant "
+            + ("vector" if len(front.shape) == 1 else "matrix")
+            + f" of {' by '.join(map(str, front.shape))}"
+        )
+    if front is None:
+        return "None"
+    if isinstance(front, bool | int | float | str):
+        return f"the constant {front!r}"
+    if buffer_of(front) is not None:
+        return "a field"
+    if isinstance(front, tuple | list):
+        return f"a {type(front).__name__} of {len(front)}"
+    if callable(front):
+        return f"the function `{getattr(front, '__name__', type(front).__name__)}`"
+    return f"a Python object of type {type(front).__name__}"
+
+
+def describe_type(t: Type) -> str:
+    if isinstance(t, Tensor):
+        kind = "vector" if len(t.shape) == 1 else "matrix"
+        return f"a {kind} of {' by '.join(map(str, t.shape))} {t.dtype}"
+    return f"a number of type {t}"

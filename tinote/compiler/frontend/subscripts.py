@@ -1,0 +1,267 @@
+"""Parts of things: elements of fields, components of vectors, items of lists, slices, attributes."""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import types
+from typing import Any
+
+from tinote.compiler.frontend import tensors
+from tinote.compiler.frontend.arithmetic import tensor
+from tinote.compiler.frontend.descriptions import describe
+from tinote.compiler.frontend.emitter import Emitter
+from tinote.compiler.frontend.protocol import CaptureKind, buffer_of
+from tinote.compiler.frontend.values import (
+    ArrayValue,
+    MemoryPlace,
+    Place,
+    StaticTensor,
+    SwizzlePlace,
+    Value,
+    is_number,
+)
+from tinote.errors import KernelNameError
+from tinote.ir.nodes import Atom, Buffer, Lit
+from tinote.ir.types import i32
+
+__all__ = ["Subscripts"]
+
+
+class Subscripts(Emitter):
+    """The emitter that knows subscripts and attributes."""
+
+    def subscript(self, node: ast.Subscript) -> Any:
+        base = self.reference(node.value)
+        if isinstance(base, Place | Value | StaticTensor):
+            return self._component(base, node.slice)
+        buffer = buffer_of(base)
+        if buffer is not None:
+            return self._element(buffer, node.slice)
+        constant = self.static_tensor(base)
+        if constant is not None:
+            return self._component(constant, node.slice)
+        if base is None:
+            self.error("this is None and cannot be indexed")
+        if isinstance(base, tuple | list):
+            return self._item(base, node.slice)
+        if isinstance(base, str | dict | range):
+            key = self._static_slice(node.slice) if isinstance(node.slice, ast.Slice) else self.evaluate(node.slice)
+            try:
+                return self.outside(base[key])
+            except (LookupError, TypeError) as error:
+                self.error(f"{describe(base)} has no item {describe(key)}: {error}")
+        if type(base).__module__.partition(".")[0] in ("numpy", "torch"):
+            self.error(
+                f"{describe(base)} cannot be read in a kernel",
+                "pass it as an argument, or copy it to a field or a constant `ti.Matrix` first",
+            )
+        self.error(f"{describe(base)} cannot be indexed")
+
+    def indices(self, node: ast.expr) -> list[tuple[Any, ast.expr]]:
+        """The parts of a subscript with their nodes; vectors are spread out."""
+        found: list[tuple[Any, ast.expr]] = []
+        for part in node.elts if isinstance(node, ast.Tuple) else [node]:
+            if isinstance(part, ast.Slice):
+                self.unsupported("a slice of a field", "index one element", part)
+            if isinstance(part, ast.Starred):
+                part = part.value
+            front = self.evaluate(part)
+            if isinstance(front, tuple | list) or (self.is_value(front) and self.shape(front)):
+                with self.at(part):
+                    found += [(component, part) for component in self.components(front)]
+            else:
+                found.append((front, part))
+        return found
+
+    def _element(self, buffer: Buffer, node: ast.expr) -> MemoryPlace:
+        """One element of a field."""
+        parts = self.indices(node)
+        if buffer.rank == 0:
+            if len(parts) == 1 and (parts[0][0] is None or (parts[0][0] == 0 and is_number(parts[0][0]))):
+                return MemoryPlace(buffer, ())
+            self.error(
+                f"field `{buffer.name}` has no dimensions, and is indexed with {len(parts)}",
+                f"its only element is `{buffer.name}[None]`",
+                node,
+            )
+        if len(parts) == 1 and parts[0][0] is None:
+            self.error(
+                f"field `{buffer.name}` has {_dimensions(buffer.rank)}, and is indexed with None",
+                f"write `{buffer.name}[{_letters(buffer.rank)}]`",
+                node,
+            )
+        if len(parts) != buffer.rank:
+            hint = f"write `{buffer.name}[{_letters(buffer.rank)}]`"
+            if buffer.element and len(parts) > buffer.rank:
+                element = f"{buffer.name}[{_letters(buffer.rank)}][{_letters(len(buffer.element), buffer.rank)}]"
+                hint = f"components come in brackets of their own: `{element}`"
+            self.error(
+                f"field `{buffer.name}` has {_dimensions(buffer.rank)}, and is indexed with {len(parts)}", hint, node
+            )
+        return MemoryPlace(buffer, tuple([self._index(front, part) for front, part in parts]))
+
+    def _index(self, front: Any, node: ast.expr) -> Atom:
+        with self.at(node):
+            return self.index_atom(front)
+
+    def _component(self, base: Any, node: ast.expr) -> Any:
+        """One component of a vector or matrix, or several by slices."""
+        shape = self.shape(base)
+        if not shape:
+            self.error(f"{describe(base)} has no components to index")
+        parts = node.elts if isinstance(node, ast.Tuple) else [node]
+        if any(isinstance(part, ast.Slice) for part in parts):
+            return self._slices(base, shape, parts, node)
+        found = self.indices(node)
+        if len(found) != len(shape):
+            hint = "rows and columns stand in one pair of brackets: `m[i, j]`" if len(shape) == 2 else ""
+            self.error(f"{describe(base)} is indexed with {len(found)}", hint, node)
+        fixed = [self._within(front, extent, part) for (front, part), extent in zip(found, shape, strict=True)]
+        if all(k is not None for k in fixed):
+            atoms: tuple[Atom, ...] = tuple([Lit(k or 0, i32) for k in fixed])
+            if isinstance(base, StaticTensor):
+                position = 0
+                for k, extent in zip(fixed, shape, strict=True):
+                    position = position * extent + (k or 0)
+                return base.components[position]
+        else:
+            atoms = tuple([self._index(front, part) for front, part in found])
+        if isinstance(base, SwizzlePlace) and not all(k is not None for k in fixed):
+            base = base.load(self.b)
+        if isinstance(base, Place):
+            return base.component(atoms)
+        if all(k is not None for k in fixed):
+            return self.component(self.as_value(base), tuple([k or 0 for k in fixed]))
+        return Value(self.b.extract(self.as_value(base).atom, *atoms))
+
+    def _within(self, front: Any, extent: int, node: ast.expr) -> int | None:
+        """A constant component index, counted from the end when negative; `None` when it is known at run time only."""
+        if isinstance(front, Value) and isinstance(front.atom, Lit) and front.dtype.kind in "iu":
+            front = int(front.atom.value)
+        if not isinstance(front, int) or isinstance(front, bool):
+            return None
+        if not -extent <= front < extent:
+            self.error(
+                f"component {front} is outside of a dimension of {extent}",
+                f"components count from 0 to {extent - 1}",
+                node,
+            )
+        return front % extent
+
+    def _static_slice(self, node: ast.Slice) -> slice:
+        bounds = [
+            None if part is None else self.static_int(self.evaluate(part), "a bound of a slice")
+            for part in (node.lower, node.upper, node.step)
+        ]
+        return slice(*bounds)
+
+    def _slices(self, base: Any, shape: tuple[int, ...], parts: list[ast.expr], node: ast.expr) -> Any:
+        if len(parts) != len(shape):
+            self.error(f"{describe(base)} is sliced with {len(parts)}", node=node)
+        chosen: list[list[int]] = []
+        kept: list[int] = []
+        for part, extent in zip(parts, shape, strict=True):
+            if isinstance(part, ast.Slice):
+                chosen.append(list(range(extent))[self._static_slice(part)])
+                kept.append(len(chosen[-1]))
+            else:
+                position = self._within(self.evaluate(part), extent, part)
+                if position is None:
+                    self.error("an index beside a slice must be known at compile time", node=part)
+                chosen.append([position])
+        if 0 in kept:
+            self.error("this slice is empty", node=node)
+        components = self.components(base)
+        if len(shape) == 1:
+            flat = [components[i] for i in chosen[0]]
+        else:
+            flat = [components[i * shape[1] + j] for i in chosen[0] for j in chosen[1]]
+        return tensor(self, flat, tuple(kept))
+
+    def _item(self, base: Any, node: ast.expr) -> Any:
+        """An item of a tuple or list; with a run-time index, of one that holds numbers."""
+        if isinstance(node, ast.Slice):
+            return base[self._static_slice(node)]
+        key = self.evaluate(node)
+        if isinstance(key, tuple) and isinstance(base[0] if base else None, tuple | list):
+            for part in key:
+                base = base[self.static_int(part, "an index of a list")]
+            return base
+        position = self._within(key, len(base), node) if base else self.error("an empty list has no items")
+        if position is not None:
+            found = base[position]
+            return self.outside(found) if self.is_static(found) else found
+        if not all(self.is_value(i) and not self.shape(i) for i in base):
+            self.error("an index into a list of other things than numbers must be known at compile time", node=node)
+        if not isinstance(key, Value):
+            self.error(f"an index must be an integer, not {describe(key)}", node=node)
+        return Value(self.b.extract(self.tensor_of(base).atom, self._index(key, node)))
+
+    def attribute(self, node: ast.Attribute) -> Any:
+        base = self.reference(node.value)
+        name = node.attr
+        if isinstance(base, Place | Value | StaticTensor) or self.static_tensor(base) is not None:
+            return tensors.attribute(self, base if isinstance(base, Place | Value) else self.static_tensor(base), name)
+        if isinstance(base, ArrayValue):
+            return self._array_attribute(base, name)
+        if isinstance(base, tuple | list) and self.is_value(base):
+            self.error(f"{describe(base)} has no attribute `{name}`", "make a vector of it with `ti.Vector([…])`")
+        try:
+            found = getattr(base, name)
+        except AttributeError:
+            close = difflib.get_close_matches(name, [k for k in dir(base) if not k.startswith("_")], 1)
+            owner = f"module `{base.__name__}`" if isinstance(base, types.ModuleType) else describe(base)
+            self.error(
+                f"{owner} has no attribute `{name}`",
+                f"did you mean `{close[0]}`?" if close else "",
+                kind=KernelNameError,
+            )
+        buffer = buffer_of(base)
+        if buffer is not None:
+            if found is None and name in ("grad", "dual"):
+                self.error(
+                    f"field `{buffer.name}` has no {'gradient' if name == 'grad' else 'dual'}",
+                    f"declare it with `needs_{name}=True`",
+                )
+            return found
+        if (
+            isinstance(base, types.ModuleType)
+            and (callable(found) or isinstance(found, types.ModuleType))
+            and buffer_of(found) is None
+        ):
+            return found
+        if callable(found) and not hasattr(found, "__tinote_function__") and buffer_of(found) is None:
+            return found
+        return self.captured(CaptureKind.ATTRIBUTE, base, name, found)
+
+    def _array_attribute(self, array: ArrayValue, name: str) -> Any:
+        buffer = array.buffer
+        if name == "shape":
+            extents = [self.b.extent(buffer, axis) for axis in range(buffer.rank)]
+            return tuple([int(x.value) if isinstance(x, Lit) else Value(x) for x in extents])
+        if name in ("grad", "dual"):
+            other = buffer.adjoint if name == "grad" else buffer.tangent
+            if other is None:
+                self.error(
+                    f"array `{buffer.name}` has no {'gradient' if name == 'grad' else 'dual'}",
+                    f"make it with `needs_{name}=True`",
+                )
+            return ArrayValue(other)
+        if name == "dtype":
+            return buffer.dtype
+        if name in ("n", "m") and buffer.element:
+            return buffer.element[0] if name == "n" else (buffer.element[1] if len(buffer.element) > 1 else 1)
+        self.error(
+            f"array `{buffer.name}` has no attribute `{name}` in a kernel",
+            "it has `shape`, `dtype` and `grad`",
+            kind=KernelNameError,
+        )
+
+
+def _dimensions(rank: int) -> str:
+    return f"{rank} dimension{'' if rank == 1 else 's'}"
+
+
+def _letters(count: int, start: int = 0) -> str:
+    return ", ".join("ijklmnpqrs"[start : start + count])

@@ -1,0 +1,68 @@
+"""What a launch reads and writes, task by task: what a recorder keeps of it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tinote.ir.buffers import Buffer, BufferKind
+from tinote.ir.nodes import Atomic, Function, Load, Memory, Region, Store, Task
+from tinote.ir.query import walk
+
+__all__ = ["TaskSummary", "Touched", "summarise_tasks", "touched_by"]
+
+
+class Touched(NamedTuple):
+    """The fields and arrays that a piece of code loads from, stores to, and accumulates into."""
+
+    loaded: frozenset[Buffer]
+    stored: frozenset[Buffer]
+    accumulated: frozenset[Buffer]
+
+    @property
+    def written(self) -> frozenset[Buffer]:
+        return self.stored | self.accumulated
+
+
+class TaskSummary(NamedTuple):
+    """One task of a launch, in the order in which they run."""
+
+    name: str
+    parallel: bool
+    touched: Touched
+
+
+def touched_by(region: Region) -> Touched:
+    """What the code in `region` does to fields and arrays. An atomic operation whose old value is used loads too."""
+    loaded: set[Buffer] = set()
+    stored: set[Buffer] = set()
+    accumulated: set[Buffer] = set()
+    for op in walk(region):
+        if not isinstance(op, Memory):
+            continue
+        buffer = _root(op.buffer)
+        if buffer.kind not in (BufferKind.FIELD, BufferKind.ARRAY):
+            continue
+        if isinstance(op, Store):
+            stored.add(buffer)
+        elif isinstance(op, Atomic):
+            accumulated.add(buffer)
+        if isinstance(op, Load) or op.outs:
+            loaded.add(buffer)
+    return Touched(frozenset(loaded), frozenset(stored), frozenset(accumulated))
+
+
+def summarise_tasks(fn: Function) -> tuple[TaskSummary, ...]:
+    """The tasks of an offloaded function. A private copy counts as an accumulation into its target."""
+    found: list[TaskSummary] = []
+    for op in fn.region.body:
+        if isinstance(op, Task):
+            touched = touched_by(op.body)
+            targets = frozenset(_root(private.target) for private in op.privates)
+            found.append(TaskSummary(op.name, op.parallel, touched._replace(accumulated=touched.accumulated | targets)))
+    return tuple(found)
+
+
+def _root(buffer: Buffer) -> Buffer:
+    while buffer.flat is not None:
+        buffer = buffer.flat
+    return buffer

@@ -1,0 +1,122 @@
+"""Memory as the IR sees it: what kind, which type, which shape, which layout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from enum import Enum
+from typing import TYPE_CHECKING
+
+from tinote.ir.types import Scalar, Tensor
+
+if TYPE_CHECKING:
+    from tinote.ir.primitives import Primitive
+
+__all__ = ["Buffer", "BufferKind", "Private", "row_major"]
+
+
+class BufferKind(Enum):
+    """Where a buffer's memory comes from, and so what may alias: two fields never do; an array may alias anything but
+    temporaries and private copies.
+    """
+
+    FIELD = "field"
+    ARRAY = "array"
+    TEMPORARY = "temporary"  # lives for one launch; zero at its start
+    PRIVATE = "private"  # one copy a thread, of one task
+
+
+class Buffer:
+    """Memory that a kernel loads from and stores to: what a field or an array is to the IR.
+
+    `shape`: index dimensions (None: known at launch only). `element`: shape of one element's components, () for
+    scalars. `strides` and `element_strides`: in bytes, one per dimension of each; None for `strides` means row-major,
+    computed at launch. `flat` names the buffer that this one is the linear view of, after access lowering: it has a
+    single index, a byte offset. `adjoint` and `tangent`: the buffers of its gradient and dual, if any; `primal`: what
+    this one is the gradient or dual of. Identity is the buffer's identity while compiling; machine code sees only the
+    order of a function's buffers.
+    """
+
+    __slots__ = (
+        "__weakref__",
+        "adjoint",
+        "dtype",
+        "element",
+        "element_strides",
+        "flat",
+        "kind",
+        "name",
+        "primal",
+        "shape",
+        "strides",
+        "tangent",
+    )
+
+    def __init__(
+        self,
+        name: str,
+        dtype: Scalar,
+        shape: tuple[int | None, ...] = (),
+        element: tuple[int, ...] = (),
+        kind: BufferKind = BufferKind.FIELD,
+        strides: tuple[int, ...] | None = None,
+        element_strides: tuple[int, ...] | None = None,
+        flat: Buffer | None = None,
+    ) -> None:
+        self.name = name
+        self.dtype = dtype
+        self.shape = shape
+        self.element = element
+        self.kind = kind
+        self.element_strides = row_major(element, dtype.size) if element_strides is None else element_strides
+        if strides is None and flat is None and None not in shape:
+            size = dtype.size
+            for extent in element:
+                size *= extent
+            strides = row_major(shape, size)  # type: ignore[arg-type]
+        self.strides = strides
+        self.flat = flat
+        self.adjoint: Buffer | None = None
+        self.tangent: Buffer | None = None
+        self.primal: Buffer | None = None
+
+    @property
+    def rank(self) -> int:
+        """Number of index dimensions."""
+        return len(self.shape)
+
+    @property
+    def element_type(self) -> Scalar | Tensor:
+        """The type of one element."""
+        return Tensor(self.dtype, self.element) if self.element else self.dtype
+
+    def loaded_type(self, indices: int) -> Scalar | Tensor:
+        """The type that a load with so many indices gives."""
+        return self.element_type if indices == self.rank else self.dtype
+
+    def __repr__(self) -> str:
+        return f"@{self.name}: {self.element_type!r} {self.shape}"
+
+
+def row_major(shape: Iterable[int], size: int) -> tuple[int, ...]:
+    """Byte strides of a row-major array of `shape` whose elements take `size` bytes."""
+    strides: list[int] = []
+    for extent in reversed(tuple(shape)):
+        strides.append(size)
+        size *= extent
+    return tuple(reversed(strides))
+
+
+class Private:
+    """One thread's own copy of `target` during a task: starts at the neutral element of `prim`, and is combined into
+    `target` when the task ends.
+    """
+
+    __slots__ = ("copy", "prim", "target")
+
+    def __init__(self, target: Buffer, copy: Buffer, prim: Primitive) -> None:
+        self.target = target
+        self.copy = copy
+        self.prim = prim
+
+    def __repr__(self) -> str:
+        return f"private {self.copy!r} of {self.target!r}"

@@ -1,0 +1,162 @@
+"""The explorer as a picture: the list of stages with their times, the source, and the last IR."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import io
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from PIL import Image, ImageDraw, ImageFont
+
+from tinote.compiler.stages import Stage, StageKind, StageLine, Stages
+
+__all__ = ["draw_explorer"]
+
+SCALE = 2
+ROW = 19
+LIST_WIDTH = 286
+MOST_LINES = 44
+"""Lines of IR in the picture; what is left out is counted."""
+
+PAPER, FACE, EDGE = "#ffffff", "#f4f5f7", "#d8dbe0"
+INK, MUTED, ACCENT = "#1f2328", "#59636e", "#1a6fd0"
+KINDS = {StageKind.PYTHON: "#b89a2d", StageKind.IR: "#2d76be", StageKind.LLVM: "#7a2dbe", StageKind.ASSEMBLY: "#2dbe8e"}
+WORDS = re.compile(
+    r"(?P<variable>%[\w.]+)|(?P<memory>@[\w.]+)|(?P<text>\"(?:[^\"\\]|\\.)*\")|(?P<key>\b(?:buffer|func|for|while|do|if|else|in|carrying|yield|return|task|parallel|serial|"
+    r"reverse|vectorize|private|load|store|atomic|check|local|get|set|stack|push|pop|print|field|temporary|adjoint)\b)|(?P<type>\b(?:[iuf]\d+|u1)\b)|(?P<number>-?\b\d[\w.]*)"
+)
+COLORS = {"variable": "#0b5cad", "memory": "#0a6d5c", "text": "#a3262a", "key": "#8b2fa8", "type": "#6a737d", "number": "#8a4b00"}
+
+
+def draw_explorer(name: str, title: str, stages: Stages | str, width: int) -> bytes:
+    """A PNG file, `width` points wide at two pixels a point. `stages` may be the text of an error."""
+    if isinstance(stages, str):
+        return _draw_problem(name, stages, width)
+    steps = [s for s in stages.stages if s.kind is StageKind.IR and s.changed]
+    final = steps[-1] if steps else stages.stages[0]
+    listed = [s for s in stages.stages if s.changed]
+    source = [line for text in stages.sources[:1] for line in text.lines][:16]
+    lines = final.lines[:MOST_LINES]
+    left_out = len(final.lines) - len(lines)
+    rows = len(source) + len(lines) + bool(left_out)
+    height = 40 + max(30 + 24 * len(listed) + 30, 28 + ROW * rows + 56)
+    canvas = _Canvas(width, height)
+    canvas.box(0, 40, LIST_WIDTH, height, FACE)
+    canvas.text(14, 11, name, INK, bold=True, code=True, size=15)
+    canvas.text(width - 14, 13, f"{title}, {len(stages.stages)} stages", MUTED, right=True)
+    canvas.line(0, 40, width, 40)
+    canvas.line(LIST_WIDTH, 40, LIST_WIDTH, height)
+    _draw_list(canvas, listed, final)
+    y = _draw_source(canvas, source, stages.sources[0].first_line if stages.sources else 1, width)
+    canvas.text(LIST_WIDTH + 14, y + 8, f"{final.name}: {final.operations} operations", INK, bold=True)
+    y += 32
+    for line in lines:
+        _draw_line(canvas, y, line)
+        y += ROW
+    if left_out:
+        canvas.text(LIST_WIDTH + 56, y + 2, f"… {left_out} more lines", MUTED)
+    return canvas.png()
+
+
+def _draw_list(canvas: _Canvas, stages: Sequence[Stage], final: Stage) -> None:
+    canvas.text(14, 50, "STAGES", MUTED, bold=True, size=11)
+    slowest = max((s.seconds or 0.0 for s in stages), default=0.0) or 1.0
+    y = 72
+    for stage in stages:
+        if stage is final:
+            canvas.box(0, y, LIST_WIDTH, y + 24, "#dcebfa")
+            canvas.box(0, y, 3, y + 24, ACCENT)
+        canvas.box(14, y + 8, 22, y + 16, KINDS[stage.kind])
+        label = f"{stage.group} " if stage.group else ""
+        canvas.text(30, y + 4, label, MUTED, size=11)
+        canvas.text(30 + canvas.width_of(label, size=11), y + 3, stage.name, INK)
+        if stage.seconds:
+            part = (stage.seconds / slowest) ** 0.5
+            canvas.box(LIST_WIDTH - 14 - 48 * part, y + 20, LIST_WIDTH - 14, y + 22, "#8db7e8")
+            canvas.text(LIST_WIDTH - 14, y + 4, _duration(stage.seconds), MUTED, right=True, size=11)
+        if stage.operations is not None:
+            canvas.text(LIST_WIDTH - 68, y + 4, str(stage.operations), INK, right=True, size=11)
+        y += 24
+
+
+def _duration(seconds: float) -> str:
+    return f"{seconds * 1e6:.0f} µs" if seconds < 1e-4 else f"{seconds * 1e3:.2g} ms" if seconds < 0.0995 else f"{seconds:.2g} s"
+
+
+def _draw_source(canvas: _Canvas, source: Sequence[str], first: int, width: int) -> int:
+    y = 48
+    for number, text in enumerate(source, first):
+        canvas.text(LIST_WIDTH + 46, y, str(number), MUTED, right=True, code=True, size=11)
+        canvas.text(LIST_WIDTH + 56, y, text.expandtabs(4), INK, code=True)
+        y += ROW
+    canvas.line(LIST_WIDTH, y + 6, width, y + 6)
+    return y + 6
+
+
+def _draw_line(canvas: _Canvas, y: float, line: StageLine) -> None:
+    if line.line:
+        canvas.text(LIST_WIDTH + 46, y + 1, str(line.line), MUTED, right=True, code=True, size=11)
+    if line.adjoint:
+        canvas.text(LIST_WIDTH + 8, y, "∂", COLORS["key"], code=True)
+    at = 0
+    x = LIST_WIDTH + 56.0
+    for match in WORDS.finditer(line.text):
+        kind = match.lastgroup or ""
+        for part, color in ((line.text[at : match.start()], INK), (match[0], COLORS[kind])):
+            canvas.text(x, y, part, color, code=True)
+            x += canvas.width_of(part, code=True)
+        at = match.end()
+    canvas.text(x, y, line.text[at:], INK, code=True)
+
+
+def _draw_problem(name: str, problem: str, width: int) -> bytes:
+    lines = problem.strip("\n").splitlines()
+    canvas = _Canvas(width, 60 + ROW * len(lines))
+    canvas.text(14, 11, name, INK, bold=True, code=True, size=15)
+    canvas.line(0, 40, width, 40)
+    canvas.box(0, 40, 3, 60 + ROW * len(lines), "#c0392b")
+    for n, line in enumerate(lines):
+        canvas.text(16, 50 + ROW * n, line, INK, code=True)
+    return canvas.png()
+
+
+class _Canvas:
+    """A picture measured in points."""
+
+    def __init__(self, width: int, height: int) -> None:
+        self._image = Image.new("RGB", (width * SCALE, height * SCALE), PAPER)
+        self._draw = ImageDraw.Draw(self._image)
+        self._edge = (width, height)
+
+    def box(self, x0: float, y0: float, x1: float, y1: float, color: str) -> None:
+        self._draw.rectangle((x0 * SCALE, y0 * SCALE, x1 * SCALE - 1, y1 * SCALE - 1), fill=color)
+
+    def line(self, x0: float, y0: float, x1: float, y1: float) -> None:
+        self._draw.line((x0 * SCALE, y0 * SCALE, x1 * SCALE, y1 * SCALE), fill=EDGE, width=SCALE)
+
+    def text(self, x: float, y: float, text: str, color: str, *, bold: bool = False, code: bool = False, right: bool = False, size: int = 12) -> None:
+        if text:
+            self._draw.text((x * SCALE, y * SCALE), text, fill=color, font=_font(bold, code, size * SCALE), anchor="ra" if right else "la")
+
+    def width_of(self, text: str, *, code: bool = False, size: int = 12) -> float:
+        return _font(False, code, size * SCALE).getlength(text) / SCALE
+
+    def png(self) -> bytes:
+        width, height = self._edge
+        self._draw.rectangle((0, 0, width * SCALE - 1, height * SCALE - 1), outline=EDGE, width=SCALE)
+        buffer = io.BytesIO()
+        # Text on plain grounds needs few colours, and a notebook keeps the file.
+        self._image.quantize(64, method=Image.Quantize.FASTOCTREE).save(buffer, "PNG", compress_level=6)
+        return buffer.getvalue()
+
+
+@functools.cache
+def _font(bold: bool, code: bool, size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    """DejaVu as matplotlib brings it (which need not be imported for that)."""
+    found = importlib.util.find_spec("matplotlib")
+    folder = Path(found.origin).parent / "mpl-data/fonts/ttf" if found and found.origin else Path()
+    file = folder / f"DejaVuSans{'Mono' if code else ''}{'-Bold' if bold else ''}.ttf"
+    return ImageFont.truetype(str(file), size) if file.exists() else ImageFont.load_default(size)
