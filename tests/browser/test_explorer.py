@@ -161,7 +161,7 @@ def test_the_keyboard_moves_through_stages_and_lines(gravity):
     page.keyboard.press("End")
     assert page.evaluate(selected) == "assembly"
     # LLVM runs now that somebody asks.
-    gravity.wait("document.querySelector('.right .lines').textContent.includes('task_0')", 20)
+    gravity.wait("document.querySelector('.right .info').textContent.includes('instructions')", 20)
     page.keyboard.press("Home")
     page.keyboard.press("ArrowDown")
     page.keyboard.press("Enter")  # Holds this stage on the left.
@@ -211,11 +211,13 @@ def test_tab_visits_every_control_once(gravity):
 def test_kernel_and_gradient_take_turns(gravity):
     page = gravity.page
     page.get_by_role("radio", name="kernel").click()
-    gravity.wait("![...document.querySelectorAll('[role=option]')].some((o) => o.textContent.includes('reverse'))")
+    gravity.wait(f"{ROOT}.dataset.shown.startsWith('0/')")
+    assert "reverse" not in page.get_by_role("listbox").inner_text()
     assert page.locator(".adjoint").count() == 0
     page.get_by_role("radio", name="gradient").click()
-    gravity.wait("[...document.querySelectorAll('[role=option]')].some((o) => o.textContent.includes('reverse'))")
-    gravity.wait("document.querySelectorAll('.right .adjoint').length > 0")
+    gravity.wait(f"{ROOT}.dataset.shown.startsWith('1/')")
+    assert "reverse" in page.get_by_role("listbox").inner_text()
+    assert page.locator(".right .adjoint").count() > 0
 
 
 def test_unchanged_steps_are_folded_away(gravity):
@@ -244,7 +246,8 @@ def test_nothing_is_clipped_and_text_has_contrast(notebook, theme, width):
         .filter((node) => node.offsetParent && node.scrollWidth > node.clientWidth + 1 && getComputedStyle(node).display !== 'inline').map((node) => node.textContent)""")
     assert clipped == []
     ratios = page.page.evaluate(CONTRAST)
-    assert ratios and min(ratios.values()) >= 4.5, ratios
+    poor = {name: ratio for name, ratio in ratios.items() if ratio < 4.5}
+    assert len(ratios) > 10 and poor == {}
     frame = page.page.locator(".tinote-explorer .frame").bounding_box()
     assert frame["x"] >= 0 and frame["x"] + frame["width"] <= width
 
@@ -271,7 +274,10 @@ CONTRAST = """() => {
     const found = {};
     for (const node of document.querySelectorAll('.tinote-explorer :is(.name, .operations, .seconds, .delta, .group-name, h2, .info, .tag, .mark, .adjoint, .words, .count, .unchanged, [class^=word-], .code)')) {
         if (!node.textContent.trim() || !node.offsetParent) continue;
-        const [a, b] = [luminance(rgba(getComputedStyle(node).color).slice(0, 3)), luminance(behind(node))];
+        const ground = behind(node);
+        const [r, g, bl, alpha] = rgba(getComputedStyle(node).color);
+        const ink = [r, g, bl].map((c, i) => c * alpha + ground[i] * (1 - alpha));
+        const [a, b] = [luminance(ink), luminance(ground)];
         const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
         const key = node.className;
         found[key] = Math.min(found[key] ?? 99, Math.round(ratio * 100) / 100);

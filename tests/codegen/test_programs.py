@@ -101,7 +101,7 @@ def test_unsigned_loop_at_the_far_end() -> None:
     top = 2**64 - 1
     text = "func f(%a: u64, %b: u64):\n  %s: i32 = for %i: u64 in %a .. %b carrying %t: i32 = 0i32:\n    %u: i32 = add %t, 1i32\n    yield %u\n  return %s\n"
     assert execute(lowered(text), (top - 5, top), DictMemory()) == (5,)
-    assert execute(lowered(text), (3, top), DictMemory(), level=3)[0] == (top - 3) % 2**32 - 2**32
+    assert execute(lowered(text), (top, 3), DictMemory()) == (0,)
 
 
 def test_while_with_several_values() -> None:

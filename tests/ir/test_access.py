@@ -266,7 +266,7 @@ def test_in_range(code: str) -> None:
 
 OUT_OF_RANGE = {
     "past the end": ("for %i: i32 in 0i32 .. 64i32:\n  %j: i32 = add %i, 1i32\n  %a: f32 = load @x[%j]", (True, False)),
-    "before the start": ("for %i: i32 in 0i32 .. 64i32:\n  %j: i32 = sub %i, 1i32\n  %a: f32 = load @x[%j]", (False, True)),
+    "before the start": ("for %i: i32 in 0i32 .. 64i32:\n  %j: i32 = sub %i, 1i32\n  %a: f32 = load @x[%j]", (False, True)),  # noqa: E501
     "a parameter": ("%a: f32 = load @x[%n]", (False, False)),
     "a bound by a parameter": ("for %i: i32 in 0i32 .. %n:\n  %a: f32 = load @x[%i]", (True, False)),
     "a loop that starts anywhere": ("for %i: i32 in %n .. 64i32:\n  %a: f32 = load @x[%i]", (False, True)),
@@ -274,7 +274,7 @@ OUT_OF_RANGE = {
         "%t: u1 = le %n, 64i32\nif %t:\n  %a: f32 = load @x[%n]",
         (False, False),
     ),
-    "a guard on the other side": ("%t: u1 = lt %n, 64i32\nif %t:\n  pass\nelse:\n  %a: f32 = load @x[%n]", (True, False)),
+    "a guard on the other side": ("%t: u1 = lt %n, 64i32\nif %t:\n  pass\nelse:\n  %a: f32 = load @x[%n]", (True, False)),  # noqa: E501
     "after a guard": ("%t: u1 = lt %n, 64i32\nif %t:\n  pass\n%a: f32 = load @x[%n]", (False, False)),
     "a remainder that truncates": ("%j: i32 = raw_mod %n, 64i32\n%a: f32 = load @x[%j]", (False, True)),
     "what wraps": (

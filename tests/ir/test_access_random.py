@@ -1,7 +1,7 @@
 """What the access analysis claims, held against what random programs do.
 
-Each program prints, before every access, the indices of the loops around it and the elements that it touches; the claims are then looked
-up in that record.
+Each program prints, before every access, the indices of the loops around it and the elements that it touches; the
+claims are then looked up in that record.
 """
 
 from __future__ import annotations

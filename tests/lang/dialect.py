@@ -5,6 +5,7 @@ checks the form of its IR and interprets it."""
 
 from __future__ import annotations
 
+import struct
 import types
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -27,11 +28,12 @@ from tinote.ir import types as t
 from tinote.ir.forms import Form
 from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory
-from tinote.ir.nodes import Buffer, BufferKind
+from tinote.ir.nodes import Buffer, BufferKind, Op
 from tinote.ir.primitives import Defaults
+from tinote.ir.query import walk
 from tinote.ir.verify import verify
 
-__all__ = ["Constant", "Field", "Run", "array", "check", "errors_of", "func", "lowered", "run", "ti"]
+__all__ = ["Constant", "Field", "Run", "array", "check", "errors_of", "func", "lowered", "ops", "r32", "run", "ti"]
 
 
 DEFAULT = Config()
@@ -207,3 +209,13 @@ def errors_of(function: Callable[..., Any], *arguments: Any, config: Config = DE
     except CompilationError as error:
         return error
     raise AssertionError("no error was raised")
+
+
+def ops(kernel: Any, kind: type[Op], *arguments: Any) -> list[Any]:
+    """The operations of a kind in a function's IR."""
+    return [op for op in walk(lowered(kernel, *arguments)[0].function.region) if isinstance(op, kind)]
+
+
+def r32(value: float) -> float:
+    """Rounded to single precision."""
+    return struct.unpack("<f", struct.pack("<f", value))[0]

@@ -89,7 +89,7 @@ def test_matrix_algebra(n: int) -> None:
                 k[c, r] = m[r, c] + r * 10 + c
             out[5, i] = k
             vectors[0, i] = m @ v[i]
-            vectors[1, i] = v[i] @ m
+            vectors[1, i] = m.transpose() @ v[i]
             vectors[2, i] = m.inverse() @ v[i]
             numbers[0, i] = m.determinant()
             numbers[1, i] = m.trace()

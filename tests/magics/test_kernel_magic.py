@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from IPython.core.completer import provisionalcompleter
 from IPython.core.interactiveshell import InteractiveShell
 
 import tinote as ti
@@ -124,7 +125,9 @@ def test_magic_documents_itself(shell: InteractiveShell) -> None:
 
 
 def test_options_are_completed(shell: InteractiveShell) -> None:
-    _, found = shell.complete("--ex", "%%kernel --ex")
+    line = "%%kernel --ex"
+    with provisionalcompleter():
+        found = [c.text for c in shell.Completer.completions(line, len(line))]
     assert any("--explore" in f for f in found)
 
 

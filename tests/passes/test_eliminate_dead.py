@@ -43,7 +43,7 @@ def test_carried_values_that_only_feed_themselves_go() -> None:
         buffer @z: f32 field ()
         func f(%n: i32, %x: f32, %y: f32):
           %a: f32 = exp %x
-          %r: f32, %s: f32, %u: f32 = for %i: i32 in 0i32 .. %n carrying %q: f32 = %a, %t: f32 = 0.0f32, %v: f32 = 1.0f32:
+          %r: f32, %s: f32, %u: f32 = for %i: i32 in 0i32 .. %n carrying %q: f32 = %a, %t: f32 = 0.0f32, %v: f32 = %y:
             %b: f32 = add %q, %x
             %c: f32 = add %t, %v
             %d: f32 = mul %v, %y
@@ -53,7 +53,7 @@ def test_carried_values_that_only_feed_themselves_go() -> None:
         """
         buffer @z: f32 field ()
         func f(%n: i32, %x: f32, %y: f32):
-          %s: f32, %u: f32 = for %i: i32 in 0i32 .. %n carrying %t: f32 = 0.0f32, %v: f32 = 1.0f32:
+          %s: f32, %u: f32 = for %i: i32 in 0i32 .. %n carrying %t: f32 = 0.0f32, %v: f32 = %y:
             %c: f32 = add %t, %v
             %d: f32 = mul %v, %y
             yield %c, %d

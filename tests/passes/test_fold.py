@@ -21,10 +21,7 @@ def fast(fn: Function) -> Function:
 def expression(code: str) -> str:
     """A function whose last line is returned."""
     lines = "\n".join(f"  {line}" for line in code.strip().splitlines())
-    return (
-        "func f(%x: f32, %y: f32, %i: i32, %j: i32, %k: i64, %u: u8, %c: u1, %d: u1):\n"
-        f"{lines}\n"
-    )
+    return f"func f(%x: f32, %y: f32, %i: i32, %j: i32, %k: i64, %u: u8, %c: u1, %d: u1):\n{lines}\n"
 
 
 EXACT = [
@@ -44,17 +41,17 @@ EXACT = [
     ("%a: i32 = mul %i, 0i32\nreturn %a", "return 0i32"),
     ("%a: f32 = div %x, 1.0f32\nreturn %a", "return %x"),
     ("%a: i32 = sub %i, %i\nreturn %a", "return 0i32"),
-    ("%a: i32 = add %i, 1i32\n%b: i32 = add %a, 2i32\nreturn %b", "%a: i32 = add %i, 1i32\n%b: i32 = add %i, 3i32\nreturn %b"),
+    ("%a: i32 = add %i, 1i32\n%b: i32 = add %a, 2i32\nreturn %b", "%a: i32 = add %i, 1i32\n%b: i32 = add %i, 3i32\nreturn %b"),  # noqa: E501
     ("%a: i32 = sub %i, 1i32\n%b: i32 = add %a, 1i32\nreturn %b", "%a: i32 = sub %i, 1i32\nreturn %i"),
     ("%a: i32 = sub %i, %j\n%b: i32 = add %a, %j\nreturn %b", "%a: i32 = sub %i, %j\nreturn %i"),
     ("%a: i32 = add %i, %j\n%b: i32 = sub %a, %i\nreturn %b", "%a: i32 = add %i, %j\nreturn %j"),
-    ("%a: i32 = mul %i, 3i32\n%b: i32 = mul %a, 4i32\nreturn %b", "%a: i32 = mul %i, 3i32\n%b: i32 = mul %i, 12i32\nreturn %b"),
+    ("%a: i32 = mul %i, 3i32\n%b: i32 = mul %a, 4i32\nreturn %b", "%a: i32 = mul %i, 3i32\n%b: i32 = mul %i, 12i32\nreturn %b"),  # noqa: E501
     ("%a: f32 = neg %x\n%b: f32 = neg %a\nreturn %b", "%a: f32 = neg %x\nreturn %x"),
     ("%a: f32 = neg %x\n%b: f32 = add %y, %a\nreturn %b", "%a: f32 = neg %x\n%b: f32 = sub %y, %x\nreturn %b"),
     ("%a: f32 = neg %x\n%b: f32 = mul %a, 2.0f32\nreturn %b", "%a: f32 = neg %x\n%b: f32 = mul %x, -2.0f32\nreturn %b"),
     ("%a: f32 = pow %x, 2.0f32\nreturn %a", "%a: f32 = mul %x, %x\nreturn %a"),
     ("%a: i32 = pow %i, 3i32\nreturn %a", "%s: i32 = mul %i, %i\n%a: i32 = mul %s, %i\nreturn %a"),
-    ("%a: i32 = min %i, 7i32\n%b: i32 = min %a, 5i32\nreturn %b", "%a: i32 = min %i, 7i32\n%b: i32 = min %i, 5i32\nreturn %b"),
+    ("%a: i32 = min %i, 7i32\n%b: i32 = min %a, 5i32\nreturn %b", "%a: i32 = min %i, 7i32\n%b: i32 = min %i, 5i32\nreturn %b"),  # noqa: E501
     ("%a: i32 = and %i, -1i32\nreturn %a", "return %i"),
     ("%a: u8 = and %u, 255u8\nreturn %a", "return %u"),
     ("%a: i32 = xor %i, %i\nreturn %a", "return 0i32"),
@@ -66,7 +63,7 @@ EXACT = [
     ("%a: f32 = select %c, %x, %x\nreturn %a", "return %x"),
     ("%a: f32 = select true, %x, %y\nreturn %a", "return %x"),
     ("%a: u1 = select %c, %d, false\nreturn %a", "%a: u1 = and %c, %d\nreturn %a"),
-    ("%a: u1 = not %c\n%b: f32 = select %a, %x, %y\nreturn %b", "%a: u1 = not %c\n%b: f32 = select %c, %y, %x\nreturn %b"),
+    ("%a: u1 = not %c\n%b: f32 = select %a, %x, %y\nreturn %b", "%a: u1 = not %c\n%b: f32 = select %c, %y, %x\nreturn %b"),  # noqa: E501
     ("%a: i64 = cast %i\n%b: i32 = cast %a\nreturn %b", "%a: i64 = cast %i\nreturn %i"),
     ("%a: i32 = cast %c\n%b: u1 = cast %a\nreturn %b", "%a: i32 = cast %c\nreturn %c"),
     ("%a: i32 = cast %k\n%b: u8 = cast %a\nreturn %b", "%a: i32 = cast %k\n%b: u8 = cast %k\nreturn %b"),
@@ -87,8 +84,8 @@ def test_what_holds_exactly_is_used(before: str, after: str) -> None:
 FAST = [
     ("%a: f32 = add %x, 0.0f32\nreturn %a", "return %x"),
     ("%a: f32 = sub 0.0f32, %x\nreturn %a", "%a: f32 = neg %x\nreturn %a"),
-    ("%a: f32 = mul %x, 3.0f32\n%b: f32 = mul %a, 2.0f32\nreturn %b", "%a: f32 = mul %x, 3.0f32\n%b: f32 = mul %x, 6.0f32\nreturn %b"),
-    ("%a: f32 = add %x, 1.0f32\n%b: f32 = add %a, 2.0f32\nreturn %b", "%a: f32 = add %x, 1.0f32\n%b: f32 = add %x, 3.0f32\nreturn %b"),
+    ("%a: f32 = mul %x, 3.0f32\n%b: f32 = mul %a, 2.0f32\nreturn %b", "%a: f32 = mul %x, 3.0f32\n%b: f32 = mul %x, 6.0f32\nreturn %b"),  # noqa: E501
+    ("%a: f32 = add %x, 1.0f32\n%b: f32 = add %a, 2.0f32\nreturn %b", "%a: f32 = add %x, 1.0f32\n%b: f32 = add %x, 3.0f32\nreturn %b"),  # noqa: E501
     ("%a: f32 = sub %x, %y\n%b: f32 = neg %a\nreturn %b", "%a: f32 = sub %x, %y\n%b: f32 = sub %y, %x\nreturn %b"),
     ("%a: f32 = pow %x, 3.0f32\nreturn %a", "%s: f32 = mul %x, %x\n%a: f32 = mul %s, %x\nreturn %a"),
 ]  # fmt: skip
@@ -255,7 +252,7 @@ def test_what_a_loop_carries_unchanged_is_not_carried() -> None:
             %o: i32 = add %m, 1i32
             yield %h, %o
           return %p, %q, %r, %z
-        """,
+        """,  # noqa: E501
         """
         buffer @x: f32 field (8)
         func f(%n: i32, %y: f32):

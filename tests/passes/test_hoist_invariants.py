@@ -163,3 +163,39 @@ def test_memory_that_may_be_shared_is_not_read_early() -> None:
             store @p[%i], %a
         """,
     )
+
+
+def test_a_load_that_is_in_range_leaves_a_loop_that_may_not_turn() -> None:
+    becomes(
+        hoist_invariants,
+        """
+        buffer @x: f32 field (64)
+        buffer @y: f32 field (64)
+        func f(%n: i32):
+          for parallel %i: i32 in 0i32 .. 64i32:
+            %h: i32 = add %i, 1i32
+            for %j: i32 in 0i32 .. %n:
+              %a: f32 = load @x[%i]
+              %b: f32 = load @x[%h]
+              %c: f32 = add %a, %b
+              store @y[%i], %c
+            for %k: i32 in %i .. 63i32:
+              %d: f32 = load @x[%h]
+              store @y[%k], %d
+        """,
+        """
+        buffer @x: f32 field (64)
+        buffer @y: f32 field (64)
+        func f(%n: i32):
+          for parallel %i: i32 in 0i32 .. 64i32:
+            %h: i32 = add %i, 1i32
+            %a: f32 = load @x[%i]
+            for %j: i32 in 0i32 .. %n:
+              %b: f32 = load @x[%h]
+              %c: f32 = add %a, %b
+              store @y[%i], %c
+            for %k: i32 in %i .. 63i32:
+              %d: f32 = load @x[%h]
+              store @y[%k], %d
+        """,
+    )

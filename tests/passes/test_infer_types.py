@@ -195,7 +195,9 @@ def test_a_typed_function_is_the_same_object() -> None:
 
 
 def test_numbers_that_do_not_fit_are_reported_together() -> None:
-    fn = parse("func f(%n: i32, %k: u8):\n  %a: i32 = add %n, 5000000000\n  %b: i32 = and %n, 4294967295\n  return %b\n")
+    fn = parse(
+        "func f(%n: i32, %k: u8):\n  %a: i32 = add %n, 5000000000\n  %b: i32 = and %n, 4294967295\n  return %b\n"
+    )
     with pytest.raises(KernelTypeError) as caught:
         infer(fn)
     assert caught.value.message == "5000000000 does not fit into i32"

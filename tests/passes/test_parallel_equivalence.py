@@ -28,7 +28,7 @@ from tinote.ir.primitives import Defaults
 from tinote.ir.query import walk
 from tinote.ir.verify import Form, verify
 
-PROGRAMS = 80
+PROGRAMS = 60
 
 Pass = Callable[[Function], Function]
 STEPS: tuple[tuple[Pass, Form], ...] = (

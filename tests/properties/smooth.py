@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.properties.generate import Program, Writer
+from tests.properties.writer import Program, Writer
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Atom, Buffer, For, Function, If, Lit, Region, Var, While
 from tinote.ir.types import Ref, Tensor, Type, f64, i32, i64, shape_of, weak_float, weak_int
@@ -38,6 +38,7 @@ class _SmoothWriter(Writer):
     def field(self, name: str, shape: tuple[int, ...], element: tuple[int, ...] = ()) -> Buffer:
         buffer = Buffer(name, f64, shape, element)
         buffer.adjoint = Buffer(f"{name}.grad", f64, shape, element)
+        buffer.adjoint.primal = buffer
         return buffer
 
     def program(self) -> Program:
@@ -163,7 +164,7 @@ class _SmoothWriter(Writer):
         cell = self.choice(cells)
         old = self.builder.get(cell)
         factor = self.choice((Lit(1, weak_int), Lit(0.5, weak_float), self.limited(self.scalar(1), 1.0)))
-        new = self.builder.prim(p.add, self.builder.prim(p.mul, old, factor), self.limited(self.scalar(2)))
+        new = self.builder.prim(p.add, self.builder.prim(p.mul, old, factor), self.limited(self.scalar(2), 1.0))
         self.builder.set(cell, new)
 
     def unit(self) -> tuple[Atom, ...]:

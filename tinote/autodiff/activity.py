@@ -11,11 +11,14 @@ from tinote.ir.nodes import Atom, Atomic, Buffer, BufferKind, For, Function, If,
 from tinote.ir.query import walk
 from tinote.ir.types import Ref, Stack, is_float
 
-__all__ = ["guarded_variables", "varied_variables"]
+__all__ = ["guarded_variables", "varied_variables", "writes_reached_from"]
 
 
 class _Activity:
-    def __init__(self) -> None:
+    """`source`: the one buffer whose values vary; without it, those of every buffer with a gradient."""
+
+    def __init__(self, source: Buffer | None = None) -> None:
+        self.source = source
         self.varied: set[Var] = set()
         self.temporaries: set[Buffer] = set()
         self.changed = False
@@ -34,7 +37,15 @@ class _Activity:
                 self.mark(target)
 
     def varies(self, buffer: Buffer) -> bool:
-        return buffer in self.temporaries if buffer.kind is BufferKind.TEMPORARY else buffer.adjoint is not None
+        if buffer.kind is BufferKind.TEMPORARY:
+            return buffer in self.temporaries
+        return buffer.adjoint is not None if self.source is None else buffer is self.source
+
+    def settle(self, fn: Function) -> None:
+        self.changed = True
+        while self.changed:
+            self.changed = False
+            self.region(fn.region)
 
     def region(self, region: Region) -> None:
         for op in region.body:
@@ -75,11 +86,24 @@ class _Activity:
 def varied_variables(fn: Function) -> tuple[set[Var], set[Buffer]]:
     """The varied variables of `fn`, and the temporaries that hold varied values."""
     activity = _Activity()
-    while True:
-        activity.changed = False
-        activity.region(fn.region)
-        if not activity.changed:
-            return activity.varied, activity.temporaries
+    activity.settle(fn)
+    return activity.varied, activity.temporaries
+
+
+def writes_reached_from(fn: Function, buffer: Buffer) -> list[Store | Atomic]:
+    """The writes to fields whose value is computed from what `fn` reads of `buffer`, also by way of other fields that have no gradient. Order within `fn` is not looked at."""
+    found: dict[Store | Atomic, None] = {}
+    pending, seen = [buffer], {buffer}
+    while pending:
+        activity = _Activity(pending.pop())
+        activity.settle(fn)
+        for op in walk(fn.region):
+            if isinstance(op, Store | Atomic) and op.buffer.kind is not BufferKind.TEMPORARY and activity.is_varied(op.value):
+                found[op] = None
+                if op.buffer.adjoint is None and op.buffer not in seen:
+                    seen.add(op.buffer)
+                    pending.append(op.buffer)
+    return list(found)
 
 
 def guarded_variables(fn: Function) -> set[Var]:

@@ -23,9 +23,9 @@ from __future__ import annotations
 from itertools import chain
 from typing import NamedTuple
 
-from tinote.autodiff.activity import guarded_variables, varied_variables
+from tinote.autodiff.activity import guarded_variables, varied_variables, writes_reached_from
 from tinote.autodiff.rules import RULES, Emit, NoDerivative
-from tinote.errors import DifferentiationError
+from tinote.errors import DifferentiationError, Note
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder, OpenRegion
 from tinote.ir.nodes import (
@@ -62,12 +62,13 @@ class Gradient(NamedTuple):
     """The gradient function, and what must be known to trust it.
 
     `needed_loads`: the primal loads that it executes again. `severed`: stores of a varying value into a buffer without a gradient, behind which the chain
-    from parameter to loss breaks if anybody reads it.
+    from parameter to loss breaks if anybody reads it. `primal`: what was differentiated.
     """
 
     function: Function
     needed_loads: tuple[Load, ...]
     severed: tuple[Store | Atomic, ...]
+    primal: Function
 
 
 def reverse(fn: Function, defaults: Defaults = Defaults()) -> Gradient:
@@ -76,6 +77,8 @@ def reverse(fn: Function, defaults: Defaults = Defaults()) -> Gradient:
     region = reverser.function_region()
     if region.body:
         _refuse_gradient_access(fn)
+        for store in reverser.severed:
+            refuse_broken_chain(store, fn)
     needed: dict[Op, None] = {}
     for op in walk(region):
         if isinstance(op, Load) and isinstance(op.origin, Load) and op.buffer is op.origin.buffer:
@@ -88,7 +91,24 @@ def reverse(fn: Function, defaults: Defaults = Defaults()) -> Gradient:
                 place,
                 hint="compute with the value before or after the update instead",
             )
-    return Gradient(Function(f"{fn.name}.grad", region, fn.loc), tuple([op for op in needed if isinstance(op, Load)]), tuple(reverser.severed))
+    return Gradient(Function(f"{fn.name}.grad", region, fn.loc), tuple([op for op in needed if isinstance(op, Load)]), tuple(reverser.severed), fn)
+
+
+def refuse_broken_chain(store: Store | Atomic, fn: Function) -> list[Store | Atomic]:
+    """Raise when `fn` carries what `store` put into a field without gradient on into one that has a gradient: that way would silently count as constant.
+
+    Gives the writes that carry it into other fields without gradient.
+    """
+    writes = writes_reached_from(fn, store.buffer)
+    for write in writes:
+        if write.buffer.adjoint is not None:
+            raise DifferentiationError(
+                f"'{store.buffer.name}' has no gradient, but values that are differentiated go through it",
+                store.loc,
+                hint=f"make '{store.buffer.name}' with needs_grad=True",
+                notes=[Note(f"from there they reach '{write.buffer.name}'", write.loc)],
+            )
+    return writes
 
 
 def _refuse_gradient_access(fn: Function) -> None:

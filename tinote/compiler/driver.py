@@ -24,6 +24,7 @@ from tinote.ir.types import Scalar
 from tinote.runtime.launch import Launcher
 from tinote.runtime.layout import SLOTS
 from tinote.runtime.memory import Memory
+from tinote.source import NOWHERE, Span
 
 __all__ = ["Native", "Specialisation", "bad_argument", "binary_cache"]
 
@@ -176,8 +177,6 @@ class Specialisation:
         return all(capture.unchanged() for capture in self.lowered.captures)
 
 
-def bad_argument(kernel: str, name: str, wanted: object, value: object) -> KernelTypeError:
-    """The error for an argument that does not fit its annotation."""
-    return KernelTypeError(f"argument '{name}' of kernel '{kernel}' must be {wanted}, not {value!r}")
-
-
+def bad_argument(kernel: str, name: str, wanted: object, value: object, span: Span = NOWHERE) -> KernelTypeError:
+    """The error for an argument that does not fit its annotation, which stands at `span`."""
+    return KernelTypeError(f"argument '{name}' of kernel '{kernel}' must be {wanted}, not {value!r}", span)

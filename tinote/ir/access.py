@@ -39,6 +39,9 @@ from tinote.ir.ranges import Known, Loop, Ranges
 
 __all__ = ["Access", "Accesses", "buffers_may_meet", "indices_differ", "root_of"]
 
+#: Stands for the facts that hold at the access itself (None stands for no facts at all).
+_AT_ACCESS = Known(None)
+
 
 class Access:
     """A load, store or atomic. `index`: its operands (component indices included); `forms`: the same as sums.
@@ -89,6 +92,10 @@ class Accesses(Ranges):
         if isinstance(op, Load | Store | Atomic):
             self._found.append(op)
 
+    def loop_over(self, index: Var) -> Loop:
+        """The loop that an index variable is of."""
+        return self.indices[index]
+
     def loop_of(self, op: Op) -> Loop | None:
         """The innermost loop around an operation."""
         return self._places[op][0]
@@ -117,10 +124,10 @@ class Accesses(Ranges):
 
     # one access
 
-    def in_range(self, access: Access, axis: int, known: Known | None = None) -> tuple[bool, bool]:
+    def in_range(self, access: Access, axis: int, known: Known | None = _AT_ACCESS) -> tuple[bool, bool]:
         """Whether the index along `axis` (component dimensions count on) is certainly not negative, and certainly below
         the extent. `known`: the facts to go by, if not those that hold at the access."""
-        facts = access.known if known is None else known
+        facts = access.known if known is _AT_ACCESS else known
         extent = None if access.op.buffer.flat is not None else self.extent(access.buffer, axis)
         return self.between(access.forms[axis], extent, facts)
 
@@ -135,9 +142,10 @@ class Accesses(Ranges):
             return True
         return any(fact in (form, form.times(-1)) for fact in self.nonzero(known))
 
-    def surely_in_range(self, access: Access) -> bool:
-        """Whether every index is in range for certain."""
-        return all(self.in_range(access, axis) == (True, True) for axis in range(len(access.forms)))
+    def surely_in_range(self, access: Access, before: Loop | None = None) -> bool:
+        """Whether every index is in range for certain; with `before`, even before that loop around the access."""
+        facts = access.known if before is None else before.known
+        return all(self.in_range(access, axis, facts) == (True, True) for axis in range(len(access.forms)))
 
     def invariant_in(self, access: Access, loop: Loop) -> bool:
         """Whether every turn of the loop touches the same element."""

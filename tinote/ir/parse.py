@@ -135,8 +135,10 @@ class _Parser:
             buffer = made(name)
             if "adjoint" in links:
                 buffer.adjoint = made(links["adjoint"])
+                buffer.adjoint.primal = buffer
             if "tangent" in links:
                 buffer.tangent = made(links["tangent"])
+                buffer.tangent.primal = buffer
 
     def declaration(self, name: str) -> tuple[Callable[[Buffer | None], Buffer], dict[str, str]]:
         """The rest of a declaration: how to make the buffer, and the names that it refers to."""

@@ -93,7 +93,7 @@ class Ranges:
         self.known_at: dict[Var, Known | None] = {}
         self.loops: dict[Op, Loop] = {}
         self._carried: dict[Var, tuple[Op, int]] = {}
-        self._indices: dict[Var, Loop] = {}
+        self.indices: dict[Var, Loop] = {}
         self._extents: dict[tuple[Buffer, int], Var] = {}
         self._intervals: dict[Var, Interval] = {}
         self._affine: dict[Var, Affine] = {}
@@ -149,7 +149,7 @@ class Ranges:
             inside = Known(known, test.yields[0], True, renamed=dict(zip(test.params, body.params, strict=True)))
         else:
             assert index is not None
-            self._indices[index] = loop
+            self.indices[index] = loop
             inside = Known(known, loop=loop)
         self._walk(body, loop, inside)
 
@@ -168,7 +168,7 @@ class Ranges:
         return found
 
     def _interval(self, v: Var, whole: Interval) -> Interval:
-        loop = self._indices.get(v)
+        loop = self.indices.get(v)
         if loop is not None:
             return self.interval(loop.op.args[0])[0], self.interval(loop.op.args[1])[1] - 1
         if v in self._carried:

@@ -181,7 +181,7 @@ def _related(buffers: list[Buffer]) -> list[Buffer]:
     found = dict.fromkeys(buffers)
     queue = list(found)
     for buffer in queue:
-        for other in (buffer.flat, buffer.adjoint, buffer.tangent):
+        for other in (buffer.flat, buffer.adjoint, buffer.tangent, buffer.primal):
             if other is not None and other not in found:
                 found[other] = None
                 queue.append(other)

@@ -244,11 +244,11 @@ class Kernel:
                 continue
             t = type_of(hint, defaults.fp, defaults.ip)
             if t is None:
-                raise KernelTypeError(f"parameter '{parameter.arg}' of kernel '{self.source.name}' has an annotation that is not a type: {hint!r}", self.source.span)
+                raise KernelTypeError(f"parameter '{parameter.arg}' of kernel '{self.source.name}' has an annotation that is not a type: {hint!r}", self._span_of(parameter))
             specs.append(ValueArgument(t))
             if isinstance(t, Tensor):
                 simple = False
-                values.extend(self._components(parameter.arg, t, value))
+                values.extend(self._components(parameter, t, value))
             else:
                 values.append(value)
         identity = tuple(key)
@@ -275,10 +275,10 @@ class Kernel:
         self._instances[identity] = retired
         return retired
 
-    def _components(self, name: str, t: Tensor, value: Any) -> list[Any]:
+    def _components(self, parameter: ast.arg, t: Tensor, value: Any) -> list[Any]:
         source = value if isinstance(value, Matrix) else _matrix_or_none(value)
         if source is None or source.shape != t.shape:
-            raise bad_argument(self.source.name, name, f"a {'vector' if len(t.shape) == 1 else 'matrix'} of shape {t.shape}", value)
+            raise bad_argument(self.source.name, parameter.arg, f"a {'vector' if len(t.shape) == 1 else 'matrix'} of shape {t.shape}", value, self._span_of(parameter))
         return source.values.ravel().tolist()
 
     # ---- launching
@@ -321,7 +321,7 @@ class Kernel:
                 value = values[at]
                 at += 1
                 if not fits(t, value):
-                    raise bad_argument(self.source.name, parameter.arg, f"a number of type {t}", value) from None
+                    raise bad_argument(self.source.name, parameter.arg, f"a number of type {t}", value, self._span_of(parameter)) from None
 
     @property
     def grad(self) -> _Gradient:
@@ -466,6 +466,8 @@ class _Same:
 
 
 def _matrix_or_none(value: Any) -> Matrix | None:
+    if isinstance(value, int):  # which `Matrix` takes for a size
+        return None
     try:
         return Matrix(value)
     except Exception:  # noqa: BLE001  whatever cannot be read as a matrix is reported as a bad argument by the caller

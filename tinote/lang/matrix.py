@@ -44,7 +44,7 @@ class Matrix:
             self.values: np.ndarray[Any, Any] = np.array([[_unwrap(c) for c in _unwrap(row)] if np.ndim(_unwrap(row)) else _unwrap(row) for row in _unwrap(values)])
         except (TypeError, ValueError) as error:
             raise FieldError(f"a matrix needs rows of equal length: {error}") from None
-        if self.values.ndim not in (1, 2) or self.values.dtype == object:
+        if self.values.ndim not in (1, 2) or self.values.dtype.kind not in "biuf":
             raise FieldError(f"a matrix needs a list of numbers or of rows of numbers, not {values!r}")
         if dt is not None:
             self.values = self.values.astype(numpy_type(dt))

@@ -138,7 +138,7 @@ def _static(e: Emitter, front: Any, *more: Any) -> Any:
         or not hasattr(front, "__next__")
     ):
         return front
-    return StaticSequence(tuple(front))
+    return StaticSequence(static_items(e, front))
 
 
 _define("range", "*bounds", _range)
@@ -220,8 +220,13 @@ def _sum(e: Emitter, items: Any, start: Any) -> Any:
     return total(e, parts if start is None else [start, *parts])
 
 
-def _zip(e: Emitter, *columns: Any) -> Any:
-    return StaticSequence(tuple(zip(*[static_items(e, c) for c in columns], strict=False)))
+def _zip(e: Emitter, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    columns = [static_items(e, column) for column in args]
+    if set(kwargs) - {"strict"}:
+        e.error("`zip` has no other option than `strict`")
+    if kwargs.get("strict") and len({len(column) for column in columns}) > 1:
+        e.error(f"`zip` is strict, and gets {' and '.join(str(len(column)) for column in columns)} items")
+    return StaticSequence(tuple(zip(*columns, strict=False)))
 
 
 def _enumerate(e: Emitter, items: Any, start: Any) -> Any:
@@ -231,10 +236,10 @@ def _enumerate(e: Emitter, items: Any, start: Any) -> Any:
 
 
 _define("sum", "items start=", _sum)
-_define("zip", "*columns", _zip)
+BUILTINS["zip"] = _zip
 _define("enumerate", "items start=", _enumerate)
 _define("reversed", "items", lambda e, items: StaticSequence(tuple(reversed(static_items(e, items)))))
-_define("tuple", "items", lambda e, items: tuple(static_items(e, items)))
+_define("tuple", "items", static_items)
 _define("list", "items", lambda e, items: list(static_items(e, items)))
 _define("any", "items", lambda e, items: disjunction(e, e.components(items)))
 _define("all", "items", lambda e, items: conjunction(e, e.components(items)))

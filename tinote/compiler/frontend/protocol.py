@@ -51,8 +51,10 @@ __all__ = [
 class FunctionSource:
     """A kernel's or device function's source, memorised at decoration.
 
-    `tree` has the line numbers and columns of the user's file or cell. `closure` maps free names to their cells,
-    which may be filled or changed later; `defaults` and `annotations` map parameters (and "return") to what Python evaluated for them."""
+    `tree` has the line numbers and columns of the user's file or cell. `closure` maps free names to their cells, which
+    may be filled or changed later; `defaults` and `annotations` map parameters (and "return") to what Python evaluated
+    for them.
+    """
 
     __slots__ = ("annotations", "closure", "defaults", "file", "globals", "is_func", "name", "text", "tree")
 

@@ -150,6 +150,8 @@ class Statements(Loops):
         then, first = branch(node.body, into_then, "`if`")
         orelse, second = branch(node.orelse, into_else, "`else`")
         self.b.if_(condition.atom, then, orelse)
+        if then_ends and else_ends:
+            return max(min(first, second), Way.SKIPS)  # what follows is never reached, and the branches relied on that
         if into_then or into_else:
             return min(first, second)
         return min(first, second) or None

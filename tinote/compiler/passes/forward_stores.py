@@ -9,8 +9,8 @@
 
 A store makes the element known, a load too, until something may write it: a store to the same buffer, unless the
 indices differ for sure, or to one that may share its memory. Entering a loop forgets what the loop writes; a parallel
-one is a barrier for it. A store is dropped when the element holds that value already, or when the same region overwrites
-it before anybody could look.
+one is a barrier for it. A store is dropped when the element holds that value already, or when the same region
+overwrites it before anybody could look.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@
         store @y[%j], %b                                store @y[%j], %b
 
 What is hoisted out of a loop that does not turn runs all the same, so only what cannot fault moves: primitives, except
-integer division unless by a literal other than zero; loads from buffers that the loop does not write, if the index is in range
-for sure, or if the loop turns for sure and nothing before the load may stop it. Nothing leaves an outermost parallel
-loop: its iterations would have to fetch it from memory.
+integer division unless by a literal other than zero; loads from buffers that the loop does not write, if the index is
+in range for sure, or if the loop turns for sure and nothing before the load may stop it. Nothing leaves an outermost
+parallel loop: its iterations would have to fetch it from memory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tinote.ir import primitives as p
-from tinote.ir.access import buffers_may_meet, root_of
+from tinote.ir.access import Accesses, buffers_may_meet, root_of
 from tinote.ir.nodes import (
     Atom,
     Atomic,
@@ -47,15 +47,17 @@ _DIVISIONS = (p.floordiv, p.mod, p.raw_div, p.raw_mod)
 
 def hoist_invariants(fn: Function) -> Function:
     """`fn` with what does not change in a loop computed before it."""
-    return _Hoister().run(fn)
+    return _Hoister(fn).run(fn)
 
 
 class _Hoister(Rewriter):
     """Inner loops first, so that what leaves one may leave the next."""
 
-    def __init__(self) -> None:
+    def __init__(self, fn: Function) -> None:
         super().__init__()
+        self.fn = fn
         self.parallel_depth = 0
+        self.accesses: Accesses | None = None
 
     def visit(self, op: Op) -> None:
         parallel = (isinstance(op, For) and op.parallel) or (isinstance(op, Task) and op.parallel)
@@ -79,7 +81,7 @@ class _Hoister(Rewriter):
         for region in op.regions:
             # The condition of a `while` is computed at least once.
             surely = turns or (isinstance(op, While) and region is op.condition)
-            kept = self.split(region, written, surely)
+            kept = self.split(op, region, written, surely)
             changed |= len(kept) < len(region.body)
             regions.append(
                 Region(region.params, tuple(kept), region.yields) if len(kept) < len(region.body) else region
@@ -89,12 +91,12 @@ class _Hoister(Rewriter):
         self.emit(op.rebuilt(op.args, tuple(regions)))
         return op.outs
 
-    def split(self, region: Region, written: set[Buffer], surely: bool) -> list[Op]:
-        """Emit what may be hoisted out of `region`, and give what stays."""
+    def split(self, loop: Op, region: Region, written: set[Buffer], surely: bool) -> list[Op]:
+        """Emit what may be hoisted out of a region of `loop`, and give what stays."""
         bound: set[Var] = set(region.params)
         kept: list[Op] = []
         for op in region.body:
-            if not any(type(a) is Var and a in bound for a in op.args) and self.movable(op, written, surely):
+            if not any(type(a) is Var and a in bound for a in op.args) and self.movable(loop, op, written, surely):
                 self.emit(op)
                 continue
             kept.append(op)
@@ -102,7 +104,7 @@ class _Hoister(Rewriter):
             surely = surely and not _may_stop(op)
         return kept
 
-    def movable(self, op: Op, written: set[Buffer], surely: bool) -> bool:
+    def movable(self, loop: Op, op: Op, written: set[Buffer], surely: bool) -> bool:
         if isinstance(op, Prim):
             if op.prim in _DIVISIONS and is_integer(op.out.type):
                 return type(op.args[1]) is Lit and op.args[1].value != 0
@@ -112,8 +114,21 @@ class _Hoister(Rewriter):
         if isinstance(op, Load):
             if any(buffers_may_meet(op.buffer, b) for b in written):
                 return False
-            return surely or _inside_buffer(op)
+            return surely or self.surely_in_range(op, loop)
         return False
+
+    def surely_in_range(self, op: Load, loop: Op) -> bool:
+        """Whether the index is in range for certain before the loop, even if the loop does not turn. Nothing is renamed,
+        so operations are analysed as they were."""
+        if op.buffer.flat is not None:
+            return False
+        if all(isinstance(i, Lit) for i in op.index):
+            return _literals_inside(op.index, (*op.buffer.shape, *op.buffer.element)[: len(op.index)])
+        if not isinstance(loop, For):
+            return False
+        if self.accesses is None:
+            self.accesses = Accesses(self.fn)
+        return self.accesses.surely_in_range(self.accesses.of(op), self.accesses.loop_over(loop.index))
 
 
 def _written(loop: Op) -> set[Buffer]:
@@ -130,14 +145,6 @@ def _may_stop(op: Op) -> bool:
 
 def _literals_inside(index: tuple[Atom, ...], shape: tuple[int | None, ...]) -> bool:
     return all(isinstance(i, Lit) and n is not None and 0 <= i.value < n for i, n in zip(index, shape, strict=True))
-
-
-def _inside_buffer(op: Load) -> bool:
-    """Whether the index is in range for sure: there is none, or it is literal."""
-    if op.buffer.flat is not None:
-        return False
-    shape = (*op.buffer.shape, *op.buffer.element)
-    return _literals_inside(op.index, shape[: len(op.index)])
 
 
 def _inside_tensor(op: Prim) -> bool:

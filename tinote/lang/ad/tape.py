@@ -18,9 +18,10 @@ from contextvars import Token
 from types import TracebackType
 from typing import Any, NamedTuple
 
+from tinote.autodiff.reverse import refuse_broken_chain
 from tinote.compiler.summary import TaskSummary
-from tinote.errors import DifferentiationError, KernelMemoryError, Note
-from tinote.ir.nodes import Buffer
+from tinote.errors import DifferentiationError, KernelMemoryError
+from tinote.ir.nodes import Atomic, Buffer, Store
 from tinote.lang.fields import Field
 from tinote.lang.kernel import Instance
 from tinote.lang.world import Recorder, gradient_memories, memory_of, recorder, world
@@ -153,21 +154,17 @@ class Tape:
 
     def _refuse_severed(self) -> None:
         """A varying value that goes through a field without gradient would silently count as constant."""
-        severed: dict[Buffer, Any] = {}
+        severed: dict[Buffer, Store | Atomic] = {}
         for record in self.records:
             specialisation = record.instance.specialisation
-            touched = specialisation.touched()
-            if any(b.adjoint is not None for b in touched.written):
-                for buffer in touched.loaded:
-                    if buffer in severed and buffer.dtype.kind == "f":
-                        store = severed[buffer]
-                        raise DifferentiationError(
-                            f"'{buffer.name}' has no gradient, but values that the loss depends on go through it",
-                            store.loc,
-                            hint=f"make '{buffer.name}' with needs_grad=True",
-                            notes=[Note(f"read again by kernel '{specialisation.source.name}'", specialisation.source.span)],
-                        )
-            for store in specialisation.gradient_facts().severed:
+            facts = specialisation.gradient_facts()
+            if severed:
+                for buffer in specialisation.touched().loaded:
+                    store = severed.get(buffer)
+                    if store is not None:
+                        for write in refuse_broken_chain(store, facts.primal):
+                            severed.setdefault(write.buffer, write)
+            for store in facts.severed:
                 severed.setdefault(store.buffer, store)
 
 

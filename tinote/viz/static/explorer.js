@@ -346,7 +346,8 @@ class Explorer {
     const facts = wanted.map((stage) => this.shown.stages[stage]);
     this.panes.forEach((lines, side) => {
       const fact = facts[side];
-      lines.info.textContent = !fact ? "" : found[side] ? [counted(fact.operations, nounOf(fact.kind)), duration(fact.seconds)].filter(Boolean).join(" · ") : "";
+      const parts = fact && found[side] && !found[side].problem ? [counted(fact.operations, nounOf(fact.kind)), duration(fact.seconds)] : [];
+      lines.info.replaceChildren(...parts.filter(Boolean).map((part) => make("span", {}, part)));
       lines.pane.classList.toggle("is-waiting", !found[side]);
       lines.pane.classList.toggle("is-problem", Boolean(found[side]?.problem));
     });
@@ -364,8 +365,8 @@ class Explorer {
       ? [0, 1].map((side) => rows.map((row) => [row[side], row[side] < 0 ? SAME : row[2], row[3]]))
       : found.map((stage) => (stage.texts.length === 1 && !stage.texts[0] ? [] : plain(stage)));
     this.marks = rows.map((row) => row[2]);
-    const first = this.marks.findIndex((mark) => mark !== SAME && mark !== FOLDED);
-    const top = Math.max(0, first - 3) * ROW_HEIGHT;
+    // Open where the stages differ, or else where the user's code begins.
+    const first = (stage) => (this.aligned ? this.marks.findIndex((mark) => mark !== SAME && mark !== FOLDED) : stage.texts.findIndex((_, line) => stage.row(line) >= 0));
     this.hover = null;
     this.panes.forEach((lines, side) => {
       const stage = found[side];
@@ -376,7 +377,7 @@ class Explorer {
         tags: (line) => (stage.row(line) >= 0 ? this.numbers[stage.row(line)] : ""),
         hues: (line) => stage.row(line),
         adjoint: (line) => stage.adjoints.has(line),
-        top,
+        top: Math.max(0, first(stage) - 3) * ROW_HEIGHT,
       });
     });
     this.#count();

@@ -1,0 +1,154 @@
+"""What a user sees when it goes wrong: one golden file a topic, and the same from a file, a cell and a `%%kernel` cell."""
+
+from __future__ import annotations
+
+import linecache
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+from IPython.core.interactiveshell import InteractiveShell
+
+import tinote as ti
+from tests.lang.wrong_programs import HEADING, TOPICS
+from tinote.errors import CompilerBug, TinoteError
+
+
+def programs(topic: str) -> list[str]:
+    return [HEADING + part.strip("\n") + "\n" for part in TOPICS[topic].split("---\n")]
+
+
+def error_of(text: str, file: str) -> Exception:
+    """What a program raises when it runs under this file name. The source stays known, so that the error can show it."""
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    try:
+        exec(compile(text, file, "exec"), {"__name__": "__main__"})
+    except Exception as error:
+        return error
+    raise AssertionError(f"this wrong program runs:\n{text}")
+
+
+def shown(error: BaseException) -> str:
+    return f"{type(error).__name__}: {error}"
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_wrong_programs(topic: str, golden: Callable[..., None]) -> None:
+    parts: list[str] = []
+    for text in programs(topic):
+        error = error_of(text, "program.py")
+        assert isinstance(error, TinoteError), f"{shown(error)}\nfrom:\n{text}"
+        parts.append(text[len(HEADING) :] + "\n" + shown(error).replace("Error: \n", "Error:\n"))
+    golden(("\n" + "=" * 80 + "\n\n").join(parts))
+
+
+@pytest.mark.parametrize("topic", TOPICS)
+def test_every_error_shows_a_line_of_the_program(topic: str) -> None:
+    """Errors in Python scope have a traceback of Python's own that shows the line."""
+    for text in programs(topic):
+        error = error_of(text, "program.py")
+        assert not isinstance(error, CompilerBug)
+        trace = error.__traceback__
+        frames = []
+        while trace is not None:
+            frames.append(trace.tb_frame.f_code.co_filename)
+            trace = trace.tb_next
+        assert "program.py, line" in str(error) or "program.py" in frames
+
+
+def test_the_same_from_a_file(tmp_path: Path) -> None:
+    text = programs("unknown names")[1]
+    file = tmp_path / "real.py"
+    file.write_text(text)
+    with pytest.raises(TinoteError) as caught:
+        exec(compile(text, str(file), "exec"), {})
+    assert str(caught.value).replace(str(file), "program.py") == str(error_of(text, "program.py"))
+
+
+@pytest.fixture
+def shell() -> Any:
+    found = InteractiveShell.instance()
+    found.run_line_magic("load_ext", "tinote")
+    return found
+
+
+@pytest.mark.parametrize("topic", ["unknown names", "types and shapes", "index ranks", "out of range", "tapes"])
+def test_the_same_from_a_cell(topic: str, shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    for text in programs(topic):
+        found = shell.run_cell(text, store_history=True).error_in_exec
+        capsys.readouterr()
+        assert isinstance(found, TinoteError), found
+        cell = re.sub(r"Cell In\[\d+\], line", "program.py, line", str(found))
+        assert "program.py, line" in cell or not found.span.line
+        assert cell == str(error_of(text, "program.py"))
+
+
+def test_the_same_from_a_kernel_cell(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    shell.run_cell(HEADING)
+    found = shell.run_cell("%%kernel\ndef k():\n    x[0] = speeed\n\nk()\n", store_history=True).error_in_exec
+    shown_in_cell = capsys.readouterr()
+    assert isinstance(found, NameError)
+    lines = str(found).strip().splitlines()
+    assert re.fullmatch(r"Cell In\[\d+\], line 3", lines[0])
+    assert lines[1:4] == ["    3 |     x[0] = speeed", "      |            ^^^^^^", "`speeed` is not defined"]
+    text = re.sub(r"\x1b\[[0-9;]*m", "", shown_in_cell.out + shown_in_cell.err)
+    assert "`speeed` is not defined" in text
+    assert "tinote/" not in text, "the compiler's own frames are hidden"
+
+
+def test_a_bad_option_of_the_magic(shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    found = shell.run_cell("%%kernel --explode\ndef k():\n    pass\n").error_in_exec
+    capsys.readouterr()
+    assert isinstance(found, TinoteError)
+    assert "--explode" in str(found)
+    assert "%%kernel? lists the options" in str(found)
+
+
+def test_python_catches_them_by_the_usual_names() -> None:
+    x = ti.field(ti.f32, shape=3)
+
+    @ti.kernel
+    def index(i: ti.i32):
+        x[i] = 1
+
+    @ti.kernel
+    def name():
+        x[0] = no_such_name  # noqa: F821
+
+    @ti.kernel
+    def kind():
+        x[0] = ti.Vector([1, 2])
+
+    for kernel, argument, usual, dialect in (
+        (index, (3,), IndexError, ti.TaichiIndexError),
+        (index, (-1,), IndexError, ti.TaichiRuntimeError),
+        (name, (), NameError, ti.TaichiNameError),
+        (kind, (), TypeError, ti.TaichiCompilationError),
+    ):
+        with pytest.raises(usual):
+            kernel(*argument)
+        with pytest.raises(dialect):
+            kernel(*argument)
+
+
+def test_an_error_leaves_the_kernel_usable() -> None:
+    x = ti.field(ti.i32, shape=4)
+    limit = 3
+
+    @ti.kernel
+    def run(n: ti.i32):
+        for i in range(n):
+            x[i] += limit
+
+    run(4)
+    with pytest.raises(IndexError, match=r"index 4 is out of bounds .*'x' of shape \(4,\)"):
+        run(5)
+    limit = "three"
+    with pytest.raises(TypeError):
+        run(4)
+    limit = 1
+    x.fill(0)
+    run(4)
+    assert x.to_numpy().tolist() == [1] * 4

@@ -1,0 +1,424 @@
+"""Wrong programs, as a user would write them, by topic. Each begins under the same heading of fields."""
+
+from __future__ import annotations
+
+HEADING = """\
+import tinote as ti
+ti.init(num_threads=1)
+x = ti.field(ti.f32, shape=8, needs_grad=True)
+y = ti.field(ti.f32, shape=8)
+v = ti.Vector.field(2, ti.f32, shape=8, needs_grad=True)
+grid = ti.field(ti.i32, shape=(4, 4))
+loss = ti.field(ti.f32, shape=(), needs_grad=True)
+total = ti.field(ti.f32, shape=())
+"""
+
+TOPICS: dict[str, str] = {
+    "unknown names": """
+@ti.kernel
+def k():
+    for i in x:
+        x[i] = speeed * 2
+k()
+---
+@ti.func
+def helper(a):
+    return a + missing
+@ti.kernel
+def k():
+    for i in x:
+        x[i] = helper(x[i])
+k()
+---
+@ti.kernel
+def k():
+    x[0] = ti.cosine(1.0)
+k()
+""",
+    "unsupported statements": """
+@ti.kernel
+def k():
+    with open("file") as f:
+        pass
+k()
+---
+@ti.kernel
+def k():
+    try:
+        x[0] = 1
+    except ValueError:
+        x[0] = 2
+k()
+---
+@ti.kernel
+def k():
+    yield 1
+k()
+---
+@ti.kernel
+def k():
+    squares = [i * i for i in range(x[0])]
+k()
+---
+@ti.kernel
+def k():
+    f = lambda a: a
+    x[0] = f(1)
+k()
+---
+@ti.kernel
+def k():
+    import math
+k()
+---
+@ti.kernel
+def k():
+    global x
+k()
+---
+@ti.kernel
+def k():
+    def inner(a):
+        return a
+    x[0] = inner(1)
+k()
+---
+@ti.kernel
+def k():
+    del x
+k()
+---
+@ti.kernel
+def k():
+    for i in x:
+        if i > 3:
+            break
+k()
+---
+@ti.kernel
+def k():
+    raise ValueError("no")
+k()
+---
+k = ti.kernel(lambda: None)
+k()
+---
+@ti.kernel
+async def k():
+    x[0] = 1
+k()
+---
+@ti.kernel
+def k(*numbers):
+    x[0] = 1
+k()
+""",
+    "types and shapes": """
+@ti.kernel
+def k():
+    for i in v:
+        v[i] = ti.Vector([1.0, 2.0, 3.0])
+k()
+---
+@ti.kernel
+def k():
+    for i in v:
+        x[i] = v[i]
+k()
+---
+@ti.kernel
+def k():
+    for i in v:
+        a = v[i] + ti.Vector([1, 2, 3])
+k()
+---
+@ti.kernel
+def k():
+    for i in v:
+        a = 1
+        a = v[i]
+k()
+---
+@ti.kernel
+def k():
+    x[0] = "text"
+k()
+---
+@ti.kernel
+def k():
+    x[0] = x[0] & 3
+k()
+---
+@ti.kernel
+def k() -> ti.f32:
+    x[0] = 1
+k()
+---
+@ti.kernel
+def k():
+    return x[0]
+k()
+---
+@ti.kernel
+def k():
+    if v[0]:
+        x[0] = 1
+k()
+---
+@ti.kernel
+def k():
+    for i in range(2.5):
+        x[i] = 1
+k()
+---
+@ti.kernel
+def k():
+    x[0] = ti.sin(1, 2)
+k()
+""",
+    "index ranks": """
+@ti.kernel
+def k():
+    for i in x:
+        x[i, 0] = 1
+k()
+---
+@ti.kernel
+def k():
+    for i, j in grid:
+        grid[i] = 1
+k()
+---
+@ti.kernel
+def k():
+    total[1] = 1
+k()
+---
+@ti.kernel
+def k():
+    for i in grid:
+        grid[i, 0] = 1
+k()
+---
+@ti.kernel
+def k():
+    for i in v:
+        v[i][2] = 1
+k()
+---
+@ti.kernel
+def k():
+    for i in x:
+        x[x[i]] = 1
+k()
+---
+grid[1]
+---
+grid[1, 4] = 3
+""",
+    "out of range": """
+@ti.kernel
+def k(n: ti.i32):
+    for i in range(n):
+        x[i] = i
+k(8)
+k(9)
+---
+@ti.kernel
+def k():
+    for i in x:
+        x[i] = y[i - 1]
+k()
+---
+@ti.kernel
+def k():
+    for i, j in grid:
+        grid[i, j] += grid[i, (j + 1) * 4]
+k()
+---
+@ti.kernel
+def k(a: ti.i32):
+    for i in v:
+        v[a].x = 1
+k(-1)
+---
+@ti.func
+def get(i):
+    return x[i + 3]
+@ti.kernel
+def k() -> ti.f32:
+    s = 0.0
+    for i in x:
+        s += get(i)
+    return s
+k()
+---
+@ti.kernel
+def k(n: ti.i32) -> ti.i32:
+    a = ti.Vector([1, 2, 3])
+    return a[n]
+k(3)
+""",
+    "faults at run time": """
+@ti.kernel
+def k(a: ti.i32) -> ti.i32:
+    return 7 // a
+k(0)
+---
+@ti.kernel
+def k(a: ti.i32):
+    for i, j in grid:
+        grid[i, j] = i % a
+k(0)
+---
+@ti.kernel
+def k(a: ti.f32):
+    assert a > 0, f"a is {a}"
+k(-2)
+""",
+    "calls": """
+@ti.kernel
+def k(a: ti.i32, b: ti.f32):
+    x[a] = b
+k(1)
+---
+@ti.kernel
+def k(a: ti.i32, b: ti.f32):
+    x[a] = b
+k(1, 2, 3)
+---
+@ti.kernel
+def k(a: ti.i32):
+    x[a] = 1
+k(1.5)
+---
+@ti.kernel
+def k(a: ti.i32):
+    x[a] = 1
+k(c=1)
+---
+@ti.kernel
+def k(a: ti.f32):
+    x[0] = a
+k("one")
+---
+@ti.kernel
+def k(a):
+    x[0] = a
+k(1)
+---
+@ti.kernel
+def k(a: ti.u8):
+    x[0] = a
+k(300)
+---
+@ti.func
+def f(a, b):
+    return a + b
+@ti.kernel
+def k():
+    x[0] = f(1)
+k()
+---
+@ti.func
+def f(n):
+    return 1 if n == 0 else f(n - 1)
+@ti.kernel
+def k():
+    x[0] = f(3)
+k()
+---
+@ti.kernel
+def inner():
+    x[0] = 1
+@ti.kernel
+def k():
+    inner()
+k()
+---
+def plain(a):
+    return a
+@ti.kernel
+def k():
+    x[0] = plain(1)
+k()
+---
+@ti.kernel
+def k(a: "nothing"):
+    x[0] = a
+k(1)
+""",
+    "tapes": """
+with ti.ad.Tape(loss=x):
+    pass
+---
+with ti.ad.Tape(loss=total):
+    pass
+---
+with ti.ad.Tape(loss=3.0):
+    pass
+---
+with ti.ad.Tape(loss=loss):
+    with ti.ad.Tape(loss=loss):
+        pass
+---
+tape = ti.ad.Tape(loss=loss)
+with tape:
+    pass
+with tape:
+    pass
+---
+@ti.kernel
+def first():
+    for i in x:
+        y[i] = x[i] ** 2
+@ti.kernel
+def second():
+    for i in y:
+        loss[None] += y[i]
+with ti.ad.Tape(loss=loss):
+    first()
+    second()
+---
+@ti.kernel
+def k():
+    for i in x:
+        total[None] += x[i]
+    for i in x:
+        loss[None] += total[None] * x[i]
+with ti.ad.Tape(loss=loss):
+    k()
+---
+y.grad
+---
+@ti.kernel
+def k():
+    for i in y:
+        x[i] = y.grad[i]
+k()
+""",
+    "fields": """
+ti.field(ti.f32, shape=-1)
+---
+ti.field(ti.f32)
+---
+ti.field("f33", shape=3)
+---
+ti.field(ti.i32, shape=3, needs_grad=True)
+---
+ti.Vector.field(0, ti.f32, shape=3)
+---
+x[0] = "one"
+---
+grid[0, 0] = 2**40
+---
+x.from_numpy([1.0, 2.0])
+---
+v[0] = [1, 2, 3]
+---
+ti.init(colour=True)
+---
+ti.reset()
+x[0]
+""",
+}
