@@ -51,7 +51,8 @@ def excerpt(span: Span) -> list[str]:
     stop = span.end_column if span.end_line == span.line and span.end_column > span.column else len(text.rstrip())
     # `ast` counts columns in UTF-8 bytes; the caret stands under characters.
     encoded = text.encode()
-    start = len(encoded[: span.column].decode(errors="ignore"))
+    whole_line = not span.column and not span.end_column
+    start = len(text) - len(text.lstrip()) if whole_line else len(encoded[: span.column].decode(errors="ignore"))
     stop = max(len(encoded[:stop].decode(errors="ignore")), start + 1)
     margin = f"{span.line:>5} | "
     pad = "".join("\t" if c == "\t" else " " for c in text[:start])

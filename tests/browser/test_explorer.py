@@ -1,15 +1,13 @@
-"""The IR explorer in JupyterLab, and its standalone page: what lights up, what the keyboard does, how fast it paints."""
+"""The IR explorer in JupyterLab and as a page of its own: what lights up, what the keyboard does, how fast it is."""
 
 from __future__ import annotations
 
-
-import numpy as np
 import pytest
 
-from tests.viz.explored import big_stages, parsed_stages
+from tests.viz.explored import parsed_stages
 from tinote.viz.explorer import Explorer, View
 
-GRAVITY = """
+GRAVITY = """\
 import tinote as ti
 ti.init()
 N = 64
@@ -176,7 +174,7 @@ def test_the_keyboard_moves_through_stages_and_lines(gravity):
     page.keyboard.press("Enter")
     page.locator(".right .lines").blur()
     assert lit(page, ".source") == ["        U[None] += -1 / r.norm(1e-3)"]
-    assert page.locator("footer .words").inner_text().startswith("Pinned line 12")
+    assert page.locator("footer .words").inner_text().startswith("Pinned line 11:")
     # Keys stay in the explorer: the notebook has neither new cells nor another mode.
     assert page.locator(".jp-Cell").count() == 1
     assert gravity.problems == []
@@ -242,8 +240,7 @@ def test_nothing_is_clipped_and_text_has_contrast(notebook, theme, width):
     page.run_all()
     page.wait(f"{PAINTED} >= 1")
     page.set_theme(theme)
-    clipped = page.page.evaluate("""() => [...document.querySelectorAll('.tinote-explorer :is(.name, .title, button, .info, h2, .counts, .words, .operations, .seconds, .delta)')]
-        .filter((node) => node.offsetParent && node.scrollWidth > node.clientWidth + 1 && getComputedStyle(node).display !== 'inline').map((node) => node.textContent)""")
+    clipped = page.page.evaluate(CLIPPED)
     assert clipped == []
     ratios = page.page.evaluate(CONTRAST)
     poor = {name: ratio for name, ratio in ratios.items() if ratio < 4.5}
@@ -251,6 +248,15 @@ def test_nothing_is_clipped_and_text_has_contrast(notebook, theme, width):
     frame = page.page.locator(".tinote-explorer .frame").bounding_box()
     assert frame["x"] >= 0 and frame["x"] + frame["width"] <= width
 
+
+# Texts that do not fit where they stand.
+CLIPPED = """() => {
+    const parts = '.name, .title, button, .info, h2, .counts, .words, .operations, .seconds, .delta';
+    return [...document.querySelectorAll(`.tinote-explorer :is(${parts})`)]
+        .filter((node) => node.offsetParent && getComputedStyle(node).display !== 'inline')
+        .filter((node) => node.scrollWidth > node.clientWidth + 1)
+        .map((node) => node.textContent);
+}"""
 
 # Contrast of each kind of text with what lies behind it, by the formula of WCAG 2.
 CONTRAST = """() => {
@@ -265,14 +271,17 @@ CONTRAST = """() => {
     const behind = (node) => {
         const layers = [];
         for (let at = node; at; at = at.parentElement) layers.push(rgba(getComputedStyle(at).backgroundColor));
-        return layers.reverse().reduce((under, [r, g, b, a]) => [r, g, b].map((c, i) => c * a + under[i] * (1 - a)), [255, 255, 255]);
+        const over = (under, [r, g, b, a]) => [r, g, b].map((c, i) => c * a + under[i] * (1 - a));
+        return layers.reverse().reduce(over, [255, 255, 255]);
     };
     const luminance = (color) => {
         const [r, g, b] = color.map((c) => (c / 255 <= 0.03928 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
         return 0.2126 * r + 0.7152 * g + 0.0722 * b;
     };
     const found = {};
-    for (const node of document.querySelectorAll('.tinote-explorer :is(.name, .operations, .seconds, .delta, .group-name, h2, .info, .tag, .mark, .adjoint, .words, .count, .unchanged, [class^=word-], .code)')) {
+    const parts = '.name, .operations, .seconds, .delta, .group-name, h2, .info span, .tag, .mark, .adjoint, .words, '
+        + '.count, .unchanged, [class^=word-], .code';
+    for (const node of document.querySelectorAll(`.tinote-explorer :is(${parts})`)) {
         if (!node.textContent.trim() || !node.offsetParent) continue;
         const ground = behind(node);
         const [r, g, bl, alpha] = rgba(getComputedStyle(node).color);
@@ -291,13 +300,13 @@ def test_five_thousand_operations_stay_fluid(notebook):
     page.run_all()
     page.wait(f"{PAINTED} >= 1", 60)
     page.page.get_by_role("listbox", name="Stages").focus()
-    page.page.wait_for_timeout(500)  # The neighbours' lines arrive in idle time.
     times = []
-    for key in ("ArrowUp", "ArrowDown") * 3:
+    # Forth over stages that have not been aligned yet, and back.
+    for key in ["ArrowDown"] * 2 + ["ArrowUp"] * 3 + ["ArrowDown"]:
+        page.page.wait_for_timeout(500)  # The neighbours' lines arrive while nothing else happens.
         times.append(page.page.evaluate(TIMED_KEY, key))
-        page.page.wait_for_timeout(300)
     print(f"\nstage changes, 5,000 operations: {[round(t) for t in times]} ms")
-    assert np.median(times) < 100
+    assert max(times) < 100
     # However long the stages, only what is in sight is on the page.
     assert page.page.locator(".right .row").count() < 120
     assert int(page.page.locator(".right .lines").get_attribute("aria-rowcount")) > 5000

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import types
 from typing import Any
 
 import numpy as np
@@ -313,6 +314,18 @@ def test_python_and_numpy_types_name_types() -> None:
 def test_names_come_from_the_assignment() -> None:
     pressure = ti.field(ti.f32, shape=3)
     assert "pressure" in repr(pressure)
+    first, (second, third) = ti.field(ti.f32, shape=3), (ti.field(ti.f32, shape=3), ti.Vector.field(2, ti.f32, shape=3))
+    assert [first.name, second.name, third.name] == ["first", "second", "third"]
+    longer = ti.field(
+        ti.f32,
+        shape=3,
+        needs_grad=True,
+    )
+    assert longer.grad.name == "longer.grad"
+    holder = types.SimpleNamespace()
+    holder.inside = ti.field(ti.f32, shape=3)
+    assert holder.inside.name == "inside"
+    assert [ti.field(ti.f32, shape=3)][0].name == "field"
     assert ti.field(ti.f32, shape=3, name="given").name == "given"
 
 

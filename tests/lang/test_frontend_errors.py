@@ -128,6 +128,9 @@ TOPICS: dict[str, str] = {
             bytes_[0] = 256
         ---
         def k():
+            y[None] = ti.u32(n[None]) > -1
+        ---
+        def k():
             y[None] = "text"
         ---
         def k():
@@ -307,6 +310,10 @@ TOPICS: dict[str, str] = {
         ---
         def k():
             launched()
+        ---
+        def k():
+            for i in ti.static(range(2)):
+                y[None] = broken(i)
         ---
         def k():
             ti.atomic_add(3, 1)

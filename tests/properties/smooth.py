@@ -278,7 +278,7 @@ class _SmoothWriter(Writer):
         if depth == 0 or self.chance(0.2):
             return self.leaf()
         a = self.scalar(depth - 1)
-        kind = self.random.randrange(22)
+        kind = self.random.randrange(24)
         if kind < 8:
             return make((p.add, p.sub, p.mul, p.add)[kind % 4], a, self.scalar(depth - 1))
         if kind == 8:
@@ -310,6 +310,12 @@ class _SmoothWriter(Writer):
         if kind == 20:
             # There and back through an integer type: the derivative of what is added is zero.
             return make(p.add, a, self.builder.cast(self.builder.cast(self.scalar(depth - 1), i64), f64))
+        if kind == 21:
+            # A quotient between 2.1 and 3.4: it seldom lies near a jump, and the derivative by the divisor is not zero.
+            divisor = self.bounded(self.scalar(depth - 1), 2.0, 0.3)
+            return make(self.choice((p.mod, p.raw_mod)), self.bounded(a, 5.3, 0.4), divisor)
+        if kind == 22:
+            return make(p.raw_div, a, self.bounded(self.scalar(depth - 1), -1.7, 0.9))
         return make(p.mul, a, a)
 
     def vector(self, depth: int) -> Atom:

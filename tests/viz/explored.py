@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from itertools import chain
+
 from tinote.compiler.pipeline import Snapshot
 from tinote.compiler.stages import SourceText, Stages, ir_stages
 from tinote.ir.nodes import Function, Op, Region, Store
@@ -36,7 +39,9 @@ def located(fn: Function, file: str, line_of: dict[int, int] | None = None) -> F
 
 
 def parsed_stages(source: str) -> Stages:
-    """A small function before and after a step that drops `add %b, 0` and stores `%b`; everything comes from line 1 of `source`."""
+    """A small function before and after a step that drops `add %b, 0` and stores `%b`; everything comes from line 1 of
+    `source`.
+    """
     first = located(parse(SMALL), "cell", {})
     (loop,) = first.region.body
     body = loop.regions[0]
@@ -45,20 +50,36 @@ def parsed_stages(source: str) -> Stages:
     stored = store.rebuilt((*store.index, body.body[1].out))
     after = first.with_region(Region((), (loop.rebuilt(loop.args, (Region(body.params, (*body.body[:2], stored)),)),)))
     snapshots = [Snapshot("infer_types", first, first, 1e-5), Snapshot("simplify 1: fold", first, after, 2e-4)]
-    return Stages("small", False, (SourceText("small", "cell", 1, tuple(source.splitlines())),), tuple(ir_stages(first, snapshots)))
+    text = SourceText("small", "cell", 1, tuple(source.splitlines()))
+    return Stages("small", False, (text,), tuple(ir_stages(first, snapshots)))
 
 
 def big_stages(count: int) -> Stages:
-    """A function of about `count` operations, and the same after three steps that drop, turn around and repeat operations all over it."""
+    """A function of about `count` operations, and the same after three steps that drop, turn around and exchange things
+    all over it.
+    """
     lines = ["buffer @x: f32 field (100000)", "func big():", "  %v0: f32 = load @x[0i32]"]
     for n in range(1, count):
-        lines.append(f"  %v{n}: f32 = {('add', 'mul', 'sub')[n % 3]} %v{n - 1}, %v{n // 2}" if n % 10 else f"  store @x[{n}i32], %v{n - 1}\n  %v{n}: f32 = load @x[{n}i32]")
-    text = "\n".join(lines) + "\n"
-    first = located(parse(text), "cell")
+        if n % 10:
+            lines.append(f"  %v{n}: f32 = {('add', 'mul', 'sub')[n % 3]} %v{n - 1}, %v{n // 2}")
+        else:
+            lines += [f"  store @x[{n}i32], %v{n - 1}", f"  %v{n}: f32 = load @x[{n}i32]"]
+    first = located(parse("\n".join(lines) + "\n"), "cell")
+
+    def with_body(body: Iterable[Op]) -> Function:
+        return first.with_region(Region((), tuple(body)))
+
+    def exchanged(n: int, op: Op) -> Op:
+        return op.rebuilt(op.args[::-1]) if n % 5 == 0 and len(op.args) == 2 and op.outs else op
+
     body = first.region.body
-    dropped = first.with_region(Region((), tuple(op for n, op in enumerate(body) if n % 7)))
-    kept = dropped.region.body
-    moved = first.with_region(Region((), tuple(op for n in range(0, len(kept), 50) for op in (kept[n : n + 50] if n % 200 else kept[n : n + 50][::-1]))))
-    changed = first.with_region(Region((), tuple(op.rebuilt(op.args[::-1]) if n % 5 == 0 and len(op.args) == 2 and op.outs else op for n, op in enumerate(body))))
-    snapshots = [Snapshot("drop", first, dropped, 0.004), Snapshot("turn", dropped, moved, 0.003), Snapshot("change", moved, changed, 0.002)]
-    return Stages("big", False, (SourceText("big", "cell", 1, tuple(text.splitlines())),), tuple(ir_stages(first, snapshots)))
+    kept = [op for n, op in enumerate(body) if n % 7]
+    pieces = [kept[n : n + 50][:: 1 if n % 200 else -1] for n in range(0, len(kept), 50)]
+    dropped, turned = with_body(kept), with_body(chain.from_iterable(pieces))
+    changed = with_body(exchanged(n, op) for n, op in enumerate(body))
+    snapshots = [
+        Snapshot("drop", first, dropped, 0.004),
+        Snapshot("turn", dropped, turned, 0.003),
+        Snapshot("exchange", turned, changed, 0.002),
+    ]
+    return Stages("big", False, (SourceText("big", "cell", 1, tuple(lines)),), tuple(ir_stages(first, snapshots)))

@@ -77,8 +77,8 @@ def reverse(fn: Function, defaults: Defaults = Defaults()) -> Gradient:
     region = reverser.function_region()
     if region.body:
         _refuse_gradient_access(fn)
-        for store in reverser.severed:
-            refuse_broken_chain(store, fn)
+    for store in reverser.severed:
+        refuse_broken_chain(store, fn)
     needed: dict[Op, None] = {}
     for op in walk(region):
         if isinstance(op, Load) and isinstance(op.origin, Load) and op.buffer is op.origin.buffer:

@@ -1,7 +1,8 @@
 """Which operations of a gradient carry adjoints.
 
-A gradient computes primal values again and propagates adjoints through them; both kinds of operation name their primal one as `origin`. What tells them
-apart holds after any pass: an adjoint is a value that depends on what stands in a gradient's memory.
+A gradient computes primal values again and propagates adjoints through them; both kinds of operation name their primal
+one as `origin`. What tells them apart holds after any pass: an adjoint is a value that depends on what stands in a
+gradient's memory.
 """
 
 from __future__ import annotations
@@ -15,13 +16,13 @@ __all__ = ["adjoint_operations"]
 
 
 def adjoint_operations(fn: Function) -> set[Op]:
-    """The operations that load, compute, save or store adjoints; none in a function that differentiation did not make."""
+    """The operations that load, compute, save or store adjoints; none if differentiation did not make the function."""
     operations = list(walk(fn.region))
     if not any(op.origin is not None for op in operations):
         return set()
     reached = _Reached()
     # Values flow around loops: repeat until nothing more is reached.
-    while any([reached.follow(op) for op in operations]):
+    while sum(map(reached.follow, operations)):
         pass
     return {op for op in operations if reached.carries(op)}
 
@@ -60,7 +61,8 @@ class _Reached:
     def follow(self, op: Op) -> bool:
         """Pass on what has reached an operation; whether that was anything new."""
         if isinstance(op, Load | Atomic):
-            return bool(op.outs) and self._is_gradient(op.buffer) and self._add(op.outs) or (isinstance(op, Atomic) and self._stored(op))
+            loaded = self._is_gradient(op.buffer) and self._add(op.outs)
+            return loaded or (isinstance(op, Atomic) and self._stored(op))
         if isinstance(op, Store):
             return self._stored(op)
         if isinstance(op, Task):

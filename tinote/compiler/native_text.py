@@ -4,7 +4,8 @@
             .loc    1 7 8 is_stmt 0
             vmulss  %xmm1, %xmm0, %xmm0    ->    vmulss  %xmm1, %xmm0, %xmm0      line 7, column 8
 
-Nothing here runs LLVM, and nothing depends on who made the text. Spans have no end: LLVM keeps where an expression begins.
+Nothing here runs LLVM, and nothing depends on who made the text. Spans have no end: LLVM keeps where an expression
+begins.
 """
 
 from __future__ import annotations
@@ -31,7 +32,9 @@ _FOLDED = ("!", "attributes #", "source_filename", "target ", "; ModuleID", "; F
 
 
 def llvm_lines(text: str) -> list[Located]:
-    """The functions of a module, each line with its `!dbg` location; metadata, attributes and the module's header are folded away."""
+    """The functions of a module, each line with its `!dbg` location; metadata, attributes and the module's header are
+    folded away.
+    """
     nodes = _Nodes(text)
     found: list[Located] = []
     for line in text.splitlines():
@@ -107,7 +110,9 @@ _NAME = re.compile(r"[\w.$@]+")
 
 
 def assembly_lines(text: str) -> list[Located]:
-    """The instructions of an assembly text, each with the location of the `.loc` before it, the labels that are referred to, and the constants under them."""
+    """The instructions of an assembly text, each with the location of the `.loc` before it, the labels that it
+    refers to, and the constants under them.
+    """
     lines = list(_code(text))
     used: set[str] = set()
     for line in lines:
@@ -164,5 +169,5 @@ def _tidy(line: str) -> str:
 
 def _octal(text: str) -> str:
     """The assembler's string escapes: octal bytes, and a backslash before a quote or a backslash."""
-    raw = re.sub(rb'\\([0-7]{3}|.)', lambda m: bytes([int(m[1], 8)]) if len(m[1]) == 3 else m[1], text.encode())
+    raw = re.sub(rb"\\([0-7]{3}|.)", lambda m: bytes([int(m[1], 8)]) if len(m[1]) == 3 else m[1], text.encode())
     return raw.decode(errors="replace")

@@ -19,6 +19,7 @@ from tinote.compiler.passes.demote_atomics import demote_atomics
 from tinote.compiler.passes.eliminate_dead import eliminate_dead
 from tinote.compiler.passes.fold import fold
 from tinote.compiler.passes.forward_stores import forward_stores
+from tinote.compiler.passes.hoist_checks import hoist_checks
 from tinote.compiler.passes.hoist_invariants import hoist_invariants
 from tinote.compiler.passes.infer_types import infer_types
 from tinote.compiler.passes.lower_access import lower_access
@@ -115,6 +116,7 @@ TYPING = (
 
 LOWERING = (
     Step(_check, Form.SCALAR, "check_bounds"),
+    _plain(hoist_checks, Form.SCALAR),
     Step(lambda fn, context: accumulate(fn, context.config.fast_math), Form.SCALAR, "accumulate"),
     _plain(offload, Form.TASKS),
     _plain(privatise, Form.TASKS),

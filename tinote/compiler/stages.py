@@ -1,12 +1,13 @@
-"""What the explorer shows: every stage of a kernel as lines of text, each of which knows the user's source that it comes from.
+"""What the explorer shows: every stage of a kernel as lines of text, each of which knows the source it comes from.
 
     Python       the kernel's syntax tree, a node a line
     IR           what the front end emits, then the function after each step of the pipeline
     LLVM IR      as generated, and after LLVM's own passes
     assembly     of the host
 
-Nothing here is computed before it is asked for: making the list of stages runs the pipeline once more, a stage's lines are printed when they are first
-read, and LLVM runs when one of its stages is read. Variables have one name through all IR stages, so that stages line up by variable.
+Nothing here is computed before it is asked for: making the list of stages runs the pipeline once more, a stage's lines
+are printed when they are first read, and LLVM runs when one of its stages is read. Variables have one name through all
+IR stages, so that stages line up by variable.
 """
 
 from __future__ import annotations
@@ -30,7 +31,18 @@ from tinote.ir.query import buffers_of, walk
 from tinote.ir.text import Naming, show_lines
 from tinote.source import NOWHERE, Span
 
-__all__ = ["SourceText", "Stage", "StageKind", "StageLine", "Stages", "has_gradient", "ir_stages", "native_stages", "python_stage", "stages_of"]
+__all__ = [
+    "SourceText",
+    "Stage",
+    "StageKind",
+    "StageLine",
+    "Stages",
+    "has_gradient",
+    "ir_stages",
+    "native_stages",
+    "python_stage",
+    "stages_of",
+]
 
 
 class StageKind(Enum):
@@ -43,10 +55,12 @@ class StageKind(Enum):
 
 
 class StageLine(NamedTuple):
-    """A line of a stage. `span`: the source it comes from; `block`: whether it opens a region, so that `span` covers lines that are not its own.
+    """A line of a stage. `span`: the source it comes from; `block`: whether it opens a region, so that `span` covers
+    lines that are not its own.
 
-    In a gradient, `primal` is the variable that the primal operation binds from which differentiation made this one, as the stages write it, and
-    `adjoint` says that the line computes or stores an adjoint and does not just compute a primal value again.
+    In a gradient, `primal` is the variable that the primal operation binds from which differentiation made this one, as
+    the stages write it, and `adjoint` says that the line computes or stores an adjoint and does not just compute a
+    primal value again.
     """
 
     text: str
@@ -71,10 +85,11 @@ class SourceText(NamedTuple):
 
 
 class Stage:
-    """One stage. `group` is the fixed point it belongs to, if any; `changed` is false when the lines are those of the stage before.
+    """One stage. `group` is the fixed point it belongs to, if any; `changed` is false when the lines are those of the
+    stage before; `derived` says that differentiation made its operations.
 
-    `derived` says that differentiation made its operations. `seconds` is what reaching the stage took: the step alone in the pipeline; for LLVM's stages everything from the text on, `None` until `lines` is
-    read. `operations` counts operations or instructions, `None` until then likewise.
+    `seconds` is what reaching the stage took: the step alone in the pipeline, everything from the text on for LLVM's
+    stages; `None` until `lines` is read. `operations` counts operations or instructions, likewise `None` until then.
     """
 
     def __init__(
@@ -119,7 +134,7 @@ class Stage:
 
 
 class Stages(NamedTuple):
-    """A kernel's way, or its gradient's. `sources`: the kernel's text, then those of the device functions it inlines."""
+    """A kernel's way, or its gradient's. `sources`: its text, then those of the device functions that it inlines."""
 
     name: str
     gradient: bool
@@ -154,7 +169,9 @@ def _sources(specialisation: Specialisation) -> tuple[SourceText, ...]:
     used = {(span.file, span.line) for op in walk(specialisation.lowered.function.region) for span in op.loc.chain()}
     texts = [_source_text(s) for s in sources]
     # A device function that is only captured leaves nothing to point at.
-    return tuple(t for n, t in enumerate(texts) if not n or any((t.file, t.first_line + k) in used for k in range(len(t.lines))))
+    return tuple(
+        t for n, t in enumerate(texts) if not n or any((t.file, t.first_line + k) in used for k in range(len(t.lines)))
+    )
 
 
 def _source_text(source: FunctionSource) -> SourceText:
@@ -184,7 +201,9 @@ def _tree_lines(tree: ast.AST, file: str) -> list[StageLine]:
             if isinstance(node, ast.FunctionDef) and name != "body":
                 continue
             for child in value if isinstance(value, list) else [value]:
-                if isinstance(child, ast.stmt) or (isinstance(child, ast.expr) and not isinstance(child, ast.Name | ast.Constant)):
+                if isinstance(child, ast.stmt) or (
+                    isinstance(child, ast.expr) and not isinstance(child, ast.Name | ast.Constant)
+                ):
                     visit(child, "" if isinstance(child, ast.stmt) and name == "body" else f"{name}: ", indent + 1)
 
     visit(tree, "", 0)
@@ -223,14 +242,25 @@ def ir_stages(first: Function, snapshots: Sequence[Snapshot], front_end_seconds:
     found = [_ir_stage("front end", "", first, namer, front_end_seconds or 0.0, True)]
     for snapshot in snapshots:
         group, _, name = snapshot.step.rpartition(": ")
-        found.append(_ir_stage(name, group, snapshot.after, namer, snapshot.seconds, snapshot.after is not snapshot.before))
+        found.append(
+            _ir_stage(name, group, snapshot.after, namer, snapshot.seconds, snapshot.after is not snapshot.before)
+        )
     return found
 
 
 def _ir_stage(name: str, group: str, fn: Function, namer: _Namer, seconds: float, changed: bool) -> Stage:
     operations = list(walk(fn.region))
     derived = any(op.origin is not None for op in operations)
-    return Stage(name, StageKind.IR, lambda: namer.lines(fn), group=group, seconds=seconds, operations=len(operations), derived=derived, changed=changed)
+    return Stage(
+        name,
+        StageKind.IR,
+        lambda: namer.lines(fn),
+        group=group,
+        seconds=seconds,
+        operations=len(operations),
+        derived=derived,
+        changed=changed,
+    )
 
 
 class _Namer:
@@ -246,7 +276,9 @@ class _Namer:
         if found is None:
             self._name_up_to(fn)
             adjoints = adjoint_operations(fn)
-            found = self._printed[fn] = [self._line(text, op, fn, adjoints) for text, op in show_lines(fn, self._naming)]
+            found = self._printed[fn] = [
+                self._line(text, op, fn, adjoints) for text, op in show_lines(fn, self._naming)
+            ]
         return found
 
     def _name_up_to(self, fn: Function) -> None:
@@ -286,8 +318,16 @@ def native_stages(fn: Function, config: Config) -> list[Stage]:
     native = _Native(fn, config)
     return [
         Stage("LLVM IR", StageKind.LLVM, lambda: _stage_lines(llvm_lines(native.text))),
-        Stage("LLVM, optimised", StageKind.LLVM, lambda: _stage_lines(llvm_lines(native.jit.optimise(native.text, config.opt_level)))),
-        Stage("assembly", StageKind.ASSEMBLY, lambda: _stage_lines(assembly_lines(native.jit.assembly(native.text, config.opt_level)))),
+        Stage(
+            "LLVM, optimised",
+            StageKind.LLVM,
+            lambda: _stage_lines(llvm_lines(native.jit.optimise(native.text, config.opt_level))),
+        ),
+        Stage(
+            "assembly",
+            StageKind.ASSEMBLY,
+            lambda: _stage_lines(assembly_lines(native.jit.assembly(native.text, config.opt_level))),
+        ),
     ]
 
 

@@ -6,11 +6,12 @@ vector or matrix field is contiguous (row-major). Python reads and writes elemen
 
 from __future__ import annotations
 
+import ast
 import math
-import re
 import sys
 import weakref
 from collections.abc import Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -19,14 +20,11 @@ from tinote.errors import FieldError, KernelIndexError
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar
 from tinote.lang.matrix import Matrix, Vector, numpy_type
-from tinote.lang.world import forget_gradients, note_python_write, scalar_type, world
+from tinote.lang.world import forget_gradients, note_python_write, note_view, scalar_type, world
 from tinote.runtime.memory import Memory
 from tinote.source import Span, line_text
 
 __all__ = ["Field", "MatrixField", "ScalarField", "field", "matrix_field", "vector_field"]
-
-_ASSIGNED = re.compile(r"^\s*(?:self\.)?([A-Za-z_]\w*(?:\s*,\s*[A-Za-z_]\w*)*)\s*(?::[^=]+)?=[^=]")
-
 
 class Field:
     """What all fields share. `shape` is that of the index space; `()` is a 0-D field, whose only element is `x[None]`."""
@@ -63,7 +61,7 @@ class Field:
             self.buffer.tangent = self._dual.buffer
 
     def _companion(self, kind: str) -> Field:
-        other = type(self)(self.dtype, self.shape, self.element, False, False, self._made_at, f"{self._name}.{kind}" if self._name else "")
+        other = type(self)(self.dtype, self.shape, self.element, False, False, self._made_at, f"{self.name}.{kind}")
         other.buffer.primal = self.buffer
         return other
 
@@ -72,20 +70,13 @@ class Field:
     def __tinote_buffer__(self) -> Buffer:
         self._require_alive()
         self.buffer.name = self.name
-        if self._grad is not None:
-            self._grad.buffer.name = f"{self.name}.grad"
         return self.buffer
 
     @property
     def name(self) -> str:
         """The name of the variable that the field was first assigned to, as far as its source line tells."""
         if not self._name:
-            found = _ASSIGNED.match(line_text(self._made_at)) if self._made_at.line else None
-            self._name = found.group(1).split(",")[0].strip() if found else "field"
-            for kind in ("grad", "dual"):
-                companion = getattr(self, f"_{kind}")
-                if companion is not None:
-                    companion._name = f"{self._name}.{kind}"
+            self._name = _assigned_name(self._made_at) or "field"
         return self._name
 
     def _require_alive(self) -> None:
@@ -179,7 +170,10 @@ class Field:
         """An array that shares the field's memory, and keeps it alive. What kernels write shows in it at once, and what is written to it shows in kernels."""
         self._require_alive()
         self._wrote()
-        return self._array.view()
+        # Every array that is sliced out of this one refers to it, so that it lives as long as anybody can write through it.
+        base = np.frombuffer(self.memory.view(), dtype=self._array.dtype, count=self._array.size)
+        note_view(self.buffer, base)
+        return base.reshape(self._array.shape)
 
     def copy_from(self, other: Field) -> None:
         """Copy all elements of a field of the same shape."""
@@ -255,10 +249,41 @@ def _shape(shape: Any, made_at: Span) -> tuple[int, ...]:
 
 
 def _caller() -> Span:
+    """The call that the user wrote, outside of this package."""
     frame = sys._getframe(1)
     while frame is not None and frame.f_globals.get("__name__", "").startswith("tinote."):
         frame = frame.f_back  # type: ignore[assignment]
-    return Span(frame.f_code.co_filename, frame.f_lineno) if frame is not None else Span("<unknown>", 0)
+    if frame is None:
+        return Span("<unknown>", 0)
+    line, end_line, column, end_column = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None,) * 4)
+    if line is None or end_line is None or column is None or end_column is None:
+        return Span(frame.f_code.co_filename, frame.f_lineno)
+    return Span(frame.f_code.co_filename, line, column, end_line, end_column)
+
+
+def _assigned_name(made_at: Span) -> str:
+    """The variable or attribute that the call at `made_at` is assigned to, as far as its line tells; "" otherwise."""
+    line = line_text(made_at)
+    if not made_at.end_column:
+        return ""
+    target, equals, _ = line.encode()[: made_at.column].decode(errors="ignore").partition("=")
+    try:
+        # A statement that goes on over further lines cannot be parsed; then what stands before the call has to do.
+        statement = ast.parse(line.strip()).body[0]
+    except SyntaxError:
+        name = target.partition(":")[0].strip().removeprefix("self.")
+        return name if equals and name.isidentifier() else ""
+    if not isinstance(statement, ast.Assign | ast.AnnAssign) or statement.value is None:
+        return ""
+    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+    pairs: list[tuple[ast.expr, ast.expr]] = [(t, statement.value) for t in targets]
+    column = made_at.column - (len(line) - len(line.lstrip()))
+    for wanted, value in pairs:
+        if isinstance(wanted, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List) and len(wanted.elts) == len(value.elts):
+            pairs += zip(wanted.elts, value.elts, strict=True)
+        elif value.col_offset == column:
+            return wanted.id if isinstance(wanted, ast.Name) else wanted.attr if isinstance(wanted, ast.Attribute) else ""
+    return ""
 
 
 def _make(kind: type[Field], dtype: Any, shape: Any, element: Sequence[int], needs_grad: bool, needs_dual: bool, name: str) -> Any:

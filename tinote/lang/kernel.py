@@ -300,6 +300,8 @@ class Kernel:
                     raise
                 self._explain(values, error)
                 raise
+            if open_recorder is not None:
+                open_recorder.launched()
         except TinoteError as error:
             # The message shows the user's line; the frames below this one are the compiler's own.
             raise error.with_traceback(None) from None

@@ -15,7 +15,7 @@ from tinote.ir.types import Scalar, f32, f64, i32, i64, scalar_named
 from tinote.runtime.memory import Memory
 from tinote.source import NOWHERE, Span
 
-__all__ = ["Arch", "Recorder", "arch_named", "forget_gradients", "gradient_memories", "init", "memory_of", "note_python_write", "recorder", "reset", "scalar_type", "world"]
+__all__ = ["Arch", "Recorder", "arch_named", "forget_gradients", "gradient_memories", "init", "is_viewed", "memory_of", "note_python_write", "note_view", "recorder", "reset", "scalar_type", "world"]
 
 
 class Arch:
@@ -43,6 +43,8 @@ class Recorder(Protocol):
 
     def launching(self, instance: Any, values: tuple[Any, ...]) -> None: ...
 
+    def launched(self) -> None: ...
+
     def written(self, buffer: Buffer) -> None: ...
 
 
@@ -59,6 +61,7 @@ class World:
         self.initialised = False
         self.fields: weakref.WeakSet[Any] = weakref.WeakSet()
         self.memories: weakref.WeakKeyDictionary[Buffer, Memory] = weakref.WeakKeyDictionary()
+        self.views: weakref.WeakKeyDictionary[Buffer, list[weakref.ref[Any]]] = weakref.WeakKeyDictionary()
         self.gradients: tuple[Memory, ...] | None = None  # of all living fields; None: to be collected anew
         self.launches = 0
         self.warned: set[str] = set()
@@ -99,6 +102,18 @@ def note_python_write(buffer: Buffer) -> None:
     open_recorder = recorder.get()
     if open_recorder is not None:
         open_recorder.written(buffer)
+
+
+def note_view(buffer: Buffer, base: Any) -> None:
+    """Remember an array through which anybody may write to a field, as long as it lives."""
+    known = [r for r in world.views.get(buffer, ()) if r() is not None]
+    world.views[buffer] = [*known, weakref.ref(base)]
+
+
+def is_viewed(buffer: Buffer) -> bool:
+    """Whether the field's memory may be written by others without a word."""
+    known = world.views.get(buffer)
+    return known is not None and any(r() is not None for r in known)
 
 
 _SPELLINGS: dict[Any, Scalar] = {

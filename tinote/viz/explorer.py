@@ -1,8 +1,8 @@
 """The IR explorer: every stage of a kernel, any two side by side, tied line by line to the user's source.
 
 `explore(kernel)` returns an `Explorer`, a widget for a notebook; `Explorer.save` writes the same view as one HTML page
-that needs no kernel. A stage's lines are computed and sent when the page first shows them. Where no widget can be shown,
-a picture of the stages stays.
+that needs no kernel. A stage's lines are computed and sent when the page first shows them. Where no widget can be
+shown, a picture of the stages stays.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import traitlets
 
 from tinote.compiler.driver import Specialisation
 from tinote.compiler.stages import SourceText, Stage, StageKind, StageLine, Stages, has_gradient, stages_of
-from tinote.errors import CompilerBug, TinoteError
+from tinote.errors import TinoteError
 from tinote.source import Span, place_name
 from tinote.viz.explorer_picture import draw_explorer
 from tinote.viz.front_end import Audience, audience
@@ -28,7 +28,7 @@ from tinote.viz.view import describe_error, static_source
 
 __all__ = ["Explorer", "View", "explore"]
 
-SCRIPTS = ("view.js", "explorer_align.js", "explorer_lines.js", "explorer.js")
+SCRIPTS = ("view.js", "explorer_align.js", "explorer_lines.js", "explorer_stage.js", "explorer.js")
 STYLES = ("explorer.css",)
 
 
@@ -114,7 +114,7 @@ class Explored:
         if view not in self._made:
             try:
                 self._made[view] = self._views[view].make()
-            except (TinoteError, CompilerBug) as error:
+            except Exception as error:  # The page must say so, whatever it is.
                 self._made[view] = describe_error(error)
         return self._made[view]
 
@@ -156,7 +156,7 @@ class Explored:
         found = stages.stages[stage]
         try:
             lines = _lines(found.lines, _Rows(stages.sources))
-        except (TinoteError, CompilerBug) as error:
+        except Exception as error:
             return {"view": view, "stage": stage, "problem": describe_error(error)}
         return {"view": view, "stage": stage, **_facts(found), **lines}
 
@@ -225,7 +225,7 @@ class _Rows:
         return row, begin, len(self._texts[row].rstrip()) if span.end_line > span.line else -1
 
     def rows(self, line: StageLine) -> list[int]:
-        """Every row that a line comes from: those its span covers, and the calls it was inlined at; the innermost first."""
+        """Every row that a line comes from, innermost first: those its span covers, and the calls it was inlined at."""
         found: dict[int, None] = {}
         for depth, span in enumerate(line.span.chain()):
             last = span.line if depth or line.block else max(span.line, span.end_line)
@@ -301,7 +301,7 @@ def _page(title: str, data: dict[str, Any]) -> str:
         .replace("\u2028", "\\u2028")
         .replace("\u2029", "\\u2029")
     )
-    script = static_source(*SCRIPTS)
+    script = static_source(*SCRIPTS, "explorer_page.js")
     assert "</script" not in script and "<!--" not in script
     return f"""<!doctype html>
 <html lang="en">

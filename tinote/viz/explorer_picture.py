@@ -28,7 +28,14 @@ WORDS = re.compile(
     r"(?P<variable>%[\w.]+)|(?P<memory>@[\w.]+)|(?P<text>\"(?:[^\"\\]|\\.)*\")|(?P<key>\b(?:buffer|func|for|while|do|if|else|in|carrying|yield|return|task|parallel|serial|"
     r"reverse|vectorize|private|load|store|atomic|check|local|get|set|stack|push|pop|print|field|temporary|adjoint)\b)|(?P<type>\b(?:[iuf]\d+|u1)\b)|(?P<number>-?\b\d[\w.]*)"
 )
-COLORS = {"variable": "#0b5cad", "memory": "#0a6d5c", "text": "#a3262a", "key": "#8b2fa8", "type": "#6a737d", "number": "#8a4b00"}
+COLORS = {
+    "variable": "#0b5cad",
+    "memory": "#0a6d5c",
+    "text": "#a3262a",
+    "key": "#8b2fa8",
+    "type": "#6a737d",
+    "number": "#8a4b00",
+}
 
 
 def draw_explorer(name: str, title: str, stages: Stages | str, width: int) -> bytes:
@@ -83,7 +90,9 @@ def _draw_list(canvas: _Canvas, stages: Sequence[Stage], final: Stage) -> None:
 
 
 def _duration(seconds: float) -> str:
-    return f"{seconds * 1e6:.0f} µs" if seconds < 1e-4 else f"{seconds * 1e3:.2g} ms" if seconds < 0.0995 else f"{seconds:.2g} s"
+    if seconds < 1e-4:
+        return f"{seconds * 1e6:.0f} µs"
+    return f"{seconds * 1e3:.2g} ms" if seconds < 0.0995 else f"{seconds:.2g} s"
 
 
 def _draw_source(canvas: _Canvas, source: Sequence[str], first: int, width: int) -> int:
@@ -137,9 +146,26 @@ class _Canvas:
     def line(self, x0: float, y0: float, x1: float, y1: float) -> None:
         self._draw.line((x0 * SCALE, y0 * SCALE, x1 * SCALE, y1 * SCALE), fill=EDGE, width=SCALE)
 
-    def text(self, x: float, y: float, text: str, color: str, *, bold: bool = False, code: bool = False, right: bool = False, size: int = 12) -> None:
+    def text(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        color: str,
+        *,
+        bold: bool = False,
+        code: bool = False,
+        right: bool = False,
+        size: int = 12,
+    ) -> None:
         if text:
-            self._draw.text((x * SCALE, y * SCALE), text, fill=color, font=_font(bold, code, size * SCALE), anchor="ra" if right else "la")
+            self._draw.text(
+                (x * SCALE, y * SCALE),
+                text,
+                fill=color,
+                font=_font(bold, code, size * SCALE),
+                anchor="ra" if right else "la",
+            )
 
     def width_of(self, text: str, *, code: bool = False, size: int = 12) -> float:
         return _font(False, code, size * SCALE).getlength(text) / SCALE

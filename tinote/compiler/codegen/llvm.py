@@ -79,7 +79,9 @@ class ModuleText:
         self.helpers: dict[str, str] = {}
         self.layout = make_layout(fn)
         self.metadata = Metadata()
-        self.debug = DebugInfo(self.metadata, options.source or fn.loc.file, options.line_tables)
+        # Node 0 is empty: what `!invariant.load` asks for.
+        self.metadata.add("!{}")
+        self.debug = DebugInfo(options.source or fn.loc.file, options.line_tables)
         self._buffers = buffers_of(fn)
         self.aliasing = Aliasing(self.metadata, self._buffers)
         self.likely = self.metadata.add('!{!"branch_weights", i32 2000, i32 1}')
@@ -122,14 +124,10 @@ class ModuleText:
         lines += self.helpers.values()
         lines.append(_DECLARATIONS)
         lines.append(f"attributes #0 = {{ {self._attributes} }}")
-        nodes = self.metadata.lines()
+        lines += self.metadata.lines()
         if with_debug:
-            lines.append(f"!llvm.module.flags = !{{!{len(nodes)}}}")
-            lines.append(f"!llvm.dbg.cu = !{{!{self.debug.unit}}}")
-            nodes.append(f'!{len(nodes)} = !{{i32 2, !"Debug Info Version", i32 3}}')
-        else:
-            nodes = [line if " !DI" not in line else line.partition(" = ")[0] + " = !{}" for line in nodes]
-        return "\n".join(lines + nodes) + "\n"
+            lines += self.debug.lines()
+        return "\n".join(lines) + "\n"
 
     def add(self, header: str, function: Emitter) -> None:
         self._functions.append((header, function))

@@ -14,10 +14,13 @@ from tinote.source import Span
 __all__ = ["DebugInfo", "Place"]
 
 
+_FIRST = 1_000_000
+
+
 def _quoted(text: str) -> str:
     """A metadata string: quotes, backslashes and what is not printable ASCII are escaped byte by byte."""
     return (
-        '"' + re.sub(rb'[^ -~]|["\\]', lambda m: b"\\%02X" % m[0], text.encode("utf-8", "surrogatepass")).decode() + '"'
+        '"' + re.sub(rb'[^ -~]|["\\]', lambda m: b"\\%02X" % m[0][0], text.encode("utf-8", "surrogatepass")).decode() + '"'
     )
 
 
@@ -33,18 +36,22 @@ class DebugInfo:
 
     __slots__ = ("_files", "_inlined", "_known", "_metadata", "unit")
 
-    def __init__(self, metadata: Metadata, main_file: str, line_tables: bool) -> None:
-        self._metadata = metadata
+    def __init__(self, main_file: str, line_tables: bool) -> None:
+        # Far from the other nodes, whose numbers must be the same with and without locations.
+        metadata = self._metadata = Metadata(_FIRST)
         self._files: dict[str, int] = {}
         self._inlined: dict[str, int] = {}
         self._known: dict[tuple[Span, int], int] = {}
         kind = "LineTablesOnly" if line_tables else "NoDebug"
-        # Number 0 stands for "no location" in the lines of a function.
-        metadata.add("!{}")
         self.unit = metadata.distinct(
             f'!DICompileUnit(language: DW_LANG_C, file: !{self._file(main_file)}, producer: "tinote", '
             f"isOptimized: true, runtimeVersion: 0, emissionKind: {kind})"
         )
+
+    def lines(self) -> list[str]:
+        """The nodes, and what the module says about them."""
+        flag = self._metadata.add('!{i32 2, !"Debug Info Version", i32 3}')
+        return [f"!llvm.module.flags = !{{!{flag}}}", f"!llvm.dbg.cu = !{{!{self.unit}}}", *self._metadata.lines()]
 
     def _file(self, name: str) -> int:
         found = self._files.get(name)

@@ -35,28 +35,30 @@ def literal(lit: Lit) -> str:
 
 
 class Metadata:
-    """Numbered metadata nodes of a module. Equal texts share a node unless they are `distinct`."""
+    """Numbered metadata nodes of a module. Equal texts share a node unless they are `distinct`. Numbers begin at `first`."""
 
-    __slots__ = ("_known", "nodes")
+    __slots__ = ("_first", "_known", "_nodes")
 
-    def __init__(self) -> None:
-        self.nodes: list[str] = []
+    def __init__(self, first: int = 0) -> None:
+        self._first = first
+        self._nodes: list[str] = []
         self._known: dict[str, int] = {}
 
     def add(self, text: str) -> int:
         found = self._known.get(text)
         if found is None:
-            found = self._known[text] = len(self.nodes)
-            self.nodes.append(text)
+            found = self._known[text] = self._first + len(self._nodes)
+            self._nodes.append(text)
         return found
 
     def distinct(self, text: str) -> int:
         """A node of its own; `{self}` in `text` stands for its number."""
-        self.nodes.append(f"distinct {text.replace('{self}', f'!{len(self.nodes)}')}")
-        return len(self.nodes) - 1
+        number = self._first + len(self._nodes)
+        self._nodes.append(f"distinct {text.replace('{self}', f'!{number}')}")
+        return number
 
     def lines(self) -> list[str]:
-        return [f"!{k} = {text}" for k, text in enumerate(self.nodes)]
+        return [f"!{k} = {text}" for k, text in enumerate(self._nodes, self._first)]
 
 
 class FunctionText:

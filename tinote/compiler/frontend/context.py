@@ -53,6 +53,8 @@ class Context:
         self.frame: Frame
         self.scope: Scope
         self.errors: list[TinoteError] = []
+        #: how often something was wrong, counting an error again for each time its code was lowered
+        self.failures = 0
         self.warnings: list[Warned] = []
         self.captures: dict[tuple[CaptureKind, int, Any], Capture] = {}
         #: run-time regions open around the code at hand; 0 is the kernel's outermost level
@@ -107,6 +109,7 @@ class Context:
 
     def report(self, error: TinoteError) -> None:
         """Keep an error for the end, once."""
+        self.failures += 1
         if not any(e.message == error.message and e.span == error.span for e in self.errors):
             self.errors.append(error)
 

@@ -260,6 +260,11 @@ class Emitter(Context):
             for position, v in enumerate(values):
                 if isinstance(v.atom, Lit) and v.atom.type is weak_int:
                     t = p.operand_type(prim, types, position, type, self.defaults)
+                    if t.kind == "u" and v.atom.value < 0 and prim in _ORDERED:
+                        self.error(
+                            f"a number of the unsigned type {t} is compared with {v.atom.value}",
+                            f"it is never negative; convert it first, for example with `ti.{i64}(…)`",
+                        )
                     if (
                         t.kind in "iu"
                         and not self.holds(t, int(v.atom.value))
@@ -425,6 +430,7 @@ class Emitter(Context):
 
 
 _HARMLESS_LIMIT = 12
+_ORDERED = (p.lt, p.le, p.gt, p.ge)
 
 
 def is_harmless(ops: Sequence[Op]) -> bool:

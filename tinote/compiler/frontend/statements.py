@@ -474,9 +474,9 @@ class Statements(Loops):
 
     def body(self, frame: Frame) -> Any:
         results = frame.results
-        before = len(self.errors)
+        before = self.failures
         way = self.statements(frame.source.tree.body, True)
-        if len(self.errors) > before and frame.parent is not None:
+        if self.failures > before and frame.parent is not None:
             return POISON
         if results.cells is None:
             return results.direct

@@ -118,7 +118,7 @@ class _Hoister(Rewriter):
         return False
 
     def surely_in_range(self, op: Load, loop: Op) -> bool:
-        """Whether the index is in range for certain before the loop, even if the loop does not turn. Nothing is renamed,
+        """Whether the index is in range for certain before the loop, even if it does not turn. Nothing is renamed,
         so operations are analysed as they were."""
         if op.buffer.flat is not None:
             return False

@@ -24,7 +24,7 @@ from tinote.errors import DifferentiationError, KernelMemoryError
 from tinote.ir.nodes import Atomic, Buffer, Store
 from tinote.lang.fields import Field
 from tinote.lang.kernel import Instance
-from tinote.lang.world import Recorder, gradient_memories, memory_of, recorder, world
+from tinote.lang.world import Recorder, gradient_memories, is_viewed, memory_of, recorder, world
 from tinote.runtime.memory import Memory
 from tinote.source import Span
 
@@ -72,6 +72,7 @@ class Tape:
         self.loss = loss
         self.clear_gradients = clear_gradients
         self.records: list[Record] = []
+        self._pending: Record | None = None
         self._versions: dict[Buffer, int] = {}
         self._wanted: set[tuple[Buffer, int]] = set()
         self._copies: dict[tuple[Buffer, int], Memory] = {}
@@ -111,8 +112,19 @@ class Tape:
         for buffer in written:
             self.written(buffer)
         versions = {b: self._versions.get(b, 0) for b in needed}
-        self._wanted.update(versions.items())
-        self.records.append(Record(instance, values, versions))
+        self._pending = Record(instance, values, versions)
+
+    def launched(self) -> None:
+        """The launch that was announced has ended well: it counts. (One that raised has written fields, but has no gradient.)"""
+        record = self._pending
+        assert record is not None
+        self._pending = None
+        self._wanted.update(record.versions.items())
+        self.records.append(record)
+        if world.views:
+            for buffer in record.versions:
+                if is_viewed(buffer):
+                    self.written(buffer)
 
     def written(self, buffer: Buffer) -> None:
         """A field is about to be written: keep what a recorded launch needs of it."""

@@ -7,6 +7,7 @@ const MARK_WORDS = ["", "changed", "gone", "new", "moved", ""];
 const MARK_CLASSES = ["", "is-changed", "is-gone", "is-new", "is-moved", "is-folded"];
 
 const WORDS = {
+  plain: /(?!)/g,
   ir: /(%[\w.]+)|(@[\w.]+)|("(?:[^"\\]|\\.)*")|\b(buffer|func|for|while|do|if|else|in|carrying|yield|return|pass|task|parallel|serial|reverse|vectorize|plain|private|of|load|store|atomic|check|local|get|set|stack|push|pop|print|extent|field|array|temporary|adjoint|tangent|flat)\b|\b(ref|[iuf]\d+|u1|weak_int|weak_float)\b|(-?\b(?:\d[\d.]*(?:e[+-]?\d+)?|inf_?|nan_?)(?:[iuf]\d+)?\b|\btrue\b|\bfalse\b)/g,
   llvm: /(%[\w.$-]+)|(@[\w.$-]+)|("(?:[^"\\]|\\.)*"|;.*$)|\b(define|declare|ret|br|switch|phi|call|tail|load|store|alloca|getelementptr|inbounds|select|[a-z]*cmp|f?add|f?sub|f?mul|[sfu]div|[sfu]rem|fneg|shl|[al]shr|and|or|xor|[sz]ext|trunc|fp\w+|[su]itofp|bitcast|atomicrmw|insertelement|extractelement|shufflevector|to|label)\b|\b(i\d+|float|double|half|ptr|void)\b|(-?\b(?:0x[0-9A-F]+|\d[\d.]*(?:e[+-]?\d+)?)\b|\btrue\b|\bfalse\b)/g,
   assembly: /(%\w+)|([\w.]+(?=@PLT)|\.L\w+)|(#.*$)|(^\s+[a-z]\w*)|(\b[xyz]mmword\b)|(\$?-?\b(?:0x[0-9a-f]+|\d+)\b)/g,

@@ -1,0 +1,18 @@
+// The explorer in a page of its own.
+
+/** Show an explorer in a page of its own: `data` is everything that it could ask a kernel for. */
+function showPage(root, data) {
+  const listeners = new Set();
+  const reply = (message) => queueMicrotask(() => listeners.forEach((listener) => listener(message)));
+  const model = {
+    get: () => data.overview.name,
+    on: (_, listener) => listeners.add(listener),
+    off: (_, listener) => listeners.delete(listener),
+    send: (message) => {
+      if (message.kind === "ready") reply({ kind: "overview", ...data.overview });
+      else if (message.kind === "view") reply({ kind: "view", ...data.views[message.view] });
+      else reply({ kind: "stage", ...data.stages[`${message.view}/${message.stage}`] });
+    },
+  };
+  return new Explorer(model, root);
+}
