@@ -12,8 +12,9 @@ __all__ = ["Config"]
 class Config:
     """Everything `ti.init` can set. A kernel instance keeps the configuration it was compiled under.
 
-    `debug` adds integer overflow checks and runs the IR verifier after every step; `bounds_check` checks what is not proved in range; `fast_math` permits
-    reassociation, contraction and approximate functions but keeps NaN and infinity; `memory_limit` bounds the values saved by one launch, in bytes.
+    `debug` adds integer overflow checks and runs the IR verifier after every step; `bounds_check` checks what is not
+    proved in range; `fast_math` permits reassociation, contraction and approximate functions but keeps NaN and
+    infinity; `memory_limit` bounds the values saved by one launch, in bytes.
     """
 
     debug: bool = False

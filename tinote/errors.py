@@ -1,8 +1,8 @@
 """Errors that show the user's own line first.
 
-Every error about a user's program carries the span it is about, one sentence, and at most one hint. The rendering is the same from a file and from a cell;
-the frames of this package are hidden (IPython asks `_render_traceback_`; plain Python sees the location in the message itself). A fault of the compiler is
-another class, `CompilerBug`.
+Every error about a user's program carries the span it is about, one sentence, and at most one hint. The rendering is
+the same from a file and from a cell; the frames of this package are hidden (IPython asks `_render_traceback_`; plain
+Python sees the location in the message itself). A fault of the compiler is another class, `CompilerBug`.
 """
 
 from __future__ import annotations
@@ -62,7 +62,8 @@ def excerpt(span: Span) -> list[str]:
 class TinoteError(Exception):
     """Base of all errors about a user's program.
 
-    `span` is the place, `hint` one sentence on what to do, `notes` further places. `str(error)` holds the whole located text.
+    `span` is the place, `hint` one sentence on what to do, `notes` further places. `str(error)` holds the whole located
+    text.
     """
 
     def __init__(self, message: str, span: Span = NOWHERE, hint: str = "", notes: Sequence[Note] = ()) -> None:
@@ -159,13 +160,17 @@ class CompilerBug(Exception):
     """A fault of the compiler itself: names the step, shows the operation, and asks for a report."""
 
     def __init__(self, step: str, detail: str) -> None:
-        super().__init__(f"internal error in step '{step}': {detail}\nThis is a bug in tinote, not in your program. Please report it with the kernel's source.")
+        super().__init__(
+            f"internal error in step '{step}': {detail}\nThis is a bug in tinote, not in your program. Please report it with the kernel's source."
+        )
         self.step = step
         self.detail = detail
 
 
 def raise_together(errors: Sequence[TinoteError]) -> None:
-    """Raise the first of `errors` with the others attached, so that independent errors in one kernel are reported at once; nothing when empty."""
+    """Raise the first of `errors` with the others attached, so that independent errors in one kernel are reported at
+    once; nothing when empty.
+    """
     if errors:
         first = errors[0]
         first.others = tuple(errors[1:])

@@ -1,6 +1,7 @@
 """Positions in the user's source, and the text they point into.
 
-A position names a file or a notebook cell by the name under which Python compiled it; the text comes from `linecache`, which IPython keeps filled for cells.
+A position names a file or a notebook cell by the name under which Python compiled it; the text comes from `linecache`,
+which IPython keeps filled for cells.
 """
 
 from __future__ import annotations
@@ -12,7 +13,9 @@ __all__ = ["NOWHERE", "Span", "line_text", "place_name"]
 
 
 class Span(NamedTuple):
-    """A stretch of source text. Lines count from 1, columns from 0 (as in `ast`); `inlined_at` is the call site when the text is an inlined function's."""
+    """A stretch of source text. Lines count from 1, columns from 0 (as in `ast`); `inlined_at` is the call site when
+    the text is an inlined function's.
+    """
 
     file: str
     line: int
@@ -26,7 +29,7 @@ class Span(NamedTuple):
 
     def chain(self) -> tuple[Span, ...]:
         """This span and the call sites it was inlined at, innermost first."""
-        spans = [self]
+        spans: list[Span] = [self]
         while spans[-1].inlined_at is not None:
             spans.append(spans[-1].inlined_at)
         return tuple(spans)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinote.autodiff.reverse import reverse
+from tinote.autodiff.gradient import reverse
 from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory
 from tinote.ir.nodes import Buffer, Function

@@ -6,7 +6,7 @@ import pytest
 
 from tests.autodiff.support import Program, assert_gradient
 from tinote.autodiff.hazards import find_hazards, refuse_hazards
-from tinote.autodiff.reverse import reverse
+from tinote.autodiff.gradient import reverse
 from tinote.errors import DifferentiationError
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
@@ -14,14 +14,14 @@ from tinote.ir.nodes import For, Function, Lit, Var
 from tinote.ir.types import f64, i32
 
 
-def serial(b: Builder, lo: int, hi: int, body) -> None:  # noqa: ANN001
+def serial(b: Builder, lo: int, hi: int, body) -> None:
     t = Var(i32, "t")
     with b.region(t) as inside:
         body(t)
     b.emit(For(Lit(lo, i32), Lit(hi, i32), (), inside.close()))
 
 
-def made(build) -> Program:  # noqa: ANN001
+def made(build) -> Program:
     program, b = Program(), Builder()
     with b.region() as top:
         build(b, program)
@@ -34,7 +34,7 @@ def hazards(program: Program) -> list:
     return list(find_hazards(program.fn, reverse(program.fn).needed_loads))
 
 
-def step(b: Builder, program: Program, read: int, write: int):  # noqa: ANN202
+def step(b: Builder, program: Program, read: int, write: int):
     """y[t + write] = y[t + read]² + x[t]"""
 
     def body(t: Var) -> None:

@@ -1,4 +1,6 @@
-"""Every primitive's derivative, in each shape of code that reverse mode treats differently, against central differences in f64."""
+"""Every primitive's derivative, in each shape of code that reverse mode treats differently, against central differences
+in f64.
+"""
 
 from __future__ import annotations
 
@@ -159,7 +161,15 @@ def test_every_primitive_has_a_rule_or_a_reason() -> None:
     assert all(rule.reason for rule in RULES.values() if isinstance(rule, NoDerivative))
 
 
-@pytest.mark.parametrize("prim", [q for q, r in RULES.items() if isinstance(r, NoDerivative) and r.zero and q.arity in (1, 2) and q.rule is not None], ids=repr)
+@pytest.mark.parametrize(
+    "prim",
+    [
+        q
+        for q, r in RULES.items()
+        if isinstance(r, NoDerivative) and r.zero and q.arity in (1, 2) and q.rule is not None
+    ],
+    ids=repr,
+)
 def test_primitives_with_zero_derivative_give_no_floats_that_vary(prim: Primitive) -> None:
     """What is declared piecewise constant really is: a small change of its operands changes nothing."""
     dtype = i32 if prim in (p.and_, p.or_, p.xor, p.invert, p.shl, p.shr) else u1 if prim is p.logical_not else f64

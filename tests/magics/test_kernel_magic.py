@@ -39,7 +39,9 @@ def error_of(shell: InteractiveShell, cell: str) -> BaseException:
 FILL = "%%kernel --quiet\ndef fill(a: ti.f32):\n    for i in x:\n        x[i] = a * i\n"
 
 
-def test_functions_become_kernels_and_the_rest_runs(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
+def test_functions_become_kernels_and_the_rest_runs(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
     result = run(
         shell,
         "%%kernel\n@ti.func\ndef double(a):\n    return 2 * a\n\ndef fill(a: ti.f32):\n    for i in x:\n        x[i] = double(a) * i\n\nfill(1.5)\ntotal = float(x.to_numpy().sum())\ntotal",

@@ -1,1 +1,3 @@
-"""Differentiation as transformations of the IR: one table of derivative rules, reverse and forward mode, and what must be saved."""
+"""Differentiation as transformations of the IR: one table of derivative rules, reverse and forward mode, and what must
+be saved.
+"""

@@ -1,13 +1,29 @@
 """Which variables vary: floats that depend, through differentiable operations, on a buffer that has a gradient.
 
-Only these get an adjoint. A fixed point, because a loop's carried value may start constant, and a temporary varies once somebody stores a varying value into it.
+Only these get an adjoint. A fixed point, because a loop's carried value may start constant, and a temporary varies once
+somebody stores a varying value into it.
 """
 
 from __future__ import annotations
 
 from tinote.autodiff.rules import RULES, NoDerivative
 from tinote.ir import primitives as p
-from tinote.ir.nodes import Atom, Atomic, Buffer, BufferKind, For, Function, If, Load, Op, Prim, Region, Store, Var, While
+from tinote.ir.nodes import (
+    Atom,
+    Atomic,
+    Buffer,
+    BufferKind,
+    For,
+    Function,
+    If,
+    Load,
+    Op,
+    Prim,
+    Region,
+    Store,
+    Var,
+    While,
+)
 from tinote.ir.query import walk
 from tinote.ir.types import Ref, Stack, is_float
 
@@ -62,7 +78,11 @@ class _Activity:
             if self.varies(op.buffer):
                 self.mark(op.out)
         elif isinstance(op, Store | Atomic):
-            if op.buffer.kind is BufferKind.TEMPORARY and op.buffer not in self.temporaries and self.is_varied(op.value):
+            if (
+                op.buffer.kind is BufferKind.TEMPORARY
+                and op.buffer not in self.temporaries
+                and self.is_varied(op.value)
+            ):
                 self.temporaries.add(op.buffer)
                 self.changed = True
             if isinstance(op, Atomic) and op.outs and self.varies(op.buffer):
@@ -91,14 +111,20 @@ def varied_variables(fn: Function) -> tuple[set[Var], set[Buffer]]:
 
 
 def writes_reached_from(fn: Function, buffer: Buffer) -> list[Store | Atomic]:
-    """The writes to fields whose value is computed from what `fn` reads of `buffer`, also by way of other fields that have no gradient. Order within `fn` is not looked at."""
+    """The writes to fields whose value is computed from what `fn` reads of `buffer`, also by way of other fields that
+    have no gradient. Order within `fn` is not looked at.
+    """
     found: dict[Store | Atomic, None] = {}
     pending, seen = [buffer], {buffer}
     while pending:
         activity = _Activity(pending.pop())
         activity.settle(fn)
         for op in walk(fn.region):
-            if isinstance(op, Store | Atomic) and op.buffer.kind is not BufferKind.TEMPORARY and activity.is_varied(op.value):
+            if (
+                isinstance(op, Store | Atomic)
+                and op.buffer.kind is not BufferKind.TEMPORARY
+                and activity.is_varied(op.value)
+            ):
                 found[op] = None
                 if op.buffer.adjoint is None and op.buffer not in seen:
                     seen.add(op.buffer)
@@ -119,5 +145,3 @@ def guarded_variables(fn: Function) -> set[Var]:
             if op is not None:
                 pending.extend(op.args)
     return found
-
-

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tinote.autodiff.reverse import Gradient
+from tinote.autodiff.gradient import Gradient
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.access import Access, Accesses, buffers_may_meet
 from tinote.ir.nodes import Atomic, For, Function, If, Load, Op, Region, Store

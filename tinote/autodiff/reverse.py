@@ -7,15 +7,18 @@
                                                %d = mul %g, %c
                                                atomic add @x.grad[%i], %d
 
-Each region is emitted twice over: its forward part again, without side effects, and behind it the adjoint of each operation in reverse order. The reverse part
-refers to forward variables as it likes; whatever of the forward part it does not refer to is pruned away. A parallel loop carries nothing, so that its reverse is one
-fused parallel loop. A serial loop's reverse runs the iterations backwards, and each starts from the values that the loop carried into it: *which* of them it needs is
-read off as the free variables of the finished reverse region, and exactly those are pushed by the forward loop and popped by the reverse one. Everything else in an
-iteration is recomputed from them. The cost: a value in d nested loops is recomputed at most d times; the memory: the needed carried values times the trip count.
+Each region is emitted twice over: its forward part again, without side effects, and behind it the adjoint of each
+operation in reverse order. The reverse part refers to forward variables as it likes; whatever of the forward part it
+does not refer to is pruned away. A parallel loop carries nothing, so that its reverse is one fused parallel loop. A
+serial loop's reverse runs the iterations backwards, and each starts from the values that the loop carried into it:
+*which* of them it needs is read off as the free variables of the finished reverse region, and exactly those are pushed
+by the forward loop and popped by the reverse one. Everything else in an iteration is recomputed from them. The cost: a
+value in d nested loops is recomputed at most d times; the memory: the needed carried values times the trip count.
 
 The loads that are executed again must find what the primal found. `needed_loads` lists them (`hazards` checks them).
 
-Method: adjoint of structured programs by reversal with recomputation; cf. Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, chapters 3 and 12.
+Method: adjoint of structured programs by reversal with recomputation; cf. Griewank and Walther, "Evaluating
+Derivatives", 2nd ed., 2008, chapters 3 and 12.
 """
 
 from __future__ import annotations
@@ -23,9 +26,9 @@ from __future__ import annotations
 from itertools import chain
 from typing import NamedTuple
 
-from tinote.autodiff.activity import guarded_variables, varied_variables, writes_reached_from
+from tinote.autodiff.activity import guarded_variables, varied_variables
 from tinote.autodiff.rules import RULES, Emit, NoDerivative
-from tinote.errors import DifferentiationError, Note
+from tinote.errors import DifferentiationError
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder, OpenRegion
 from tinote.ir.nodes import (
@@ -55,75 +58,12 @@ from tinote.ir.prune import prune
 from tinote.ir.query import free_variables, walk
 from tinote.ir.types import Scalar, Stack, Tensor, i64
 
-__all__ = ["Gradient", "reverse"]
+__all__ = ["Reverser"]
 
 
-class Gradient(NamedTuple):
-    """The gradient function, and what must be known to trust it.
+class Reverser:
+    """One function being differentiated. `severed` and `unavailable` collect what the result must be judged by."""
 
-    `needed_loads`: the primal loads that it executes again. `severed`: stores of a varying value into a buffer without a gradient, behind which the chain
-    from parameter to loss breaks if anybody reads it. `primal`: what was differentiated.
-    """
-
-    function: Function
-    needed_loads: tuple[Load, ...]
-    severed: tuple[Store | Atomic, ...]
-    primal: Function
-
-
-def reverse(fn: Function, defaults: Defaults = Defaults()) -> Gradient:
-    """Differentiate `fn` (scalar form, simplified). Raises `DifferentiationError`, located, for what has no derivative yet."""
-    reverser = _Reverser(fn, defaults)
-    region = reverser.function_region()
-    if region.body:
-        _refuse_gradient_access(fn)
-    for store in reverser.severed:
-        refuse_broken_chain(store, fn)
-    needed: dict[Op, None] = {}
-    for op in walk(region):
-        if isinstance(op, Load) and isinstance(op.origin, Load) and op.buffer is op.origin.buffer:
-            needed[op.origin] = None
-    for v in free_variables(region):
-        if v in reverser.unavailable:
-            place = reverser.unavailable[v].loc
-            raise DifferentiationError(
-                "the gradient needs the old value that this atomic operation returned, which is not saved yet",
-                place,
-                hint="compute with the value before or after the update instead",
-            )
-    return Gradient(Function(f"{fn.name}.grad", region, fn.loc), tuple([op for op in needed if isinstance(op, Load)]), tuple(reverser.severed), fn)
-
-
-def refuse_broken_chain(store: Store | Atomic, fn: Function) -> list[Store | Atomic]:
-    """Raise when `fn` carries what `store` put into a field without gradient on into one that has a gradient: that way would silently count as constant.
-
-    Gives the writes that carry it into other fields without gradient.
-    """
-    writes = writes_reached_from(fn, store.buffer)
-    for write in writes:
-        if write.buffer.adjoint is not None:
-            raise DifferentiationError(
-                f"'{store.buffer.name}' has no gradient, but values that are differentiated go through it",
-                store.loc,
-                hint=f"make '{store.buffer.name}' with needs_grad=True",
-                notes=[Note(f"from there they reach '{write.buffer.name}'", write.loc)],
-            )
-    return writes
-
-
-def _refuse_gradient_access(fn: Function) -> None:
-    """A kernel that itself works on gradients has no derivative by these rules."""
-    for op in walk(fn.region):
-        if isinstance(op, Load | Store | Atomic) and op.buffer.primal is not None:
-            verb = "reads" if isinstance(op, Load) else "writes"
-            raise DifferentiationError(
-                f"this kernel {verb} the gradient '{op.buffer.name}' and cannot be differentiated itself",
-                op.loc,
-                hint="launch it outside of the tape, or put this part into a kernel of its own",
-            )
-
-
-class _Reverser:
     def __init__(self, fn: Function, defaults: Defaults) -> None:
         self.fn = fn
         self.varied, self.temporaries = varied_variables(fn)
@@ -174,13 +114,16 @@ class _Reverser:
     def temporary_adjoint(self, key: Buffer, name: str, dtype: Scalar) -> Buffer:
         found = self.temporary_adjoints.get(key)
         if found is None:
-            found = self.temporary_adjoints[key] = Buffer(f"{name}.grad", dtype, key.shape, key.element, BufferKind.TEMPORARY)
+            found = self.temporary_adjoints[key] = Buffer(
+                f"{name}.grad", dtype, key.shape, key.element, BufferKind.TEMPORARY
+            )
         return found
 
     # ---- one region: forward part, then reverse part
 
     def block(self, region: Region, env: dict[Var, Atom], adjoints: dict[Var, Atom], top: bool = False) -> list[Op]:
-        """The operations of `region` forward and then backward. `env`: primal variable -> what stands for it here; `adjoints` is updated in place."""
+        """The operations of `region` forward and then backward. `env`: primal variable -> what stands for it here; `adjoints` is updated in place.
+        """
         items: list[list[Op]] = []
         with self.builder.region() as forward:
             for op in region.body:
@@ -286,9 +229,15 @@ class _Reverser:
             return
         index = [_look(env, a) for a in op.index]
         if isinstance(op, Atomic) and op.prim is not p.add:
-            raise DifferentiationError(f"an atomic `{op.prim}` on a field with a gradient is not differentiated yet", op.loc, hint="accumulate with += instead")
+            raise DifferentiationError(
+                f"an atomic `{op.prim}` on a field with a gradient is not differentiated yet",
+                op.loc,
+                hint="accumulate with += instead",
+            )
         if isinstance(op, Atomic) and op.outs and adjoints.pop(op.out, None) is not None:
-            raise DifferentiationError("the old value that an atomic operation returns is not differentiated yet", op.loc)
+            raise DifferentiationError(
+                "the old value that an atomic operation returns is not differentiated yet", op.loc
+            )
         g = self.builder.load(target, index)
         if isinstance(op, Store):
             # What stood here before does not reach the loss any more.
@@ -325,7 +274,9 @@ class _Reverser:
             self.accumulate(adjoints, y, g)
 
     def emit_block(self, opened: OpenRegion, region: Region, env: dict[Var, Atom], adjoints: dict[Var, Atom]) -> None:
-        """Forward and reverse part of `region`, at the end of the open one. What the region binds is its own here: each use of it gets fresh variables."""
+        """Forward and reverse part of `region`, at the end of the open one. What the region binds is its own here: each
+        use of it gets fresh variables.
+        """
         loc, origin = self.builder.loc, self.builder.origin
         opened.body.extend(self.block(region, dict(env), adjoints))
         self.builder.loc, self.builder.origin = loc, origin
@@ -333,7 +284,9 @@ class _Reverser:
     def has_adjoint_work(self, op: Op, seeds: list[Atom | None]) -> bool:
         if any(g is not None for g in seeds):
             return True
-        return any(isinstance(inner, Store | Atomic) and self.touches_adjoint(inner) for inner in walk(Region((), (op,))))
+        return any(
+            isinstance(inner, Store | Atomic) and self.touches_adjoint(inner) for inner in walk(Region((), (op,)))
+        )
 
     def touches_adjoint(self, op: Store | Atomic) -> bool:
         return self.adjoint_of(op.buffer) is not None or self.is_varied(op.value)
@@ -350,7 +303,9 @@ class _Reverser:
             return
         index = Var(op.index.type, op.index.name)
         bounds = _look(env, op.lo), _look(env, op.hi)
-        pops, result, carried = self.reverse_loop(op.body, op.carried, op.initial, seeds, outer, {op.index: index}, env, adjoints)
+        pops, result, carried = self.reverse_loop(
+            op.body, op.carried, op.initial, seeds, outer, {op.index: index}, env, adjoints
+        )
         outs = tuple([Var(v.type) for v in carried.targets])
         body = Region((index, *carried.params), result.body, result.yields)
         if pops:
@@ -359,15 +314,25 @@ class _Reverser:
             item[:] = self.with_pushes(forward, forward.carried, pops, bounds)
         parallel = op.parallel and not carried.targets
         backwards = not op.reverse and not op.parallel
-        self.builder.emit(For(*bounds, carried.initial, body, outs, op.loc, parallel=parallel, reverse=backwards, origin=op))
+        self.builder.emit(
+            For(*bounds, carried.initial, body, outs, op.loc, parallel=parallel, reverse=backwards, origin=op)
+        )
         self.settle(carried, outs, op.initial, adjoints)
 
     def backward_shared(self, op: For, outer: list[Var], env: dict[Var, Atom], adjoints: dict[Var, Atom]) -> None:
         """A parallel loop that reads varying values from outside of it: their adjoints meet in temporaries."""
         index = Var(op.index.type, op.index.name)
-        shared = {v: Buffer(f"{v.name or 'shared'}.grad", v.type, (), (), BufferKind.TEMPORARY) for v in outer if isinstance(v.type, Scalar)}
+        shared = {
+            v: Buffer(f"{v.name or 'shared'}.grad", v.type, (), (), BufferKind.TEMPORARY)
+            for v in outer
+            if isinstance(v.type, Scalar)
+        }
         if len(shared) != len(outer):
-            raise DifferentiationError("a local array that is read inside a parallel loop is not differentiated yet", op.loc, hint="keep it in a field, or fill it inside the loop")
+            raise DifferentiationError(
+                "a local array that is read inside a parallel loop is not differentiated yet",
+                op.loc,
+                hint="keep it in a field, or fill it inside the loop",
+            )
         with self.builder.region(index) as opened:
             inner: dict[Var, Atom] = {}
             self.emit_block(opened, op.body, {**env, op.index: index}, inner)
@@ -409,8 +374,9 @@ class _Reverser:
     ) -> tuple[list[tuple[int, Var]], Region, _Carried]:
         """The body of a loop that runs `region` backwards.
 
-        Carried through it: the adjoint of each varying value that the primal loop carries, and of each varying variable from outside. Gives the positions of the
-        primal carried values that the body needs, each with the stack it pops; the body; and what the new loop carries.
+        Carried through it: the adjoint of each varying value that the primal loop carries, and of each varying variable
+        from outside. Gives the positions of the primal carried values that the body needs, each with the stack it pops;
+        the body; and what the new loop carries.
         """
         active = [k for k, q in enumerate(params) if q in self.varied]
         entering = [Var(q.type, q.name) for q in params]
@@ -421,28 +387,44 @@ class _Reverser:
             for k, g in zip(active, flowing, strict=True):
                 self.accumulate(inner, region.yields[k], g)
             self.emit_block(opened, region, {**env, **known, **dict(zip(params, entering, strict=True))}, inner)
-            # A carried value that the body yields unchanged is both a yield and a parameter: its adjoint was accumulated under its own name.
-            yields = [inner.get(params[k], None) for k in active]
+            # A carried value that the body yields unchanged is both a yield and a parameter: its adjoint was
+            # accumulated under its own name.
+            yields = [inner.get(params[k]) for k in active]
             finished = [g if g is not None else self.zero_of(params[k]) for k, g in zip(active, yields, strict=True)]
         touched = [k for k, v in enumerate(outer) if inner[v] is not sums[k]]
         body = prune(opened.close(*finished, *[inner[outer[k]] for k in touched]))
         free = set(free_variables(body))
         pops = [(k, Var(Stack(_content(v)), v.name)) for k, v in enumerate(entering) if v in free]
         popping: list[Op] = [Pop((stack,), (entering[k],)) for k, stack in pops]
-        start: list[Atom] = [s if s is not None else self.zero_of(params[k]) for k, s in ((k, seeds[k]) for k in active)]
+        start: list[Atom] = [
+            s if s is not None else self.zero_of(params[k]) for k, s in ((k, seeds[k]) for k in active)
+        ]
         start += [adjoints[outer[k]] if outer[k] in adjoints else self.zero_of(outer[k]) for k in touched]
-        carried = _Carried(tuple([*flowing, *[sums[k] for k in touched]]), tuple(start), tuple([*[params[k] for k in active], *[outer[k] for k in touched]]), tuple(active))
+        carried = _Carried(
+            (*flowing, *[sums[k] for k in touched]),
+            tuple(start),
+            (*[params[k] for k in active], *[outer[k] for k in touched]),
+            tuple(active),
+        )
         return pops, Region((), (*popping, *body.body), body.yields), carried
 
-    def settle(self, carried: _Carried, outs: tuple[Var, ...], initial: tuple[Atom, ...], adjoints: dict[Var, Atom]) -> None:
-        """After the reverse loop: adjoints of outside variables are replaced by the loop's sums, and what reached the first iteration goes to the initial values."""
+    def settle(
+        self, carried: _Carried, outs: tuple[Var, ...], initial: tuple[Atom, ...], adjoints: dict[Var, Atom]
+    ) -> None:
+        """After the reverse loop: adjoints of outside variables are replaced by the loop's sums, and what reached the
+        first iteration goes to the initial values.
+        """
         for target, out in list(zip(carried.targets, outs, strict=True))[len(carried.active) :]:
             adjoints[target] = out
         for k, out in zip(carried.active, outs, strict=False):
             self.accumulate(adjoints, initial[k], out)
 
-    def with_pushes(self, loop: Op, params: tuple[Var, ...], pops: list[tuple[int, Var]], bounds: tuple[Atom, Atom] | None) -> list[Op]:
-        """New stacks, and `loop` with a push of each needed carried value at the start of its body. Without bounds the stacks must grow."""
+    def with_pushes(
+        self, loop: Op, params: tuple[Var, ...], pops: list[tuple[int, Var]], bounds: tuple[Atom, Atom] | None
+    ) -> list[Op]:
+        """New stacks, and `loop` with a push of each needed carried value at the start of its body. Without bounds the
+        stacks must grow.
+        """
         with self.builder.region() as opened:
             capacity = () if bounds is None else (self.trip_count(*bounds),)
             for _, stack in pops:
@@ -460,7 +442,9 @@ class _Reverser:
 
 
 class _Carried(NamedTuple):
-    """What a reverse loop carries: its parameters, their initial values, the primal variables they are adjoints of; `active`: positions in the primal loop."""
+    """What a reverse loop carries: its parameters, their initial values, the primal variables they are adjoints of;
+    `active`: positions in the primal loop.
+    """
 
     params: tuple[Var, ...]
     initial: tuple[Atom, ...]
@@ -494,8 +478,9 @@ def _without_unread_temporaries(region: Region, read: set[Buffer]) -> Region:
         if isinstance(op, Store | Atomic) and op.buffer.kind is BufferKind.TEMPORARY and op.buffer not in read:
             continue
         regions = tuple([_without_unread_temporaries(r, read) for r in op.regions])
-        body.append(op if all(a is b for a, b in zip(regions, op.regions, strict=True)) else op.rebuilt(op.args, regions))
+        body.append(
+            op if all(a is b for a, b in zip(regions, op.regions, strict=True)) else op.rebuilt(op.args, regions)
+        )
     if len(body) == len(region.body) and all(a is b for a, b in zip(body, region.body, strict=True)):
         return region
     return Region(region.params, tuple(body), region.yields)
-

@@ -1,10 +1,12 @@
 """The table of derivative rules: one for each primitive, or the reason why there is none.
 
-A rule takes the adjoint `g` of the result `y` and the operands, and gives the adjoint of each operand (None: no derivative flows there), as in the textbook:
-y = f(a, b) gives (g · ∂f/∂a, g · ∂f/∂b). Forward mode uses the same table, since a Jacobian-vector product is the sum of these products applied to tangents.
+A rule takes the adjoint `g` of the result `y` and the operands, and gives the adjoint of each operand (None: no
+derivative flows there), as in the textbook: y = f(a, b) gives (g · ∂f/∂a, g · ∂f/∂b). Forward mode uses the same table,
+since a Jacobian-vector product is the sum of these products applied to tangents.
 
-At a kink the rule picks a subgradient: |x| and a root of a sum of squares give 0 at 0, `max(a, b)` follows its meaning (`a if a > b else b`).
-Singular rules (division, root, logarithm, power) are guarded where the result feeds an arm of a `select`: the arm that was not taken contributes 0, never NaN.
+At a kink the rule picks a subgradient: |x| and a root of a sum of squares give 0 at 0, `max(a, b)` follows its meaning
+(`a if a > b else b`). Singular rules (division, root, logarithm, power) are guarded where the result feeds an arm of a
+`select`: the arm that was not taken contributes 0, never NaN.
 """
 
 from __future__ import annotations
@@ -85,7 +87,9 @@ Rule = Callable[[Emit, Atom, Var, tuple[Atom, ...]], Sequence[Atom | None]]
 
 
 class NoDerivative:
-    """Why a primitive has no derivative rule. `zero`: its derivative is zero almost everywhere, which is right and no error."""
+    """Why a primitive has no derivative rule. `zero`: its derivative is zero almost everywhere, which is right and no
+    error.
+    """
 
     __slots__ = ("reason", "zero")
 

@@ -1,7 +1,8 @@
 """The driver: from a kernel's source and the kinds of its arguments to something that can be launched.
 
-A `Specialisation` is one kernel for one template signature. Its primal and its gradient are compiled apart, each when it is first needed. Machine code holds no
-address and no field's identity, so `Specialisation`s whose final IR is the same share one binary.
+A `Specialisation` is one kernel for one template signature. Its primal and its gradient are compiled apart, each when
+it is first needed. Machine code holds no address and no field's identity, so `Specialisation`s whose final IR is the
+same share one binary.
 """
 
 from __future__ import annotations
@@ -10,9 +11,9 @@ import importlib
 import struct
 import time
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from tinote.autodiff.reverse import Gradient
+from tinote.autodiff.gradient import Gradient
 from tinote.compiler.frontend.lower import lower
 from tinote.compiler.frontend.protocol import ArgumentSpec, FunctionSource, Lowered
 from tinote.compiler.pipeline import GRADIENT, PRIMAL, Listener, Snapshot, run_pipeline
@@ -28,7 +29,20 @@ from tinote.source import NOWHERE, Span
 
 __all__ = ["Native", "Specialisation", "bad_argument", "binary_cache"]
 
-_FORMATS = {"f16": "e6x", "f32": "f4x", "f64": "d", "i8": "b7x", "i16": "h6x", "i32": "i4x", "i64": "q", "u1": "?7x", "u8": "B7x", "u16": "H6x", "u32": "I4x", "u64": "Q"}
+_FORMATS = {
+    "f16": "e6x",
+    "f32": "f4x",
+    "f64": "d",
+    "i8": "b7x",
+    "i16": "h6x",
+    "i32": "i4x",
+    "i64": "q",
+    "u1": "?7x",
+    "u8": "B7x",
+    "u16": "H6x",
+    "u32": "I4x",
+    "u64": "Q",
+}
 
 
 class _Binaries:
@@ -60,7 +74,18 @@ class Native:
     `seconds` is what compiling took, `cached` whether the machine code was there already.
     """
 
-    __slots__ = ("_acquire", "_pack", "_release", "_results", "_run", "cached", "launcher", "module", "seconds", "tasks")
+    __slots__ = (
+        "_acquire",
+        "_pack",
+        "_release",
+        "_results",
+        "_run",
+        "cached",
+        "launcher",
+        "module",
+        "seconds",
+        "tasks",
+    )
 
     def __init__(self, fn: Function, config: Config, memory_of: Callable[[Buffer], Memory]) -> None:
         started = time.perf_counter()
@@ -89,15 +114,24 @@ class Native:
             keep=memories,
         )
         parameters = [v.type for v in layout.parameters]
-        self._pack = struct.Struct("<" + "".join(_FORMATS[t.name] for t in parameters if isinstance(t, Scalar))).pack_into if parameters else None
-        self._results = [(offset - SLOTS, struct.Struct("<" + _FORMATS[_scalar(y.type).name][0])) for offset, y in zip(layout.results, fn.region.yields, strict=True)]
+        self._pack = (
+            struct.Struct("<" + "".join(_FORMATS[t.name] for t in parameters if isinstance(t, Scalar))).pack_into
+            if parameters
+            else None
+        )
+        self._results = [
+            (offset - SLOTS, struct.Struct("<" + _FORMATS[_scalar(y.type).name][0]))
+            for offset, y in zip(layout.results, fn.region.yields, strict=True)
+        ]
         self._acquire = launcher.acquire
         self._run = launcher.run
         self._release = launcher.release
         self.seconds = time.perf_counter() - started
 
     def launch(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        """Run with these scalar arguments (the launch seed, if any, last). Raises `struct.error` for a value that does not fit its type."""
+        """Run with these scalar arguments (the launch seed, if any, last). Raises `struct.error` for a value that does
+        not fit its type.
+        """
         block = self._acquire()
         try:
             if self._pack is not None:
@@ -118,7 +152,13 @@ def _scalar(t: object) -> Scalar:
 class Specialisation:
     """One kernel for one template signature."""
 
-    def __init__(self, source: FunctionSource, arguments: Sequence[ArgumentSpec], config: Config, memory_of: Callable[[Buffer], Memory]) -> None:
+    def __init__(
+        self,
+        source: FunctionSource,
+        arguments: Sequence[ArgumentSpec],
+        config: Config,
+        memory_of: Callable[[Buffer], Memory],
+    ) -> None:
         started = time.perf_counter()
         self.source = source
         self.arguments = tuple(arguments)
@@ -143,7 +183,9 @@ class Specialisation:
         return self._primal
 
     def gradient(self) -> Native:
-        """The machine code of the gradient, compiled at the first call. Raises `DifferentiationError` when it cannot be right."""
+        """The machine code of the gradient, compiled at the first call. Raises `DifferentiationError` when it cannot be
+        right.
+        """
         if self._gradient is None:
             self._gradient = self._compile(True)
         return self._gradient

@@ -1,7 +1,9 @@
-"""The table of contents of the compiler: every step a function goes through between the front end and code generation, in order.
+"""The table of contents of the compiler: every step a function goes through between the front end and code generation,
+in order.
 
-`PRIMAL` compiles a kernel, `GRADIENT` its reverse-mode derivative. A step is a function from IR to IR that returns its argument when there is nothing to do; a `Fixpoint`
-repeats its steps until none of them changes anything. Whoever listens gets a `Snapshot` after each step: the old function and the new one, both immutable.
+`PRIMAL` compiles a kernel, `GRADIENT` its reverse-mode derivative. A step is a function from IR to IR that returns its
+argument when there is nothing to do; a `Fixpoint` repeats its steps until none of them changes anything. Whoever
+listens gets a `Snapshot` after each step: the old function and the new one, both immutable.
 """
 
 from __future__ import annotations
@@ -11,7 +13,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tinote.autodiff.hazards import refuse_hazards
-from tinote.autodiff.reverse import Gradient, reverse
+from tinote.autodiff.gradient import Gradient, reverse
 from tinote.compiler.passes.accumulate import accumulate
 from tinote.compiler.passes.check_bounds import check_bounds
 from tinote.compiler.passes.cse import cse
@@ -128,11 +130,21 @@ LOWERING = (
 )
 
 PRIMAL: tuple[Step | Fixpoint, ...] = (*TYPING, *LOWERING)
-GRADIENT: tuple[Step | Fixpoint, ...] = (*TYPING, Step(_differentiate, Form.PROMOTED, "reverse"), _plain(scalarise, Form.SCALAR), _simplify(Form.SCALAR), *LOWERING)
+GRADIENT: tuple[Step | Fixpoint, ...] = (
+    *TYPING,
+    Step(_differentiate, Form.PROMOTED, "reverse"),
+    _plain(scalarise, Form.SCALAR),
+    _simplify(Form.SCALAR),
+    *LOWERING,
+)
 
 
-def run_pipeline(fn: Function, steps: tuple[Step | Fixpoint, ...], config: Config, listen: Listener | None = None) -> tuple[Function, Gradient | None]:
-    """Run `steps` on a function in first form. Gives the lowered function, and what differentiation found if it was among the steps."""
+def run_pipeline(
+    fn: Function, steps: tuple[Step | Fixpoint, ...], config: Config, listen: Listener | None = None
+) -> tuple[Function, Gradient | None]:
+    """Run `steps` on a function in first form. Gives the lowered function, and what differentiation found if it was
+    among the steps.
+    """
     context = Context(config)
     for step in steps:
         fn = _run(step, fn, context, "", listen)

@@ -1,7 +1,8 @@
 """`%%kernel`: the functions of a cell become kernels; everything else in it runs as ordinary Python.
 
-The cell is parsed with the magic's own line left blank, under the file name that IPython gave the running cell, so that lines in errors, tracebacks and debug information are the cell's own. A kernel that is
-defined again under the same name is replaced in place: whoever holds it uses the new one.
+The cell is parsed with the magic's own line left blank, under the file name that IPython gave the running cell, so that
+lines in errors, tracebacks and debug information are the cell's own. A kernel that is defined again under the same name
+is replaced in place: whoever holds it uses the new one.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import sys
 from typing import Any
 
 from IPython.core.error import UsageError
+from IPython.core.interactiveshell import InteractiveShell
 from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 from IPython.display import display
@@ -32,23 +34,36 @@ _DECORATOR = "__tinote_make_kernel__"
 class KernelMagics(Magics):
     """The magics of tinote."""
 
+    shell: InteractiveShell
+
     @magic_arguments()
     @argument("-e", "--explore", action="store_true", help="show every stage of the compiler under the cell")
     @argument("-t", "--time", action="store_true", help="show how long each step of the compiler took")
-    @argument("-g", "--grad", action="store_true", help="compile the gradient too, and report what cannot be differentiated")
-    @argument("-d", "--debug", action="store_true", help="more checks at run time, and the verifier after each step of the compiler")
-    @argument("-O", dest="level", type=int, choices=(0, 1, 2, 3), default=None, help="how much LLVM optimises (default 3)")
+    @argument(
+        "-g", "--grad", action="store_true", help="compile the gradient too, and report what cannot be differentiated"
+    )
+    @argument(
+        "-d",
+        "--debug",
+        action="store_true",
+        help="more checks at run time, and the verifier after each step of the compiler",
+    )
+    @argument(
+        "-O", dest="level", type=int, choices=(0, 1, 2, 3), default=None, help="how much LLVM optimises (default 3)"
+    )
     @argument("-q", "--quiet", action="store_true", help="print nothing when all is well")
     @cell_magic("kernel")
     def kernel(self, line: str, cell: str) -> None:
         """Make kernels of the functions in this cell.
 
-        Each function defined at the top of the cell becomes a kernel, or a device function if it is marked `@ti.func`; the rest of the cell runs as ordinary Python.
+        Each function defined at the top of the cell becomes a kernel, or a device function if it is marked `@ti.func`;
+        the rest of the cell runs as ordinary Python.
         """
         try:
             options = parse_argstring(KernelMagics.kernel, line)
         except UsageError as error:
-            # IPython shows its own UsageError without an error message, so that validation of a notebook would let it pass.
+            # IPython shows its own UsageError without an error message, so that validation of a notebook would let it
+            # pass.
             raise MagicUsageError(f"%%kernel: {error}", hint="%%kernel? lists the options") from None
         except SystemExit:
             raise MagicUsageError(f"%%kernel: bad options '{line}'", hint="%%kernel? lists the options") from None
@@ -80,7 +95,9 @@ class KernelMagics(Magics):
         gradient = "--grad" in words
         names = [w for w in words if w != "--grad"]
         if len(names) != 1:
-            raise MagicUsageError("%explore takes the name of one kernel", hint="%explore --grad name shows its gradient")
+            raise MagicUsageError(
+                "%explore takes the name of one kernel", hint="%explore --grad name shows its gradient"
+            )
         found = self.shell.user_ns.get(names[0])
         if not isinstance(found, Kernel):
             raise MagicUsageError(f"'{names[0]}' is not a kernel")
@@ -93,7 +110,13 @@ class KernelMagics(Magics):
         try:
             tree = ast.parse("\n" + cell, file)
         except SyntaxError as error:
-            span = Span(file, error.lineno or 1, max((error.offset or 1) - 1, 0), error.end_lineno or 0, max((error.end_offset or 1) - 1, 0))
+            span = Span(
+                file,
+                error.lineno or 1,
+                max((error.offset or 1) - 1, 0),
+                error.end_lineno or 0,
+                max((error.end_offset or 1) - 1, 0),
+            )
             raise KernelSyntaxError(error.msg, span) from None
         names: list[str] = []
         for node in tree.body:
@@ -107,11 +130,11 @@ class KernelMagics(Magics):
         before = {name: namespace.get(name) for name in names}
         namespace[_DECORATOR] = lambda function: kernel(function).with_options(overrides)
         try:
-            exec(compile(tree, file, "exec", dont_inherit=True), namespace)  # noqa: S102  the user's own cell
+            exec(compile(tree, file, "exec", dont_inherit=True), namespace)
             made = [self._settle(namespace, name, before[name]) for name in names]
             if last is not None:
                 assert isinstance(last, ast.Expr)
-                shell.displayhook(eval(compile(ast.Expression(last.value), file, "eval", dont_inherit=True), namespace))  # noqa: S307
+                shell.displayhook(eval(compile(ast.Expression(last.value), file, "eval", dont_inherit=True), namespace))
         finally:
             namespace.pop(_DECORATOR, None)
         return made
@@ -127,7 +150,13 @@ class KernelMagics(Magics):
 
 
 def _name(made: Any) -> str:
-    return made.source.name if isinstance(made, Kernel) else made.__tinote_function__.name if isinstance(made, Func) else getattr(made, "__name__", repr(made))
+    return (
+        made.source.name
+        if isinstance(made, Kernel)
+        else made.__tinote_function__.name
+        if isinstance(made, Func)
+        else getattr(made, "__name__", repr(made))
+    )
 
 
 def _running_file(shell: Any, text: str) -> str:

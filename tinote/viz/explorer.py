@@ -28,7 +28,7 @@ from tinote.viz.view import describe_error, static_source
 
 __all__ = ["Explorer", "View", "explore"]
 
-SCRIPTS = ("view.js", "explorer_align.js", "explorer_lines.js", "explorer_stage.js", "explorer.js")
+SCRIPTS = ("view.js", "explorer_align.js", "explorer_lines.js", "explorer_stage.js", "explorer_list.js", "explorer.js")
 STYLES = ("explorer.css",)
 
 

@@ -20,7 +20,9 @@ _FIRST = 1_000_000
 def _quoted(text: str) -> str:
     """A metadata string: quotes, backslashes and what is not printable ASCII are escaped byte by byte."""
     return (
-        '"' + re.sub(rb'[^ -~]|["\\]', lambda m: b"\\%02X" % m[0][0], text.encode("utf-8", "surrogatepass")).decode() + '"'
+        '"'
+        + re.sub(rb'[^ -~]|["\\]', lambda m: b"\\%02X" % m[0][0], text.encode("utf-8", "surrogatepass")).decode()
+        + '"'
     )
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from tinote.compiler.codegen.llvm_fast_maths import inline
 from tinote.compiler.codegen.llvm_text import TYPES, FunctionText, number
 from tinote.ir.nodes import Atom, Lit
 from tinote.ir.types import Scalar, f32
@@ -26,7 +27,12 @@ def _call(f: FunctionText, name: str, t: Scalar, *operands: str, flags: str | No
 
 
 def _intrinsic(name: str) -> Callable[..., str]:
-    return lambda f, t, atoms, *operands: _call(f, name, t, *operands)
+    """Inline where that is possible and allowed, else LLVM's intrinsic, which becomes an instruction or a call."""
+
+    def emit(f: FunctionText, t: Scalar, atoms: Atoms, *operands: str) -> str:
+        return inline(f, name, t, operands[0]) or _call(f, name, t, *operands)
+
+    return emit
 
 
 exp = _intrinsic("exp")

@@ -18,7 +18,7 @@ from contextvars import Token
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from tinote.autodiff.reverse import refuse_broken_chain
+from tinote.autodiff.gradient import refuse_broken_chain
 from tinote.compiler.summary import TaskSummary
 from tinote.errors import DifferentiationError, KernelMemoryError
 from tinote.ir.nodes import Atomic, Buffer, Store

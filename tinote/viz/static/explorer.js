@@ -12,7 +12,6 @@ class Explorer {
     this.view = 0;
     this.right = 0;
     this.left = null; // null: the stage before the right one
-    this.showUnchanged = false;
     this.onlyDifferences = false;
     this.hover = null;
     this.pinned = null;
@@ -44,9 +43,7 @@ class Explorer {
     const next = make("button", { type: "button", class: "step", "aria-label": "Next difference", title: "Next difference (n)", onclick: () => this.#jump(1) }, "↓");
     const head = make("header", {}, make("strong", { class: "title", title: name }, name), this.switch, make("span", { class: "gap" }), this.search, make("span", { class: "tools" }, this.fold, previous, next));
 
-    this.list = make("div", { class: "list", role: "listbox", tabindex: 0, "aria-label": "Stages", onkeydown: (event) => this.#listKey(event), onclick: (event) => this.#listClick(event) });
-    this.unchanged = make("button", { type: "button", class: "unchanged", "aria-pressed": "false", onclick: () => this.#toggleUnchanged() });
-    const stages = make("nav", { class: "stages", "aria-label": "Stages" }, make("h2", {}, "Stages"), this.list, this.unchanged);
+    this.list = new StageList({ selected: (stage) => this.#select(stage), held: (stage) => this.#chooseStage(0, stage) });
 
     this.source = new Lines("Source", {
       pointed: (line, column) => this.#pointSource(line, column),
@@ -81,7 +78,7 @@ class Explorer {
     this.words = make("span", { class: "words" });
     this.status.append(this.words, this.counts);
     this.problem = make("pre", { class: "problem", role: "alert", hidden: true });
-    this.body = make("div", { class: "body" }, stages, source, this.panes[0].pane, this.panes[1].pane, this.problem);
+    this.body = make("div", { class: "body" }, this.list.element, source, this.panes[0].pane, this.panes[1].pane, this.problem);
     this.root.append(make("div", { class: "frame" }, head, this.body, this.status));
     this.root.addEventListener("keydown", (event) => this.#rootKey(event));
   }
@@ -182,97 +179,18 @@ class Explorer {
     if (stages) this.#select(this.right);
   }
 
-  // The list of stages
-
-  #listed() {
-    return this.shown.stages.map((_, stage) => stage).filter((stage) => this.showUnchanged || this.shown.stages[stage].changed || stage === this.right);
-  }
+  // Which stages are shown
 
   #listStages() {
     const { stages } = this.shown;
-    const slowest = Math.max(...stages.map((stage) => stage.seconds ?? 0), 1e-9);
     const before = this.before;
-    const options = [];
-    let group = null; // the element that collects the steps of one round of a fixed point
-    for (const stage of this.#listed()) {
-      const facts = stages[stage];
-      const option = this.#option(stage, slowest);
-      // A group may be resumed after steps that are folded away, but not after another pass through it.
-      const resumed = group?.dataset.group === facts.group && !stages.slice(group.last, stage).some((other) => other.group !== facts.group);
-      if (!facts.group) group = null;
-      else if (!resumed) options.push((group = make("div", { class: "group", role: "group", "aria-label": facts.group, "data-group": facts.group }, make("div", { class: "group-name", "aria-hidden": "true" }, facts.group))));
-      (group ?? { append: (node) => options.push(node) }).append(option);
-      if (group) group.last = stage;
-    }
-    this.list.replaceChildren(...options);
-    const selected = this.list.querySelector('[aria-selected="true"]');
-    this.list.setAttribute("aria-activedescendant", selected?.id ?? "");
-    selected?.scrollIntoView({ block: "nearest" });
-    const folded = stages.filter((stage) => !stage.changed).length;
-    this.unchanged.hidden = !folded;
-    this.unchanged.setAttribute("aria-pressed", String(this.showUnchanged));
-    this.unchanged.textContent = this.showUnchanged ? `Hide ${counted(folded, "step")} without change` : `${counted(folded, "step")} without change`;
+    this.list.show({ stages, right: this.right, before, held: this.left });
     const option = (stage) => make("option", { value: stage }, `${stages[stage].group ? `${stages[stage].group}: ` : ""}${stages[stage].name}`);
     const changed = stages.map((_, stage) => stage).filter((stage) => stages[stage].changed || stage === this.right || stage === this.left);
     this.panes[0].choice.replaceChildren(make("option", { value: "before" }, before >= 0 ? `before: ${stages[before].name}` : "nothing before"), ...changed.map(option));
     this.panes[0].choice.value = this.left === null ? "before" : String(this.left);
     this.panes[1].choice.replaceChildren(...changed.map(option));
     this.panes[1].choice.value = String(this.right);
-  }
-
-  #option(stage, slowest) {
-    const { stages } = this.shown;
-    const { name, group, kind, operations, seconds, changed } = stages[stage];
-    const earlier = stages.slice(0, stage).findLast((other) => other.kind === kind && other.operations !== null);
-    const change = earlier && operations !== null && changed ? operations - earlier.operations : 0;
-    const words = [group && `${group},`, name, operations !== null && counted(operations, nounOf(kind)), duration(seconds), !changed && "unchanged"];
-    const option = make(
-      "div",
-      {
-        class: `stage${changed ? "" : " is-unchanged"}${stage === this.before ? " is-before" : ""}`,
-        role: "option",
-        id: `${this.panes[0].id}-stage-${stage}`,
-        "data-stage": stage,
-        "aria-selected": String(stage === this.right),
-        "aria-label": words.filter(Boolean).join(" "),
-        title: group ? `${group}: ${name}` : name,
-      },
-      make("span", { class: `kind kind-${kind}`, "aria-hidden": "true" }),
-      make("span", { class: "name" }, name),
-      make("span", { class: `delta${change < 0 ? " is-fewer" : ""}` }, change ? `${change > 0 ? "+" : "−"}${Math.abs(change)}` : ""),
-      make("span", { class: "operations" }, operations === null ? "" : String(operations)),
-      make("span", { class: "seconds" }, duration(seconds)),
-      make("span", { class: "bar", "aria-hidden": "true" }),
-    );
-    const part = seconds ? Math.sqrt(seconds / slowest) : 0;
-    option.lastChild.style.setProperty("--part", String(part < 0.08 ? 0 : part)); // A dot would say nothing.
-    return option;
-  }
-
-  #toggleUnchanged() {
-    this.showUnchanged = !this.showUnchanged;
-    this.#listStages();
-  }
-
-  #listClick(event) {
-    const option = event.target.closest("[data-stage]");
-    if (!option) return;
-    const stage = Number(option.dataset.stage);
-    if (event.shiftKey || event.ctrlKey || event.metaKey) this.#chooseStage(0, stage);
-    else this.#select(stage);
-  }
-
-  #listKey(event) {
-    const listed = this.#listed();
-    const at = listed.indexOf(this.right);
-    const moves = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: listed.length - 1 };
-    if (event.key in moves) {
-      event.preventDefault();
-      this.#select(listed[Math.max(0, Math.min(listed.length - 1, moves[event.key]))]);
-    } else if (event.key === "Enter" || event.key === " ") {
-      event.preventDefault();
-      this.#chooseStage(0, this.left === this.right ? "before" : this.right);
-    }
   }
 
   #chooseStage(side, value) {
@@ -356,9 +274,7 @@ class Explorer {
   #prefetch() {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => {
-      const listed = this.#listed();
-      const at = listed.indexOf(this.right);
-      for (const stage of [listed[at + 1], listed[at - 1]]) if (stage !== undefined && this.shown.stages[stage].kind === "ir") this.#stage(stage);
+      for (const stage of this.list.neighbours()) if (stage !== undefined && this.shown.stages[stage].kind === "ir") this.#stage(stage);
     }, 30);
   }
 

@@ -1,0 +1,394 @@
+"""The whole notebook in JupyterLab, as somebody uses it: the tutorial live, errors, prints, Interrupt, and cells beside a live view."""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+
+TUTORIAL = Path(__file__).parents[2] / "notebooks" / "01_autodiff_gravity.ipynb"
+VIEW = "document.querySelector('.tinote-view')"
+STAGE = ".tinote-view canvas.tinote-stage"
+CHART = ".tinote-view canvas.tinote-chart"
+PAINTED = f"Number({VIEW}?.dataset.painted ?? 0)"
+EXPLORED = "Number(document.querySelector('.tinote-explorer')?.dataset.painted ?? 0)"
+GUI_PAINTED = "Number(document.querySelector('.tinote-gui')?.dataset.painted ?? 0)"
+
+INTERRUPT_SECONDS = 0.5
+"""The promise, from the signal to the exception. The tests measure the page's and the server's part of the way as well."""
+
+# Text that the cell with the `index` (from 0) has shown so far.
+OUTPUT = "document.querySelectorAll('.jp-Notebook .jp-CodeCell')[{index}].querySelector('.jp-Cell-outputArea')?.innerText ?? ''"
+
+# Start one cell, as Shift+Enter in it does; does not wait for it.
+RUN_CELL = """(index) => {
+    window.jupyterapp.shell.currentWidget.content.activeCellIndex = index;
+    window.jupyterapp.commands.execute('notebook:run-cell');
+}"""
+
+
+def run_cell(page, index: int) -> None:
+    page.page.evaluate(RUN_CELL, index)
+
+
+def output(page, index: int) -> str:
+    return page.page.evaluate(f"() => {OUTPUT.format(index=index)}")
+
+
+def wait_output(page, index: int, text: str, seconds: float = 30.0) -> None:
+    page.wait(f"({OUTPUT.format(index=index)}).includes({text!r})", seconds)
+
+
+def tutorial_cells() -> list[str]:
+    return [cell.source for cell in nbformat.read(TUTORIAL, as_version=4).cells if cell.cell_type == "code"]
+
+
+def numbers(text: str) -> list[float]:
+    return [float(word) for word in re.findall(r"-?\d+(?:\.\d*)?(?:e[+-]?\d+)?", text)]
+
+
+def ink(pixels: np.ndarray) -> np.ndarray:
+    """Which pixels of the stage show a particle: the colour 0x3B7DD8 on white."""
+    return pixels[:, :, 0] < 128
+
+
+@pytest.fixture
+def tutorial(notebook):
+    page = notebook(*tutorial_cells())
+    page.run_all()
+    page.wait(f"{PAINTED} >= 1 && {EXPLORED} >= 1", 60)
+    page.wait_idle()
+    return page
+
+
+def test_the_tutorial_runs_live(tutorial):
+    page = tutorial
+    button = page.page.locator(".tinote-view").get_by_role
+    at_start = page.canvas(STAGE)
+    # 512 discs of radius 2 cover at most 512 π 4 of 480 × 480 pixels, and less where they overlap.
+    assert 0.5 < ink(at_start).sum() / (512 * np.pi * 4) < 1.1
+    assert page.python("print(view.steps, view.state)") == "0 paused"
+
+    button("button", name="Play").click()
+    page.wait(f"{PAINTED} > 40 && Number({VIEW}.dataset.step) >= 600")
+    button("button", name="Pause").click()
+    page.wait(f"{VIEW}.dataset.state === 'paused'")
+    steps = int(page.python("print(view.steps)"))
+    page.wait(f"{VIEW}.dataset.step === '{steps}'")
+    moved = page.canvas(STAGE)
+    assert (ink(moved) != ink(at_start)).sum() > 500
+
+    # The plot shows what is conserved: kinetic energy changes by much, and the total hardly at all.
+    assert page.page.locator(".tinote-legend").inner_text().split()[::2] == ["kinetic", "total", "potential"]
+    kinetic, total, potential = numbers(
+        page.python("t = view.history.table(); print(*np.ptp(t[:, 1:] if t.shape[1] == 4 else t[1:].T, axis=0))")
+    )
+    assert kinetic > 300 and potential > 300 and total < 0.05
+    chart = page.canvas(CHART)
+    assert len(np.unique(chart[:, :, :3].reshape(-1, 3), axis=0)) > 10
+    # A flat line of the second colour: its pixels take up one or two of the chart's rows, and run through most columns.
+    orange = (np.abs(chart[:, :, :3] - page_color(page, 1)) < 40).all(axis=2) & (chart[:, :, 3] > 128)
+    rows = np.flatnonzero(orange.any(axis=1))
+    assert 1 <= np.ptp(rows) + 1 <= 4
+    assert orange.any(axis=0).sum() > 0.5 * chart.shape[1]
+
+    button("button", name="Step").click()
+    page.wait(f"{VIEW}.dataset.step === '{steps + 10}'")
+    slider = button("slider", name="Speed")
+    slider.focus()
+    slider.press("Home")
+    assert "1 step / frame" in page.page.locator(".tinote-speed-text").inner_text()
+    button("button", name="Step").click()
+    page.wait(f"{VIEW}.dataset.step === '{steps + 11}'")
+    button("button", name="Reset").click()
+    page.wait(f"{VIEW}.dataset.step === '0'")
+    assert np.array_equal(page.canvas(STAGE), at_start)
+
+    # The explorer stands open on the gradient, and a click ties a line of the cell to what became of it.
+    explorer = page.page.locator(".tinote-explorer")
+    assert explorer.get_by_role("radio", name="gradient").get_attribute("aria-checked") == "true"
+    assert page.page.locator(".tinote-explorer .is-lit").count() == 0
+    page.page.locator(".tinote-explorer .source .row .code", has_text="r = x[i] - x[j]").first.click()
+    page.page.mouse.move(0, 0)
+    for pane in (".left", ".right"):
+        lit = page.page.locator(f".tinote-explorer {pane} .row:is(.is-lit, .is-strong) .code").all_inner_texts()
+        assert sum("%r_" in text and " = sub " in text for text in lit) == 2
+    assert page.problems == []
+
+
+def page_color(page, index: int) -> np.ndarray:
+    """The colour of a series, as its mark in the legend has it."""
+    css = page.page.locator(".tinote-legend .tinote-key i").nth(index).evaluate("(mark) => getComputedStyle(mark).backgroundColor")
+    return np.array(numbers(css)[:3])
+
+
+def test_cells_beside_a_playing_view(tutorial):
+    page = tutorial
+    page.python("view.play()")
+    page.page.locator(STAGE).scroll_into_view_if_needed()
+    page.wait(f"{PAINTED} > 10")
+
+    # A tape that a cell holds open while the view plays: the view's launches are its own, and so are its gradients.
+    page.python("w = ti.field(ti.f32, 3, needs_grad=True)\nL = ti.field(ti.f32, (), needs_grad=True)\nw.fill(3)")
+    page.python("%%kernel -q\ndef square():\n    for i in w:\n        L[None] += w[i] ** 2")
+    recorded = page.python(
+        "import asyncio\nbegin = view.steps\nwith ti.ad.Tape(loss=L) as tape:\n    square()\n    await asyncio.sleep(0.5)\n"
+        "print(len(tape.records), view.steps - begin > 20, w.grad.to_numpy())"
+    )
+    assert recorded == "1 True [6. 6. 6.]"
+    page.wait(f"Number({VIEW}.dataset.step) > {page.python('print(view.steps)')} + 100")
+    assert page.python("print(w.grad.to_numpy())") == "[6. 6. 6.]"
+
+    # A kernel that is defined anew is what the view uses from its next step on.
+    spring = next(cell for cell in tutorial_cells() if "def potential" in cell)
+    line = next(row for row in spring.splitlines() if "U[None] +=" in row)
+    page.python(spring.replace(line, "        U[None] += 4 * G * r.norm_sqr()"))
+    page.wait(f"Number({VIEW}.dataset.step) > {page.python('print(view.steps)')} + 100")
+    assert page.python("print(view.state, view.error)") == "playing"
+    page.page.locator(".tinote-view").get_by_role("button", name="Pause").click()
+    page.wait(f"{VIEW}.dataset.state === 'paused'")
+    page.page.wait_for_timeout(300)
+    assert page.python("p = x.to_numpy(); print(np.allclose(x.grad.to_numpy(), 16 * (p - p.mean(0)), atol=1e-3))") == "True"
+
+    # An error in the new kernel stops the view with the located text; the repaired cell goes on.
+    page.python(spring.replace(line, "        U[None] += 4 * G * r.norm_square()"))
+    page.page.locator(".tinote-view").get_by_role("button", name="Play").click()
+    alert = page.page.locator(".tinote-view").get_by_role("alert")
+    alert.wait_for()
+    assert "norm_square" in alert.inner_text() and "^^^^" in alert.inner_text()
+    page.python(spring)
+    page.page.locator(".tinote-view").get_by_role("button", name="Play").click()
+    alert.wait_for(state="hidden")
+    begin = int(page.python("print(view.steps)"))
+    page.wait(f"Number({VIEW}.dataset.step) > {begin + 50}")
+    assert page.problems == []
+
+
+MISTAKES = """%load_ext tinote
+import tinote as ti
+ti.init()
+x = ti.field(ti.f32, shape=8)"""
+
+
+def test_errors_show_the_cells_own_line(notebook):
+    cells = {
+        "%%kernel\ndef unknown():\n    for i in x:\n        x[i] = y[i]\n\nunknown()": ("line 4", "        x[i] = y[i]", "^", "y"),
+        "%%kernel\ndef beyond(k: ti.i32):\n    x[0] = 1.0\n    x[k] = 2.0\n\nbeyond(9)": ("line 4", "    x[k] = 2.0", "^^^^", "9", "(8,)"),
+        "%%kernel\ndef gap(:\n    pass": ("line 2", "def gap(:", "^"),
+        "@ti.kernel\ndef wrong():\n    x[0, 1] = 1.0\n\nwrong()": ("line 3", "    x[0, 1] = 1.0", "^^^^^^^"),
+        "%%kernel\ndef fine(a: ti.f32):\n    x[0] = a\n\nfine()": ("fine", "missing: a"),
+        "%%kernel --tmie\ndef f():\n    pass": ("--tmie", "%%kernel?"),
+    }
+    page = notebook(MISTAKES, *cells)
+    for index in range(len(cells) + 1):
+        run_cell(page, index)
+        page.wait_idle()
+    for index, (cell, expected) in enumerate(cells.items(), 1):
+        shown = output(page, index)
+        for part in expected:
+            assert part in shown, f"{cell}\n-> {shown}"
+        if expected[0].startswith("line"):
+            assert f"Cell In[{index + 1}], {expected[0]}" in shown, shown
+            # The caret stands under the line.
+            rows = shown.splitlines()
+            caret = next(at for at, row in enumerate(rows) if re.fullmatch(r"[ |]*\^+", row))
+            assert rows[caret - 1].endswith(expected[1])
+        assert "tinote/" not in shown and "site-packages" not in shown and "Traceback" not in shown
+        assert len(shown.splitlines()) < 10, shown
+    assert page.python("x[1] = 5; print(x[1])") == "5.0"
+    assert page.problems == []
+
+
+PRINTING = """%%kernel -q
+def count(turns: ti.i32) -> ti.f32:
+    k = 0
+    s = 0.0
+    while k < turns:
+        j = 0
+        while j < 60_000_000:
+            s = s * 0.25 + ti.sqrt(s + 1.0)
+            j += 1
+        print("turn", k, "of", turns)
+        k += 1
+    return s"""
+
+
+def test_prints_arrive_in_their_own_cell_while_the_kernel_runs(notebook):
+    page = notebook(MISTAKES, PRINTING, "total = count(6)\nafter = True", "print('the cell below')")
+    page.run_all()
+    wait_output(page, 2, "turn 1 of 6")
+    early = output(page, 2)
+    assert "turn 5" not in early
+    assert page.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status") == "busy"
+    page.wait_idle()
+    assert output(page, 2).split("\n") == [f"turn {k} of 6" for k in range(6)] or output(page, 2).split("\n") == [*(f"turn {k} of 6" for k in range(6)), ""]
+    assert output(page, 3).strip() == "the cell below"
+    assert page.problems == []
+
+
+ENDLESS = """%%kernel -q
+def endless_while():
+    data[0] = 1.0
+    k = 0
+    while k < 1:
+        data[1] += 0.5
+    data[0] = -1.0
+
+def long_for() -> ti.f64:
+    s = ti.cast(0.0, ti.f64)
+    for k in range(ti.cast(1, ti.i64) * 1_000_000_000_000):
+        s = s * 0.5 + ti.sin(s)
+    return s
+
+def endless_iteration():
+    for i in range(64):
+        while data[2] < 1.0:
+            data[3] += 0.0
+
+def energy():
+    for i in w:
+        s = w[i]
+        for k in range(count[None]):
+            s = ti.sin(s)
+        L[None] += s
+
+def long_gradient():
+    for i in w:
+        for k in range(count[None]):
+            L[None] += ti.sin(w[i] * k)
+"""
+ENDLESS_DATA = """
+data = ti.field(ti.f32, shape=8)
+w = ti.field(ti.f32, shape=4, needs_grad=True)
+L = ti.field(ti.f32, shape=(), needs_grad=True)
+count = ti.field(ti.i64, shape=())
+data[7] = 42.0
+w.fill(0.25)
+import time
+def timed(function):
+    global began, stopped
+    print("started")
+    try:
+        began = time.monotonic()
+        function()
+    except KeyboardInterrupt:
+        stopped = time.monotonic()
+        raise
+"""
+LONG_GRADIENT = """
+count[None] = 10
+with ti.ad.Tape(loss=L):
+    long_gradient()
+count[None] = 1_000_000_000_000
+L.grad[None] = 1
+timed(long_gradient.grad)"""
+
+
+def test_interrupt_stops_every_endless_kernel_and_keeps_the_session(notebook):
+    endless = ["timed(endless_while)", "timed(long_for)", "timed(endless_iteration)", LONG_GRADIENT]
+    page = notebook(MISTAKES + ENDLESS_DATA, ENDLESS, *endless, "timed(lambda: [timed_step() for timed_step in [endless_while]])")
+    run_cell(page, 0)
+    run_cell(page, 1)
+    page.wait_idle()
+    for index, cell in enumerate(endless, 2):
+        run_cell(page, index)
+        wait_output(page, index, "started")
+        page.page.wait_for_timeout(400)  # It runs, and workers have joined it.
+        asked = time.monotonic()
+        page.interrupt()
+        wait_output(page, index, "KeyboardInterrupt", 10)
+        page.wait_idle()
+        # Both processes read the system's one monotonic clock.
+        stopped, ran = numbers(page.python("print(stopped, stopped - began)"))
+        assert ran > 0.3, f"{cell} ended by itself"
+        assert stopped - asked < INTERRUPT_SECONDS, f"{cell}: {stopped - asked:.2f} s"
+        assert page.python("print(data[7], w.to_numpy().tolist())") == "42.0 [0.25, 0.25, 0.25, 0.25]"
+        shown = output(page, index)
+        assert "site-packages" not in shown and "tinote/" not in shown, shown
+    # What was interrupted can be launched again, and other kernels work on.
+    assert page.python("count[None] = 3\nwith ti.ad.Tape(loss=L):\n    long_gradient()\nprint(w.grad.to_numpy().round(3).tolist())") == str(
+        [round(sum(k * np.cos(0.25 * k) for k in range(3)), 3)] * 4
+    )
+    assert page.problems == []
+
+
+CLASSIC = """import tinote as ti
+
+N = 8
+dt = 1e-5
+
+x = ti.Vector.field(2, dtype=ti.f32, shape=N, needs_grad=True)  # particle positions
+v = ti.Vector.field(2, dtype=ti.f32, shape=N)  # particle velocities
+U = ti.field(dtype=ti.f32, shape=(), needs_grad=True)  # potential energy
+
+
+@ti.kernel
+def compute_U():
+    for i, j in ti.ndrange(N, N):
+        r = x[i] - x[j]
+        # r.norm(1e-3) is equivalent to ti.sqrt(r.norm()**2 + 1e-3)
+        # This is to prevent 1/0 error which can cause wrong derivative
+        U[None] += -1 / r.norm(1e-3)  # U += -1 / |r|
+
+
+@ti.kernel
+def advance():
+    for i in x:
+        v[i] += dt * -x.grad[i]  # dv/dt = -dU/dx
+    for i in x:
+        x[i] += dt * v[i]  # dx/dt = v
+
+
+def substep():
+    with ti.ad.Tape(loss=U):
+        # Kernel invocations in this scope will later contribute to partial derivatives of
+        # U with respect to input variables such as x.
+        compute_U()  # The tape will automatically compute dU/dx and save the results in x.grad
+    advance()
+
+
+@ti.kernel
+def init():
+    for i in x:
+        x[i] = [ti.random(), ti.random()]
+
+
+init()
+"""
+LOOP = """gui = ti.GUI('Autodiff gravity')
+while gui.running:
+    for i in range(50):
+        substep()
+    gui.circles(x.to_numpy(), radius=3)
+    gui.show()
+"""
+HIDDEN_LOOP = LOOP.replace("gravity')", "gravity', show_gui=False)").replace("gui.running", "gui.running and gui.frame < 10")
+
+
+def test_the_classic_program_draws_inline_and_stops_at_interrupt(notebook):
+    page = notebook("import tinote as ti\nti.init()", CLASSIC + LOOP, HIDDEN_LOOP + "image = gui.get_image()")
+    run_cell(page, 0)
+    run_cell(page, 1)
+    page.wait(f"{GUI_PAINTED} > 20")
+    canvas = page.canvas(".tinote-gui canvas")
+    assert canvas.shape == (512, 512, 4)
+    # Eight white discs of radius 3, less what overlaps or lies outside.
+    assert 2 * np.pi * 9 < (canvas[:, :, 0] > 128).sum() < 8.8 * np.pi * 9
+    asked = time.monotonic()
+    page.interrupt()
+    page.page.wait_for_selector(".jp-OutputArea-output img")
+    page.wait_idle()
+    assert time.monotonic() - asked < 5
+    assert "KeyboardInterrupt" in output(page, 1)
+    frames, moved = numbers(page.python("print(gui.frame, abs(v.to_numpy()).max())"))
+    assert frames > 20 and moved > 0
+    # Without a display the same loop runs as fast as it can, shows nothing, and its frames can be read.
+    run_cell(page, 2)
+    page.wait_idle()
+    assert output(page, 2) == ""
+    assert page.python("print(gui.frame, image.shape, (image[:, :, 0] > 0.5).sum() > 50)") == "10 (512, 512, 4) True"
+    assert page.problems == []

@@ -1,0 +1,407 @@
+"""The explorer without a browser: what it sends, what stays, what the standalone page holds; and the stages behind it."""
+
+from __future__ import annotations
+
+import base64
+import io
+import json
+import re
+import subprocess
+import sys
+
+import pytest
+from PIL import Image
+
+import tinote as ti
+from tests.viz.explored import big_stages, parsed_stages
+from tinote.compiler.adjoints import adjoint_operations
+from tinote.compiler.native_text import assembly_lines, llvm_lines
+from tinote.compiler.stages import StageKind, Stages, has_gradient, stages_of
+from tinote.errors import TinoteError
+from tinote.ir.nodes import Atomic, Load, Prim
+from tinote.ir.query import walk
+from tinote.source import Span
+from tinote.viz.explorer import Explored, Explorer, View, explore
+
+HERE = __file__
+
+
+@pytest.fixture
+def energy():
+    """A kernel with a gradient that calls a device function: `energy.line(text)` is the line of this file with `text`."""
+    ti.init()
+    x = ti.field(ti.f32, shape=8, needs_grad=True)
+    total = ti.field(ti.f32, shape=(), needs_grad=True)
+
+    @ti.func
+    def squared(y):
+        return y * y  # in the function
+
+    @ti.kernel
+    def energy():
+        for i in x:
+            total[None] += ti.sin(squared(x[i]))  # in the kernel
+
+    return energy
+
+
+def line_of(text: str) -> int:
+    """The number of the line of this file that ends with `text`."""
+    with open(HERE, encoding="utf-8") as file:
+        (found,) = [n for n, line in enumerate(file, 1) if line.rstrip().endswith(text) and "line_of" not in line]
+    return found
+
+
+def named(stages: Stages, name: str):
+    return next(s for s in stages.stages if s.name == name)
+
+
+def test_stages_run_from_the_syntax_tree_to_assembly(energy):
+    stages = stages_of(energy.specialise())
+    kinds = [s.kind for s in stages.stages]
+    assert kinds == sorted(kinds, key=list(StageKind).index)
+    assert [s.name for s in stages.stages if s.kind is not StageKind.IR] == [
+        "syntax tree",
+        "LLVM IR",
+        "LLVM, optimised",
+        "assembly",
+    ]
+    assert stages.stages[1].name == "front end"
+    assert stages.name == "energy" and not stages.gradient
+    assert [t.name for t in stages.sources] == ["energy", "squared"]
+    for stage in stages.stages:
+        assert stage.lines
+        assert stage.operations and stage.operations > 0
+        assert stage.seconds is not None and stage.seconds >= 0
+
+
+def test_the_source_is_the_users_own_text(energy):
+    kernel, function = stages_of(energy.specialise()).sources
+    with open(HERE, encoding="utf-8") as file:
+        text = file.read().splitlines()
+    for source in (kernel, function):
+        assert source.file == HERE
+        assert list(source.lines) == text[source.first_line - 1 : source.first_line - 1 + len(source.lines)]
+        assert source.lines[0].strip().startswith("@ti.")
+
+
+@pytest.mark.parametrize("gradient", [False, True])
+def test_every_stage_leads_back_to_the_lines_it_comes_from(energy, gradient):
+    kernel, function = line_of("# in the kernel"), line_of("# in the function")
+    for stage in stages_of(energy.specialise(), gradient).stages:
+        chains = {(span.file, span.line) for line in stage.lines for span in line.span.chain()}
+        assert (HERE, kernel) in chains, stage
+        if stage.kind is not StageKind.PYTHON:
+            assert (HERE, function) in {(line.span.file, line.line) for line in stage.lines}, stage
+        # Nothing claims to come from outside of the two functions.
+        lines = {line for file, line in chains if file == HERE}
+        assert all(function - 2 <= line <= kernel for line in lines), stage
+
+
+def test_columns_are_those_of_the_expression(energy):
+    stages = stages_of(energy.specialise())
+    with open(HERE, encoding="utf-8") as file:
+        text = file.read().splitlines()[line_of("# in the kernel") - 1]
+    (sine,) = [line for line in named(stages, "front end").lines if " = sin " in line.text]
+    assert text[sine.span.column : sine.span.end_column] == "ti.sin(squared(x[i]))"
+    # LLVM keeps where an expression begins.
+    llvm = next(line for line in named(stages, "LLVM IR").lines if "@llvm.sin" in line.text and "call" in line.text)
+    assert llvm.span[:3] == sine.span[:3]
+
+
+def test_variables_keep_their_names_whichever_stage_is_read_first(energy):
+    specialisation = energy.specialise()
+    forwards, backwards = stages_of(specialisation), stages_of(specialisation)
+    late = [s.text for s in reversed(backwards.stages) if s.kind is StageKind.IR][::-1]
+    early = [s.text for s in forwards.stages if s.kind is StageKind.IR]
+    assert late == early
+    # One variable, one name: a line that a step does not touch is the same text before and after.
+    before, after = parsed_stages("x")[3][0].text, parsed_stages("x")[3][2].text
+    assert "%a: f32 = load @x[%i]" in before and "%a: f32 = load @x[%i]" in after
+
+
+def test_a_step_without_change_has_the_lines_of_the_stage_before(energy):
+    stages = stages_of(energy.specialise()).stages
+    unchanged = [n for n, s in enumerate(stages) if not s.changed]
+    assert unchanged
+    assert all(stages[n].text == stages[n - 1].text for n in unchanged)
+    changed = [n for n, s in enumerate(stages) if s.changed and s.kind is StageKind.IR and n > 1]
+    assert changed and any(stages[n].text != stages[n - 1].text for n in changed)
+
+
+def test_lines_are_made_when_they_are_read():
+    """LLVM is not even loaded before a stage of it is read."""
+    program = """
+import sys, tinote as ti
+from tinote.compiler.stages import stages_of
+ti.init()
+x = ti.field(ti.f32, shape=4)
+@ti.kernel
+def double():
+    for i in x:
+        x[i] *= 2
+stages = stages_of(double.specialise())
+print("llvmlite" in sys.modules, stages.stages[-3].seconds)
+stages.stages[-3].lines
+print("tinote.compiler.codegen.llvm" in sys.modules, "llvmlite" in sys.modules)
+stages.stages[-1].lines
+print("llvmlite" in sys.modules)
+"""
+    # A kernel's source is read from a file.
+    result = subprocess.run([sys.executable, "-c", _from_file(program)], capture_output=True, text=True, timeout=60)
+    assert result.stdout.split() == ["False", "None", "True", "False", "True"], result.stderr
+
+
+def _from_file(program: str) -> str:
+    return f"""
+import linecache
+text = {program!r}
+linecache.cache["program.py"] = (len(text), None, text.splitlines(True), "program.py")
+exec(compile(text, "program.py", "exec"), {{"__name__": "program"}})
+"""
+
+
+def test_adjoints_are_what_depends_on_gradients(energy):
+    specialisation = energy.specialise()
+    assert has_gradient(specialisation)
+    assert adjoint_operations(specialisation.lowered.function) == set()
+    for snapshot in specialisation.snapshots(gradient=True):
+        operations = list(walk(snapshot.after.region))
+        if not any(op.origin for op in operations):
+            continue
+        adjoints = adjoint_operations(snapshot.after)
+        for op in operations:
+            if isinstance(op, Atomic):
+                assert op in adjoints, snapshot.step
+            if isinstance(op, Load) and op.buffer.name == "total.grad":
+                assert op in adjoints, snapshot.step
+            if isinstance(op, Load) and op.buffer.name == "x":
+                assert op not in adjoints, snapshot.step
+            if isinstance(op, Prim) and op.prim.name in ("sin", "cos"):
+                assert op not in adjoints, snapshot.step
+
+
+def test_gradient_lines_name_the_primal_variable(energy):
+    stages = stages_of(energy.specialise(), gradient=True)
+    reverse = next(n for n, s in enumerate(stages.stages) if s.derived)
+    before, after = stages.stages[reverse - 1], stages.stages[reverse]
+    assert not any(line.adjoint or line.primal for line in before.lines)
+    bound = {match[1] for line in before.lines if (match := re.match(r"\s*(%[\w.]+): ", line.text))}
+    primals = {line.primal for line in after.lines if line.primal}
+    assert primals and {p for p in primals if not p.startswith("%i")} <= bound
+    assert any(line.adjoint for line in after.lines) and any(line.primal and not line.adjoint for line in after.lines)
+
+
+LLVM = """\
+; ModuleID = 'm'
+define i32 @task_0(ptr %block) #0 !dbg !3 {
+entry:                                            ; preds = %x
+  %a = load float, ptr %block, align 4, !dbg !5, !alias.scope !9, !tbaa !8
+  %b = fadd float %a, %a, !dbg !6
+  %c = fadd float %b, %b, !dbg !7
+  ret i32 0
+}
+
+attributes #0 = { nounwind }
+!0 = distinct !DICompileUnit(language: DW_LANG_C, file: !1, emissionKind: NoDebug)
+!1 = !DIFile(filename: "a\\22b.py", directory: "")
+!2 = !DIFile(filename: "lib.py", directory: "/d")
+!3 = distinct !DISubprogram(name: "k, line: 99", scope: !1, file: !1, line: 4, unit: !0)
+!4 = distinct !DISubprogram(name: "inlined", scope: !2, file: !2, line: 1, unit: !0)
+!5 = !DILocation(line: 5, column: 9, scope: !3)
+!6 = !DILocation(line: 2, column: 1, scope: !4, inlinedAt: !5)
+!7 = !DILocation(line: 0, scope: !4, inlinedAt: !5)
+!8 = !{!8}
+!9 = !{!9}
+"""
+
+
+def test_llvm_lines_resolve_their_metadata_and_fold_it_away():
+    here = Span('a"b.py', 5, 8)
+    assert llvm_lines(LLVM) == [
+        ("define i32 @task_0(ptr %block) #0 {", Span('a"b.py', 4, 0)),
+        ("entry:  ; preds = %x", Span("<nowhere>", 0)),
+        ("  %a = load float, ptr %block, align 4", here),
+        ("  %b = fadd float %a, %a", Span("/d/lib.py", 2, 0, inlined_at=here)),
+        ("  %c = fadd float %b, %b", here),
+        ("  ret i32 0", Span("<nowhere>", 0)),
+        ("}", Span("<nowhere>", 0)),
+    ]
+
+
+ASSEMBLY = """\
+\t.file\t"<string>"
+\t.section\t.rodata.cst4,"aM",@progbits,4
+.LCPI0_0:
+\t.long\t0x3f000000
+.LCPI0_9:
+\t.long\t0
+\t.text
+\t.globl\ttask_0
+\t.type\ttask_0,@function
+task_0:
+.Lfunc_begin0:
+\t.cfi_startproc
+\t.file\t1 "/d" "a\\"b.py"
+\t.loc\t1 4 3 prologue_end
+\tvmulss\t.LCPI0_0(%rip), %xmm0, %xmm0 # constant
+\t.loc\t1 0 3 is_stmt 0
+\tpushq\t%rbp
+.LBB0_4:                                # =>This Loop
+\t.loc\t1 7 1
+\tjne\t.LBB0_4
+\tretq
+\t.section\t.debug_abbrev,"",@progbits
+\t.byte\t1
+"""
+
+
+def test_assembly_lines_resolve_their_directives_and_fold_them_away():
+    nowhere = Span("<nowhere>", 0)
+    assert assembly_lines(ASSEMBLY) == [
+        (".LCPI0_0:", nowhere),
+        ("    .long       0x3f000000", nowhere),
+        ("", nowhere),
+        ("task_0:", nowhere),
+        ("    vmulss      .LCPI0_0(%rip), %xmm0, %xmm0", Span('/d/a"b.py', 4, 2)),
+        ("    pushq       %rbp", nowhere),
+        (".LBB0_4:", nowhere),
+        ("    jne         .LBB0_4", Span('/d/a"b.py', 7, 0)),
+        ("    retq", Span('/d/a"b.py', 7, 0)),
+    ]
+
+
+def ask(explorer: Explorer, *messages: dict) -> list[dict]:
+    """What an explorer sends when a page sends it `messages`."""
+    sent: list[dict] = []
+    explorer.send = lambda content, buffers=None: sent.append(content)  # type: ignore[method-assign]
+    for message in messages:
+        explorer._handle_custom_msg(message, [])
+    return json.loads(json.dumps(sent))
+
+
+def test_a_page_gets_the_list_first_and_lines_when_it_asks():
+    made = []
+    explorer = Explorer("small", [View("kernel", lambda: made.append(1) or parsed_stages("x = 1"))])
+    assert not made
+    overview, view, stage = ask(
+        explorer, {"kind": "ready"}, {"kind": "view", "view": 0}, {"kind": "stage", "view": 0, "stage": 2}
+    )
+    assert overview == {"kind": "overview", "name": "small", "views": ["kernel"], "start": 0}
+    assert [(s["name"], s["group"], s["changed"], s["lines"]) for s in view["stages"]] == [
+        ("front end", "", True, 0),
+        ("infer_types", "", False, 0),
+        ("fold", "simplify 1", True, 2),
+    ]
+    assert view["sources"] == [{"name": "small", "place": "cell", "first": 1, "lines": ["x = 1"]}]
+    assert "text" not in json.dumps(view)
+    lines = stage["text"].split("\n")
+    assert lines[-1].strip() == "store @x[%i], %b"
+    assert len(stage["places"]) == 3 * len(lines) and stage["places"][-3] == 0
+
+
+def test_rows_of_an_inlined_expression_are_its_own_and_its_calls(energy):
+    explored = Explored("energy", [View("kernel", lambda: stages_of(energy.specialise()))], 0)
+    view = explored.view(0)
+    texts = [line for source in view["sources"] for line in source["lines"]]
+    first = next(n for n, s in enumerate(view["stages"]) if s["name"] == "front end")
+    stage = explored.stage(0, first)
+    product = next(n for n, text in enumerate(stage["text"].split("\n")) if " = mul " in text)
+    assert [texts[row].split("#")[1].strip() for row in stage["further"][product]] == [
+        "in the function",
+        "in the kernel",
+    ]
+    row, begin, end = stage["places"][3 * product : 3 * product + 3]
+    assert texts[row][begin:end] == "y * y"
+
+
+def test_columns_count_characters():
+    source = 'π = "é"; y = x * 2'
+    stages = parsed_stages(source)
+    (loop,) = [line for line in stages.stages[0].lines if "for parallel" in line.text]
+    begin = len('π = "é"; '.encode())
+    moved = loop._replace(span=loop.span._replace(column=begin, end_column=begin + len("y = x * 2")))
+    stages.stages[0].__dict__["lines"] = (moved,)
+    places = Explored("x", [View("kernel", lambda: stages)], 0).stage(0, 0)["places"]
+    assert source[places[1] : places[2]] == "y = x * 2"
+
+
+def test_a_gradient_that_is_refused_is_shown_as_its_error():
+    ti.init()
+    x = ti.field(ti.f32, shape=4, needs_grad=True)
+
+    @ti.kernel
+    def spin():
+        for i in x:
+            ti.atomic_max(x[i], 2.0)
+
+    explorer = explore(spin, gradient=True)
+    view, kernel = ask(explorer, {"kind": "view", "view": 1}, {"kind": "view", "view": 0})
+    assert "ti.atomic_max(x[i], 2.0)" in view["problem"] and "^" in view["problem"]
+    assert kernel["stages"]
+    assert Image.open(io.BytesIO(explorer.picture())).width > 0
+
+
+def test_a_stage_that_fails_says_so():
+    stages = parsed_stages("x")
+    stages.stages[2]._make = lambda: 1 / 0
+    (sent,) = ask(Explorer("x", [View("kernel", lambda: stages)]), {"kind": "stage", "view": 0, "stage": 2})
+    assert "ZeroDivisionError" in sent["problem"] and "text" not in sent
+
+
+def test_explore_takes_kernels_methods_and_specialisations(energy):
+    assert repr(explore(energy)) == "<IR explorer of energy>"
+    assert repr(explore(energy.specialise())) == "<IR explorer of energy>"
+    x = ti.field(ti.f32, shape=4)
+
+    class Model:
+        @ti.kernel
+        def advance(self, dt: ti.f32):
+            for i in x:
+                x[i] += dt
+
+    model = Model()
+    with pytest.raises(TinoteError, match="has not been called yet") as caught:
+        explore(model.advance)
+    assert "advance.specialise(…)" in str(caught.value)
+    model.advance(0.5)
+    (overview,) = ask(explore(model.advance), {"kind": "ready"})
+    # Without a gradient in reach there is nothing to switch to.
+    assert overview["views"] == ["kernel"] and overview["name"] == "advance"
+    (overview,) = ask(explore(energy), {"kind": "ready"})
+    assert overview["views"] == ["kernel", "gradient"]
+    with pytest.raises(TinoteError, match="only a kernel can be explored"):
+        explore(len)
+
+
+def test_what_stays_is_a_picture_and_a_stable_text(energy):
+    explorer = explore(energy, gradient=True)
+    data, metadata = explorer._repr_mimebundle_()
+    assert data["text/plain"] == "<IR explorer of energy>"
+    assert set(data) == {"text/plain", "image/png"}  # nobody is watching
+    picture = Image.open(io.BytesIO(base64.b64decode(data["image/png"])))
+    assert picture.width == 2 * metadata["image/png"]["width"]
+    assert 400 < picture.height < 4000
+    # It shows text: a share of dark pixels, on a light ground.
+    grey = picture.convert("L").histogram()
+    assert 0.01 < sum(grey[:128]) / (picture.width * picture.height) < 0.2
+    assert len(data["image/png"]) < 400_000
+
+
+def test_a_long_stage_does_not_make_a_long_picture():
+    stages = big_stages(3000)
+    picture = Image.open(io.BytesIO(Explorer("big", [View("kernel", lambda: stages)]).picture()))
+    assert picture.height < 3000
+
+
+def test_the_page_of_its_own_escapes_what_it_shows(tmp_path):
+    hostile = "</script><script>alert(1)</script><!-- \u2028 &"
+    explorer = Explorer('<b>"x"</b>', [View("kernel", lambda: parsed_stages(hostile))])
+    page = explorer.save(tmp_path / "deep" / "page.html").read_text(encoding="utf-8")
+    assert "<title>&lt;b&gt;&quot;x&quot;&lt;/b&gt;: IR explorer</title>" in page
+    assert "alert(1)</script>" not in page and "\u2028" not in page
+    (embedded,) = re.findall(r'<script type="application/json" id="data">(.*?)</script>', page, re.DOTALL)
+    data = json.loads(embedded)
+    assert data["views"][0]["sources"][0]["lines"] == hostile.splitlines()
+    assert set(data["stages"]) == {"0/0", "0/2"}
+    assert not re.search(r"(src|href)=|https?://|@import", page)

@@ -1,0 +1,92 @@
+"""The gradient of a function, and what makes it trustworthy: what it reads again, what it must not read, and where the
+chain from parameter to loss would break.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tinote.autodiff.activity import writes_reached_from
+from tinote.autodiff.reverse import Reverser
+from tinote.errors import DifferentiationError, Note
+from tinote.ir.nodes import Atomic, Function, Load, Op, Store
+from tinote.ir.primitives import Defaults
+from tinote.ir.query import free_variables, walk
+
+__all__ = ["Gradient", "refuse_broken_chain", "reverse"]
+
+DEFAULTS = Defaults()
+
+
+class Gradient(NamedTuple):
+    """The gradient function, and what must be known to trust it.
+
+    `needed_loads`: the primal loads that it executes again. `severed`: stores of a varying value into a buffer without
+    a gradient, behind which the chain from parameter to loss breaks if anybody reads it. `primal`: what was
+    differentiated.
+    """
+
+    function: Function
+    needed_loads: tuple[Load, ...]
+    severed: tuple[Store | Atomic, ...]
+    primal: Function
+
+
+def reverse(fn: Function, defaults: Defaults = DEFAULTS) -> Gradient:
+    """Differentiate `fn` (scalar form, simplified). Raises `DifferentiationError`, located, for what has no derivative
+    yet.
+    """
+    reverser = Reverser(fn, defaults)
+    region = reverser.function_region()
+    if region.body:
+        _refuse_gradient_access(fn)
+    for store in reverser.severed:
+        refuse_broken_chain(store, fn)
+    needed: dict[Op, None] = {}
+    for op in walk(region):
+        if isinstance(op, Load) and isinstance(op.origin, Load) and op.buffer is op.origin.buffer:
+            needed[op.origin] = None
+    for v in free_variables(region):
+        if v in reverser.unavailable:
+            place = reverser.unavailable[v].loc
+            raise DifferentiationError(
+                "the gradient needs the old value that this atomic operation returned, which is not saved yet",
+                place,
+                hint="compute with the value before or after the update instead",
+            )
+    return Gradient(
+        Function(f"{fn.name}.grad", region, fn.loc),
+        tuple([op for op in needed if isinstance(op, Load)]),
+        tuple(reverser.severed),
+        fn,
+    )
+
+
+def refuse_broken_chain(store: Store | Atomic, fn: Function) -> list[Store | Atomic]:
+    """Raise when `fn` carries what `store` put into a field without gradient on into one that has a gradient: that way
+    would silently count as constant.
+
+    Gives the writes that carry it into other fields without gradient.
+    """
+    writes = writes_reached_from(fn, store.buffer)
+    for write in writes:
+        if write.buffer.adjoint is not None:
+            raise DifferentiationError(
+                f"'{store.buffer.name}' has no gradient, but values that are differentiated go through it",
+                store.loc,
+                hint=f"make '{store.buffer.name}' with needs_grad=True",
+                notes=[Note(f"from there they reach '{write.buffer.name}'", write.loc)],
+            )
+    return writes
+
+
+def _refuse_gradient_access(fn: Function) -> None:
+    """A kernel that itself works on gradients has no derivative by these rules."""
+    for op in walk(fn.region):
+        if isinstance(op, Load | Store | Atomic) and op.buffer.primal is not None:
+            verb = "reads" if isinstance(op, Load) else "writes"
+            raise DifferentiationError(
+                f"this kernel {verb} the gradient '{op.buffer.name}' and cannot be differentiated itself",
+                op.loc,
+                hint="launch it outside of the tape, or put this part into a kernel of its own",
+            )

@@ -1,0 +1,121 @@
+// The list of stages with their operations and times; steps that changed nothing are folded away.
+
+/** `host.selected(stage)`: the stage to show on the right; `host.held(stage)`: the one to hold on the left, or "before" to follow the right one. */
+class StageList {
+  constructor(host) {
+    this.host = host;
+    this.id = `tinote-stages-${nextId++}`;
+    this.showUnchanged = false;
+    this.list = make("div", { class: "list", role: "listbox", tabindex: 0, "aria-label": "Stages", onkeydown: (event) => this.#key(event), onclick: (event) => this.#click(event) });
+    this.unchanged = make("button", { type: "button", class: "unchanged", "aria-pressed": "false", onclick: () => this.#toggle() });
+    this.element = make("nav", { class: "stages", "aria-label": "Stages" }, make("h2", {}, "Stages"), this.list, this.unchanged);
+  }
+
+  /** Show `stages`: `right` is the one on the right, `before` the one on the left, `held` the same if it is held there, else null. */
+  show({ stages, right, before, held }) {
+    Object.assign(this, { stages, right, before, held });
+    this.#draw();
+  }
+
+  /** The stages after and before the right one, as far as there are any. */
+  neighbours() {
+    const listed = this.#listed();
+    const at = listed.indexOf(this.right);
+    return [listed[at + 1], listed[at - 1]].filter((stage) => stage !== undefined);
+  }
+
+  #listed() {
+    return this.stages.map((_, stage) => stage).filter((stage) => this.showUnchanged || this.stages[stage].changed || stage === this.right);
+  }
+
+  #draw() {
+    const { stages } = this;
+    const slowest = Math.max(...stages.map((stage) => stage.seconds ?? 0), 1e-9);
+    const top = this.list.scrollTop;
+    const nodes = [];
+    let group = null; // the element that collects the steps of one round of a fixed point
+    let last = -1;
+    for (const stage of this.#listed()) {
+      const name = stages[stage].group;
+      // A group goes on behind steps that are folded away, but not behind others.
+      const goesOn = group && stages.slice(last, stage).every((other) => other.group === name);
+      if (name && !goesOn) nodes.push((group = make("div", { class: "group", role: "group", "aria-label": name }, make("div", { class: "group-name", "aria-hidden": "true" }, name))));
+      if (!name) group = null;
+      const option = this.#option(stage, slowest);
+      if (group) group.append(option);
+      else nodes.push(option);
+      last = stage;
+    }
+    this.list.replaceChildren(...nodes);
+    this.list.scrollTop = top;
+    this.#reveal();
+    const folded = stages.filter((stage) => !stage.changed).length;
+    this.unchanged.hidden = !folded;
+    this.unchanged.setAttribute("aria-pressed", String(this.showUnchanged));
+    this.unchanged.textContent = this.showUnchanged ? `Hide ${counted(folded, "step")} without change` : `${counted(folded, "step")} without change`;
+  }
+
+  /** Scroll the list, and nothing around it, so that the selected stage is in sight. */
+  #reveal() {
+    const selected = this.list.querySelector('[aria-selected="true"]');
+    this.list.setAttribute("aria-activedescendant", selected?.id ?? "");
+    if (!selected) return;
+    const [row, box] = [selected.getBoundingClientRect(), this.list.getBoundingClientRect()];
+    if (row.top < box.top + row.height) this.list.scrollTop += row.top - box.top - row.height;
+    else if (row.bottom > box.bottom - row.height) this.list.scrollTop += row.bottom - box.bottom + row.height;
+  }
+
+  #option(stage, slowest) {
+    const { name, group, kind, operations, seconds, changed } = this.stages[stage];
+    const earlier = this.stages.slice(0, stage).findLast((other) => other.kind === kind && other.operations !== null);
+    const change = earlier && operations !== null && changed ? operations - earlier.operations : 0;
+    const words = [group && `${group},`, name, operations !== null && counted(operations, nounOf(kind)), duration(seconds), !changed && "unchanged"];
+    const option = make(
+      "div",
+      {
+        class: `stage${changed ? "" : " is-unchanged"}${stage === this.before ? " is-before" : ""}`,
+        role: "option",
+        id: `${this.id}-${stage}`,
+        "data-stage": stage,
+        "aria-selected": String(stage === this.right),
+        "aria-label": words.filter(Boolean).join(" "),
+        title: group ? `${group}: ${name}` : name,
+      },
+      make("span", { class: `kind kind-${kind}`, "aria-hidden": "true" }),
+      make("span", { class: "name" }, name),
+      make("span", { class: `delta${change < 0 ? " is-fewer" : ""}` }, change ? `${change > 0 ? "+" : "−"}${Math.abs(change)}` : ""),
+      make("span", { class: "operations" }, operations === null ? "" : String(operations)),
+      make("span", { class: "seconds" }, duration(seconds)),
+      make("span", { class: "bar", "aria-hidden": "true" }),
+    );
+    const part = seconds ? Math.sqrt(seconds / slowest) : 0;
+    option.lastChild.style.setProperty("--part", String(part < 0.08 ? 0 : part)); // A dot would say nothing.
+    return option;
+  }
+
+  #toggle() {
+    this.showUnchanged = !this.showUnchanged;
+    this.#draw();
+  }
+
+  #click(event) {
+    const option = event.target.closest("[data-stage]");
+    if (!option) return;
+    const stage = Number(option.dataset.stage);
+    if (event.shiftKey || event.ctrlKey || event.metaKey) this.host.held(stage);
+    else this.host.selected(stage);
+  }
+
+  #key(event) {
+    const listed = this.#listed();
+    const at = listed.indexOf(this.right);
+    const moves = { ArrowDown: at + 1, ArrowUp: at - 1, Home: 0, End: listed.length - 1 };
+    if (event.key in moves) {
+      event.preventDefault();
+      this.host.selected(listed[Math.max(0, Math.min(listed.length - 1, moves[event.key]))]);
+    } else if (event.key === "Enter" || event.key === " ") {
+      event.preventDefault();
+      this.host.held(this.held === this.right ? "before" : this.right);
+    }
+  }
+}
