@@ -7,6 +7,7 @@ Python sees the location in the message itself). A fault of the compiler is anot
 
 from __future__ import annotations
 
+import traceback
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -29,6 +30,7 @@ __all__ = [
     "MagicUsageError",
     "Note",
     "TinoteError",
+    "at_users_frames",
     "excerpt",
     "raise_together",
 ]
@@ -57,6 +59,27 @@ def excerpt(span: Span) -> list[str]:
     margin = f"{span.line:>5} | "
     pad = "".join("\t" if c == "\t" else " " for c in text[:start])
     return [place_name(span), f"{margin}{text}", f"{' ' * 5} | {pad}{'^' * (stop - start)}"]
+
+
+def at_users_frames(error: BaseException) -> BaseException:
+    """`error`, to be raised again: IPython then shows where the user's own code stood, and none of the frames between (this package's, and those with which a notebook runs a cell).
+
+    For an exception that is not about the user's program and comes as itself, such as `KeyboardInterrupt`.
+    """
+    error._render_traceback_ = lambda: _users_frames(error)  # type: ignore[attr-defined]
+    return error.with_traceback(None)
+
+
+def _users_frames(error: BaseException) -> list[str]:
+    found: list[str] = []
+    for (frame, line), summary in zip(traceback.walk_tb(error.__traceback__), traceback.extract_tb(error.__traceback__), strict=True):
+        if str(frame.f_globals.get("__name__")).partition(".")[0] not in _HOUSE:
+            found += excerpt(Span(summary.filename, line, summary.colno or 0, summary.end_lineno or 0, summary.end_colno or 0))
+    return [*found, *(part.rstrip() for part in traceback.format_exception_only(error))]
+
+
+#: Packages whose frames are of no interest to whoever wrote a cell.
+_HOUSE = ("tinote", "IPython", "ipykernel", "runpy")
 
 
 class TinoteError(Exception):

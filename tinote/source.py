@@ -7,9 +7,11 @@ which IPython keeps filled for cells.
 from __future__ import annotations
 
 import linecache
+import sys
+from itertools import islice
 from typing import NamedTuple
 
-__all__ = ["NOWHERE", "Span", "line_text", "place_name"]
+__all__ = ["NOWHERE", "Span", "caller", "line_text", "place_name"]
 
 
 class Span(NamedTuple):
@@ -41,6 +43,18 @@ NOWHERE = Span("<nowhere>", 0)
 def line_text(span: Span) -> str:
     """The first source line of `span` without its line break; empty when the source is not available."""
     return linecache.getline(span.file, span.line).rstrip("\n")
+
+
+def caller() -> Span:
+    """The expression of the user's code that called into the package."""
+    frame = sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("tinote."):
+        frame = frame.f_back
+    code = frame.f_code
+    line, end_line, column, end_column = next(islice(code.co_positions(), frame.f_lasti // 2, None))
+    if line is None or column is None or end_line is None or end_column is None:
+        return Span(code.co_filename, frame.f_lineno)
+    return Span(code.co_filename, line, column, end_line, end_column)
 
 
 def _plain(file: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tinote.autodiff.forward import forward
 from tinote.autodiff.gradient import reverse
 from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory
@@ -12,12 +13,15 @@ from tinote.ir.types import f64
 
 INPUTS = (0.31, 0.72, -0.43, 1.14)
 WEIGHTS = (1.0, -2.0, 0.5, 3.0)
+DIRECTION = (0.6, -0.3, 1.7, 0.9)
 
 
 def pair(name: str, shape: tuple[int, ...]) -> Buffer:
     """A buffer of f64 with a gradient."""
     primal, adjoint = Buffer(name, f64, shape), Buffer(f"{name}.grad", f64, shape)
+    tangent = Buffer(f"{name}.dual", f64, shape)
     primal.adjoint, adjoint.primal = adjoint, primal
+    primal.tangent, tangent.primal = tangent, primal
     return primal
 
 
@@ -53,6 +57,20 @@ class Program:
         interpret(reverse(self.fn).function, (), memory)
         return memory.nested(self.x.adjoint)
 
+    def tangent(self, inputs: Sequence[float], direction: Sequence[float]) -> float:
+        """The loss's derivative along `direction`, by forward mode; the values must be the primal's own."""
+        assert self.fn is not None
+        assert self.x.tangent and self.y.tangent and self.total.tangent
+        memory = self.memory(inputs)
+        memory.fill(self.x.tangent, list(direction))
+        memory.fill(self.y.tangent, [0.0] * 4)
+        memory.fill(self.total.tangent, 0.0)
+        interpret(forward(self.fn), (), memory)
+        loss = memory.nested(self.total) + sum(w * v for w, v in zip(WEIGHTS, memory.nested(self.y), strict=True))
+        assert loss == self.loss(inputs)
+        duals = memory.nested(self.y.tangent)
+        return memory.nested(self.total.tangent) + sum(w * v for w, v in zip(WEIGHTS, duals, strict=True))
+
     def differences(self, inputs: Sequence[float], step: float = 1e-5) -> list[float]:
         """Central differences of fourth order."""
         slopes: list[float] = []
@@ -68,7 +86,10 @@ class Program:
 
 
 def assert_gradient(program: Program, inputs: Sequence[float] = INPUTS, tolerance: float = 1e-7) -> None:
-    """Reverse mode equals central differences, component by component."""
+    """Reverse mode equals central differences, component by component, and forward mode equals reverse mode."""
     got, wanted = program.gradient(inputs), program.differences(inputs)
     for g, w in zip(got, wanted, strict=True):
         assert abs(g - w) <= tolerance * (1 + abs(w)), f"gradient {got}, differences {wanted}"
+    along = program.tangent(inputs, DIRECTION)
+    dot = sum(g * d for g, d in zip(got, DIRECTION, strict=True))
+    assert abs(along - dot) <= 1e-11 * (1 + abs(dot)), f"forward mode {along}, reverse mode {dot}"

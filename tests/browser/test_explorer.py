@@ -234,12 +234,16 @@ def test_unchanged_steps_are_folded_away(gravity):
 
 
 @pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
-@pytest.mark.parametrize("width", [1280, 800])
-def test_nothing_is_clipped_and_text_has_contrast(notebook, theme, width):
+@pytest.mark.parametrize("width, change", [(1280, "before"), (800, "after")])
+def test_nothing_is_clipped_and_text_has_contrast(notebook, theme, width, change):
     page = notebook(GRAVITY, width=width)
+    if change == "before":
+        page.set_theme(theme)
     page.run_all()
     page.wait(f"{PAINTED} >= 1")
-    page.set_theme(theme)
+    if change == "after":
+        page.set_theme("JupyterLab Dark" if theme == "JupyterLab Light" else "JupyterLab Light")
+        page.set_theme(theme)
     clipped = page.page.evaluate(CLIPPED)
     assert clipped == []
     ratios = page.page.evaluate(CONTRAST)

@@ -179,7 +179,7 @@ def test_errors_show_the_cells_own_line(notebook):
         "%%kernel\ndef unknown():\n    for i in x:\n        x[i] = y[i]\n\nunknown()": ("line 4", "        x[i] = y[i]", "^", "y"),
         "%%kernel\ndef beyond(k: ti.i32):\n    x[0] = 1.0\n    x[k] = 2.0\n\nbeyond(9)": ("line 4", "    x[k] = 2.0", "^^^^", "9", "(8,)"),
         "%%kernel\ndef gap(:\n    pass": ("line 2", "def gap(:", "^"),
-        "@ti.kernel\ndef wrong():\n    x[0, 1] = 1.0\n\nwrong()": ("line 3", "    x[0, 1] = 1.0", "^^^^^^^"),
+        "@ti.kernel\ndef wrong():\n    x[0, 1] = 1.0\n\nwrong()": ("line 3", "    x[0, 1] = 1.0", "^^^^", "1 dimension"),
         "%%kernel\ndef fine(a: ti.f32):\n    x[0] = a\n\nfine()": ("fine", "missing: a"),
         "%%kernel --tmie\ndef f():\n    pass": ("--tmie", "%%kernel?"),
     }

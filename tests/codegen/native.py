@@ -12,8 +12,7 @@ from tinote.compiler.passes.lower_access import lower_access
 from tinote.compiler.passes.lower_arrays import lower_arrays
 from tinote.compiler.passes.offload import offload
 from tinote.ir.memory import DictMemory
-from tinote.ir.nodes import Buffer, Function
-from tinote.ir.nodes import row_major
+from tinote.ir.nodes import Buffer, Function, row_major
 from tinote.ir.parse import parse
 from tinote.ir.types import Scalar
 from tinote.ir.verify import Form, verify

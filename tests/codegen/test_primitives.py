@@ -33,7 +33,7 @@ ULPS = {
     p.power: 2,
     p.rsqrt: 2,
 }
-FLOAT_ONLY = {p.div, p.sqrt, p.rsqrt, p.exp, p.log, p.sin, p.cos, p.tan, p.asin, p.acos, p.atan2, p.tanh, p.isnan}
+FLOAT_ONLY = {p.div, p.sqrt, p.rsqrt, p.exp, p.log, p.sin, p.cos, p.tan, p.asin, p.acos, p.atan2, p.tanh, p.isnan, p.surrogate}
 BITS_ONLY = {p.and_, p.or_, p.xor, p.invert, p.shl, p.shr}
 OTHERS = {p.select, p.cast, p.bitcast, p.random_bits, p.logical_not}
 
@@ -101,7 +101,7 @@ def operand_types(prim: Primitive, t: Scalar) -> tuple[Scalar, ...]:
 
 
 def ulps(t: Scalar, a: float, b: float) -> float:
-    if math.isnan(a) and math.isnan(b) or a == b:
+    if (math.isnan(a) and math.isnan(b)) or a == b:
         return 0
     if not (math.isfinite(a) and math.isfinite(b)):
         return math.inf

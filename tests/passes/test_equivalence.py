@@ -20,15 +20,32 @@ from tinote.compiler.passes.scalarise import scalarise
 from tinote.errors import TinoteError
 from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory
-from tinote.ir.nodes import Function
+from tinote.ir.nodes import Atom, Function, Get, Local, Print, Region, Var
 from tinote.ir.primitives import Defaults
+from tinote.ir.rewrite import Rewriter
 from tinote.ir.text import show
-from tinote.ir.types import f32, i32
+from tinote.ir.types import Ref, f32, i32
 from tinote.ir.verify import Form, verify
 
 SIMPLIFY: tuple[Callable[[Function], Function], ...] = (fold, cse, eliminate_dead, forward_stores, hoist_invariants)
 ROUNDS = 10
-PROGRAMS = 60
+PROGRAMS = 40
+
+
+class Observer(Rewriter):
+    """Prints at the end of each region what it computed and what its locals hold, so that no wrong value goes unseen."""
+
+    def leave(self, region: Region) -> None:
+        values: list[Atom] = []
+        for op in list(self.out):
+            for out in op.outs:
+                if isinstance(op, Local):
+                    assert isinstance(out.type, Ref)
+                    values.append(Var(out.type.content))
+                    self.emit(Get((out,), (values[-1],)))  # type: ignore[arg-type]
+                else:
+                    values.append(out)
+        self.emit(Print(tuple([part for _ in values for part in (" ", None)]), tuple(values)))
 
 
 def bits(value: Any) -> Any:
@@ -82,10 +99,13 @@ def stages(fn: Function) -> Iterator[tuple[str, Form, Function]]:
     raise AssertionError(f"does not settle in {ROUNDS} rounds:\n{show(fn)}")
 
 
+@pytest.mark.parametrize("observed", [False, True], ids=["as it is", "observed"])
 @pytest.mark.parametrize("seed", range(PROGRAMS))
-def test_a_random_program_means_the_same_after_every_pass(seed: int) -> None:
+def test_a_random_program_means_the_same_after_every_pass(seed: int, observed: bool) -> None:
     program = generate(seed, 4 + seed % 30)
-    wanted = outcome(program.function, program)
-    for name, form, fn in stages(program.function):
+    first = Observer().run(program.function) if observed else program.function
+    verify(first, Form.FIRST)
+    wanted = outcome(first, program)
+    for name, form, fn in stages(first):
         verify(fn, form)
         assert outcome(fn, program) == wanted, f"{name} changes the meaning of\n{program}\nnow\n{show(fn)}"

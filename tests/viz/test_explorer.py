@@ -1,4 +1,4 @@
-"""The explorer without a browser: what it sends, what stays, what the standalone page holds; and the stages behind it."""
+"""The explorer without a browser: the stages behind it, what it sends, what stays, what its own page holds."""
 
 from __future__ import annotations
 
@@ -6,8 +6,6 @@ import base64
 import io
 import json
 import re
-import subprocess
-import sys
 
 import pytest
 from PIL import Image
@@ -15,11 +13,13 @@ from PIL import Image
 import tinote as ti
 from tests.viz.explored import big_stages, parsed_stages
 from tinote.compiler.adjoints import adjoint_operations
+from tinote.compiler.codegen import llvm
 from tinote.compiler.native_text import assembly_lines, llvm_lines
 from tinote.compiler.stages import StageKind, Stages, has_gradient, stages_of
 from tinote.errors import TinoteError
 from tinote.ir.nodes import Atomic, Load, Prim
 from tinote.ir.query import walk
+from tinote.runtime import jit
 from tinote.source import Span
 from tinote.viz.explorer import Explored, Explorer, View, explore
 
@@ -28,7 +28,7 @@ HERE = __file__
 
 @pytest.fixture
 def energy():
-    """A kernel with a gradient that calls a device function: `energy.line(text)` is the line of this file with `text`."""
+    """A kernel with a gradient that calls a device function."""
     ti.init()
     x = ti.field(ti.f32, shape=8, needs_grad=True)
     total = ti.field(ti.f32, shape=(), needs_grad=True)
@@ -105,8 +105,7 @@ def test_columns_are_those_of_the_expression(energy):
     (sine,) = [line for line in named(stages, "front end").lines if " = sin " in line.text]
     assert text[sine.span.column : sine.span.end_column] == "ti.sin(squared(x[i]))"
     # LLVM keeps where an expression begins.
-    llvm = next(line for line in named(stages, "LLVM IR").lines if "@llvm.sin" in line.text and "call" in line.text)
-    assert llvm.span[:3] == sine.span[:3]
+    assert sine.span[:3] in {line.span[:3] for line in named(stages, "LLVM IR").lines}
 
 
 def test_variables_keep_their_names_whichever_stage_is_read_first(energy):
@@ -129,36 +128,18 @@ def test_a_step_without_change_has_the_lines_of_the_stage_before(energy):
     assert changed and any(stages[n].text != stages[n - 1].text for n in changed)
 
 
-def test_lines_are_made_when_they_are_read():
-    """LLVM is not even loaded before a stage of it is read."""
-    program = """
-import sys, tinote as ti
-from tinote.compiler.stages import stages_of
-ti.init()
-x = ti.field(ti.f32, shape=4)
-@ti.kernel
-def double():
-    for i in x:
-        x[i] *= 2
-stages = stages_of(double.specialise())
-print("llvmlite" in sys.modules, stages.stages[-3].seconds)
-stages.stages[-3].lines
-print("tinote.compiler.codegen.llvm" in sys.modules, "llvmlite" in sys.modules)
-stages.stages[-1].lines
-print("llvmlite" in sys.modules)
-"""
-    # A kernel's source is read from a file.
-    result = subprocess.run([sys.executable, "-c", _from_file(program)], capture_output=True, text=True, timeout=60)
-    assert result.stdout.split() == ["False", "None", "True", "False", "True"], result.stderr
-
-
-def _from_file(program: str) -> str:
-    return f"""
-import linecache
-text = {program!r}
-linecache.cache["program.py"] = (len(text), None, text.splitlines(True), "program.py")
-exec(compile(text, "program.py", "exec"), {{"__name__": "program"}})
-"""
+def test_llvm_runs_when_one_of_its_stages_is_read(energy, monkeypatch):
+    specialisation = energy.specialise()
+    runs: list[str] = []
+    for module, name in ((llvm, "generate"), (jit, "optimise"), (jit, "assembly")):
+        real = getattr(module, name)
+        monkeypatch.setattr(module, name, lambda *args, name=name, real=real: runs.append(name) or real(*args))
+    stages = stages_of(specialisation).stages
+    assert runs == [] and [s.seconds for s in stages[-3:]] == [None] * 3
+    assert stages[-3].lines and runs == ["generate"]
+    assert stages[-1].lines and runs == ["generate", "assembly"]
+    assert stages[-1].lines and runs == ["generate", "assembly"]
+    assert [s.seconds is None for s in stages[-3:]] == [False, True, False]
 
 
 def test_adjoints_are_what_depends_on_gradients(energy):
@@ -285,9 +266,9 @@ def test_a_page_gets_the_list_first_and_lines_when_it_asks():
     explorer = Explorer("small", [View("kernel", lambda: made.append(1) or parsed_stages("x = 1"))])
     assert not made
     overview, view, stage = ask(
-        explorer, {"kind": "ready"}, {"kind": "view", "view": 0}, {"kind": "stage", "view": 0, "stage": 2}
+        explorer, {"kind": "ready", "page": "a"}, {"kind": "view", "view": 0}, {"kind": "stage", "view": 0, "stage": 2}
     )
-    assert overview == {"kind": "overview", "name": "small", "views": ["kernel"], "start": 0}
+    assert overview == {"kind": "overview", "page": "a", "name": "small", "views": ["kernel"], "start": 0}
     assert [(s["name"], s["group"], s["changed"], s["lines"]) for s in view["stages"]] == [
         ("front end", "", True, 0),
         ("infer_types", "", False, 0),

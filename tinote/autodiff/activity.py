@@ -72,7 +72,8 @@ class _Activity:
             rule = RULES[op.prim]
             if isinstance(rule, NoDerivative) and rule.zero:
                 return
-            if any(self.is_varied(a) for a in op.args):
+            sources = op.args[1:] if op.prim is p.surrogate else op.args
+            if any(self.is_varied(a) for a in sources):
                 self.mark(op.out)
         elif isinstance(op, Load):
             if self.varies(op.buffer):

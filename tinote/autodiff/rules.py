@@ -181,6 +181,7 @@ RULES: dict[Primitive, Rule | NoDerivative] = {
     p.acos: lambda e, g, y, a: (e.safe(y, g, e.neg(e.div(g, _root(e, a[0])))),),
     p.atan2: _atan2,
     p.tanh: lambda e, g, y, a: (e.mul(g, e.sub(e.lit(1.0, g), e.mul(y, y))),),
+    p.surrogate: lambda e, g, y, a: (None, g),
     p.cast: _cast,
     p.floor: _STEP,
     p.ceil: _STEP,

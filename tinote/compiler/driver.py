@@ -16,7 +16,7 @@ from typing import Any
 from tinote.autodiff.gradient import Gradient
 from tinote.compiler.frontend.lower import lower
 from tinote.compiler.frontend.protocol import ArgumentSpec, FunctionSource, Lowered
-from tinote.compiler.pipeline import GRADIENT, PRIMAL, Listener, Snapshot, run_pipeline
+from tinote.compiler.pipeline import GRADIENT, PRIMAL, TANGENT, Listener, Snapshot, run_pipeline
 from tinote.compiler.summary import TaskSummary, Touched, summarise_tasks, touched_by
 from tinote.config import Config
 from tinote.errors import KernelTypeError
@@ -169,6 +169,7 @@ class Specialisation:
         self.calls = 0
         self._primal: Native | None = None
         self._gradient: Native | None = None
+        self._tangent: Native | None = None
         self._gradient_facts: Gradient | None = None
         self._touched: Touched | None = None
 
@@ -189,6 +190,15 @@ class Specialisation:
         if self._gradient is None:
             self._gradient = self._compile(True)
         return self._gradient
+
+    def tangent(self) -> Native:
+        """The machine code that computes tangents beside values, compiled at the first call. Raises
+        `DifferentiationError`.
+        """
+        if self._tangent is None:
+            fn, _ = run_pipeline(self.lowered.function, TANGENT, self.config)
+            self._tangent = Native(fn, self.config, self._memory_of)
+        return self._tangent
 
     def gradient_facts(self) -> Gradient:
         """What differentiation found out about the kernel."""

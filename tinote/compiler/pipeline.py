@@ -1,7 +1,7 @@
 """The table of contents of the compiler: every step a function goes through between the front end and code generation,
 in order.
 
-`PRIMAL` compiles a kernel, `GRADIENT` its reverse-mode derivative. A step is a function from IR to IR that returns its
+`PRIMAL` compiles a kernel, `GRADIENT` its reverse-mode derivative, `TANGENT` its forward-mode one. A step is a function from IR to IR that returns its
 argument when there is nothing to do; a `Fixpoint` repeats its steps until none of them changes anything. Whoever
 listens gets a `Snapshot` after each step: the old function and the new one, both immutable.
 """
@@ -13,6 +13,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from tinote.autodiff.hazards import refuse_hazards
+from tinote.autodiff.forward import forward
 from tinote.autodiff.gradient import Gradient, reverse
 from tinote.compiler.passes.accumulate import accumulate
 from tinote.compiler.passes.check_bounds import check_bounds
@@ -38,7 +39,7 @@ from tinote.ir.primitives import Defaults
 from tinote.ir.types import scalar_named
 from tinote.ir.verify import Form, InvalidIR, verify
 
-__all__ = ["GRADIENT", "PRIMAL", "Fixpoint", "Listener", "Snapshot", "Step", "defaults_of", "run_pipeline"]
+__all__ = ["GRADIENT", "PRIMAL", "TANGENT", "Fixpoint", "Listener", "Snapshot", "Step", "defaults_of", "run_pipeline"]
 
 
 class Snapshot(NamedTuple):
@@ -105,6 +106,10 @@ def _differentiate(fn: Function, context: Context) -> Function:
     return context.gradient.function
 
 
+def _add_tangents(fn: Function, context: Context) -> Function:
+    return forward(fn, context.defaults)
+
+
 def _check(fn: Function, context: Context) -> Function:
     return check_bounds(fn) if context.config.bounds_check else fn
 
@@ -133,6 +138,13 @@ PRIMAL: tuple[Step | Fixpoint, ...] = (*TYPING, *LOWERING)
 GRADIENT: tuple[Step | Fixpoint, ...] = (
     *TYPING,
     Step(_differentiate, Form.PROMOTED, "reverse"),
+    _plain(scalarise, Form.SCALAR),
+    _simplify(Form.SCALAR),
+    *LOWERING,
+)
+TANGENT: tuple[Step | Fixpoint, ...] = (
+    *TYPING,
+    Step(_add_tangents, Form.PROMOTED, "forward"),
     _plain(scalarise, Form.SCALAR),
     _simplify(Form.SCALAR),
     *LOWERING,

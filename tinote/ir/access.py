@@ -201,8 +201,15 @@ class Accesses(Ranges):
         if a.buffer is not b.buffer or (a.op.buffer.flat is None) is not (b.op.buffer.flat is None):
             return True
         apart = a.buffer.dtype.size if a.op.buffer.flat is not None else 1
+        if any(self._known_distance(x, y, shared, apart) for x, y in zip(a.op.index, b.op.index, strict=False)):
+            return False
         pairs = zip(a.forms, b.forms, strict=False)  # a whole element meets each of its components
         return not any(self._differ(f, g, a, b, shared, loop, direction, apart) for f, g in pairs)
+
+    def _known_distance(self, x: Atom, y: Atom, shared: Callable[[Var], bool], apart: int) -> bool:
+        """Whether two indices are one shared variable plus different numbers: t and t + 1 differ also where t + 1 wraps."""
+        base, _ = _base_and_offset(x, self.definitions)
+        return (base is None or shared(base)) and indices_differ((x,), (y,), self.definitions, apart)
 
     def _differ(
         self,

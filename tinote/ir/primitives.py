@@ -119,6 +119,12 @@ def _truth(types: tuple[Type, ...], defaults: Defaults) -> Type:
     return _shaped(u1, types)
 
 
+def _first(types: tuple[Type, ...], defaults: Defaults) -> Type:
+    if element_type(types[0]).kind != "f":
+        raise TypeError(f"only floats have derivatives, not {element_type(types[0])}")
+    return _shaped(element_type(types[0]), types)
+
+
 def _chosen(types: tuple[Type, ...], defaults: Defaults) -> Type:
     return _shaped(_promoted(types[1:], defaults), types)
 
@@ -372,6 +378,8 @@ tanh = _define("tanh", 1, _floats, _math(math.tanh), cost=20)
 floor = _define("floor", 1, _numbers, _integral(math.floor))
 ceil = _define("ceil", 1, _numbers, _integral(math.ceil))
 round_ = _define("round", 1, _numbers, _integral(round))
+# surrogate(x, z): the value of x with the derivative of z, which is computed only where a derivative is asked for
+surrogate = _define("surrogate", 2, _first, lambda t, x, z: x, cost=0)
 # conversions: the result type is given where the operation is built
 cast = _define("cast", 1, None, cast_number)
 bitcast = _define("bitcast", 1, None, _reinterpret)

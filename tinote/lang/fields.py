@@ -8,10 +8,8 @@ from __future__ import annotations
 
 import ast
 import math
-import sys
 import weakref
 from collections.abc import Iterator, Sequence
-from itertools import islice
 from typing import Any
 
 import numpy as np
@@ -20,9 +18,9 @@ from tinote.errors import FieldError, KernelIndexError
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar
 from tinote.lang.matrix import Matrix, Vector, numpy_type
-from tinote.lang.world import forget_gradients, note_python_write, note_view, scalar_type, world
+from tinote.lang.world import forget_gradients, note_python_write, note_view, recorder, scalar_type, world
 from tinote.runtime.memory import Memory
-from tinote.source import Span, line_text
+from tinote.source import Span, caller, line_text
 
 __all__ = ["Field", "MatrixField", "ScalarField", "field", "matrix_field", "vector_field"]
 
@@ -103,6 +101,10 @@ class Field:
     def has_grad(self) -> bool:
         return self._grad is not None
 
+    @property
+    def has_dual(self) -> bool:
+        return self._dual is not None
+
     # ---- elements
 
     def _position(self, key: Any) -> tuple[int, ...]:
@@ -117,8 +119,13 @@ class Field:
                 raise KernelIndexError(f"index {i} is out of range for axis {axis} of '{self.name}' with shape {self.shape}")
         return tuple([int(i) for i in index])
 
-    def _wrote(self) -> None:
+    def _wrote(self, position: Any = ...) -> None:
+        """Python is about to write to the element at `position`, or to any."""
         note_python_write(self.buffer)
+        if self._dual is not None:
+            open_recorder = recorder.get()
+            if open_recorder is not None and open_recorder.clears_duals:
+                self._dual._array[position] = 0
 
     def _source(self, value: Any) -> np.ndarray[Any, Any]:
         """`value` as an array of numbers that this field's type can hold (fractions are cut off). Raises `FieldError`."""
@@ -195,7 +202,7 @@ class ScalarField(Field):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         position = self._position(key)
-        self._wrote()
+        self._wrote(position)
         try:
             if value is None:  # which NumPy reads as NaN
                 raise TypeError("it is not a number")
@@ -222,7 +229,7 @@ class MatrixField(Field):
 
         def write(index: Any, value: Any) -> None:
             source = self._source(value)
-            self._wrote()
+            self._wrote(position)
             self._array[position][index] = source
 
         return (Vector if len(self.element) == 1 else Matrix)(self._array[position], _parent=write)
@@ -232,7 +239,7 @@ class MatrixField(Field):
         source = self._source(value)
         if source.ndim and source.shape != self.element:
             raise FieldError(f"cannot store {value!r} in '{self.name}': its elements have shape {self.element}, not {source.shape}")
-        self._wrote()
+        self._wrote(position)
         self._array[position] = source
 
 
@@ -248,29 +255,17 @@ def _shape(shape: Any, made_at: Span) -> tuple[int, ...]:
     return tuple([int(d) for d in dims])
 
 
-def _caller() -> Span:
-    """The call that the user wrote, outside of this package."""
-    frame = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").startswith("tinote."):
-        frame = frame.f_back  # type: ignore[assignment]
-    if frame is None:
-        return Span("<unknown>", 0)
-    line, end_line, column, end_column = next(islice(frame.f_code.co_positions(), frame.f_lasti // 2, None), (None,) * 4)
-    if line is None or end_line is None or column is None or end_column is None:
-        return Span(frame.f_code.co_filename, frame.f_lineno)
-    return Span(frame.f_code.co_filename, line, column, end_line, end_column)
-
 
 def _assigned_name(made_at: Span) -> str:
     """The variable or attribute that the call at `made_at` is assigned to, as far as its line tells; "" otherwise."""
     line = line_text(made_at)
-    if not made_at.end_column:
+    if not line or not made_at.end_column:
         return ""
     target, equals, _ = line.encode()[: made_at.column].decode(errors="ignore").partition("=")
     try:
         # A statement that goes on over further lines cannot be parsed; then what stands before the call has to do.
         statement = ast.parse(line.strip()).body[0]
-    except SyntaxError:
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
         name = target.partition(":")[0].strip().removeprefix("self.")
         return name if equals and name.isidentifier() else ""
     if not isinstance(statement, ast.Assign | ast.AnnAssign) or statement.value is None:
@@ -287,7 +282,7 @@ def _assigned_name(made_at: Span) -> str:
 
 
 def _make(kind: type[Field], dtype: Any, shape: Any, element: Sequence[int], needs_grad: bool, needs_dual: bool, name: str) -> Any:
-    made_at = _caller()
+    made_at = caller()
     if shape is None:
         raise FieldError("a field needs a shape", made_at, hint="for a single value pass shape=()")
     for extent in element:

@@ -31,10 +31,10 @@ from tinote.compiler.frontend.protocol import (
 )
 from tinote.compiler.pipeline import defaults_of
 from tinote.config import Config
-from tinote.errors import KernelTypeError, TinoteError
+from tinote.errors import KernelTypeError, TinoteError, at_users_frames
 from tinote.ir.types import Scalar, Tensor
 from tinote.lang.matrix import Matrix, Vector
-from tinote.lang.world import memory_of, recorder, world
+from tinote.lang.world import claim_gradients, memory_of, recorder, world
 from tinote.source import Span
 
 __all__ = ["Func", "Instance", "Kernel", "data_oriented", "func", "kernel", "template"]
@@ -111,9 +111,12 @@ class _Gradient:
         try:
             instance, values = self._kernel.prepare(args, kwargs)
             native = instance.specialisation.gradient()
+            claim_gradients(native.tasks, clear=False)
             native.launch((*values, instance.last_seed) if instance.needs_seed else values)
         except TinoteError as error:
             raise error.with_traceback(None) from None
+        except KeyboardInterrupt as interrupt:
+            raise at_users_frames(interrupt) from None
 
     def __repr__(self) -> str:
         return f"<gradient of {self._kernel!r}>"
@@ -291,10 +294,11 @@ class Kernel:
                 instance.last_seed = world.next_seed()
                 values = (*values, instance.last_seed)
             open_recorder = recorder.get()
+            native = instance.primal
             if open_recorder is not None:
-                open_recorder.launching(instance, values)
+                native = open_recorder.launching(instance, values) or native
             try:
-                results = instance.primal.launch(values)
+                results = native.launch(values)
             except (struct.error, OverflowError, TypeError, ValueError) as error:
                 if isinstance(error, TinoteError):
                     raise
@@ -305,6 +309,8 @@ class Kernel:
         except TinoteError as error:
             # The message shows the user's line; the frames below this one are the compiler's own.
             raise error.with_traceback(None) from None
+        except KeyboardInterrupt as interrupt:
+            raise at_users_frames(interrupt) from None
         if results:
             returns = instance.specialisation.lowered.returns
             assert returns is not None

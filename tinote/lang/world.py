@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
+import ctypes
 import warnings
 import weakref
+from collections.abc import Iterable
 from contextvars import ContextVar
 from dataclasses import replace
+from itertools import chain
 from typing import Any, Protocol
 
+from tinote.compiler.summary import TaskSummary
 from tinote.config import Config
 from tinote.errors import FieldError
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar, f32, f64, i32, i64, scalar_named
 from tinote.runtime.memory import Memory
+from tinote.runtime.party import SESSION, party
 from tinote.source import NOWHERE, Span
 
-__all__ = ["Arch", "Recorder", "arch_named", "forget_gradients", "gradient_memories", "init", "is_viewed", "memory_of", "note_python_write", "note_view", "recorder", "reset", "scalar_type", "world"]
+__all__ = ["Arch", "Recorder", "arch_named", "claim_gradients", "forget_gradients", "gradient_memories", "init", "is_viewed", "memory_of", "note_python_write", "note_view", "recorder", "reset", "scalar_type", "take_all_gradients", "world"]
 
 
 class Arch:
@@ -41,11 +46,17 @@ def arch_named(name: str) -> Arch:
 class Recorder(Protocol):
     """An open tape or forward-mode block: told of each launch and each write from Python in its own context."""
 
-    def launching(self, instance: Any, values: tuple[Any, ...]) -> None: ...
+    clears_duals: bool  # whether a write from Python sets duals to zero
 
-    def launched(self) -> None: ...
+    def launching(self, instance: Any, values: tuple[Any, ...]) -> Any:
+        """A kernel is about to be launched. Gives the machine code to run in place of the primal, if any."""
 
-    def written(self, buffer: Buffer) -> None: ...
+
+    def launched(self) -> None:
+        """The launch has ended well."""
+
+    def written(self, buffer: Buffer) -> None:
+        """Python is about to write to a field."""
 
 
 #: The recorder of this context, if one is open. Threads and tasks that were started elsewhere do not see it.
@@ -62,7 +73,8 @@ class World:
         self.fields: weakref.WeakSet[Any] = weakref.WeakSet()
         self.memories: weakref.WeakKeyDictionary[Buffer, Memory] = weakref.WeakKeyDictionary()
         self.views: weakref.WeakKeyDictionary[Buffer, list[weakref.ref[Any]]] = weakref.WeakKeyDictionary()
-        self.gradients: tuple[Memory, ...] | None = None  # of all living fields; None: to be collected anew
+        self.gradients: dict[int, tuple[Memory, ...]] = {}  # of all living fields, by party; empty: to be collected anew
+        self.owners: weakref.WeakKeyDictionary[Buffer, int] = weakref.WeakKeyDictionary()  # the party of a gradient, if a view has computed it
         self.launches = 0
         self.warned: set[str] = set()
         self.on_reset: list[Any] = []
@@ -86,15 +98,41 @@ def memory_of(buffer: Buffer) -> Memory:
 
 
 def gradient_memories() -> tuple[Memory, ...]:
-    """The memory of every living field's gradient."""
-    if world.gradients is None:
-        world.gradients = tuple([f.grad.memory for f in world.fields if f.has_grad])
-    return world.gradients
+    """The memory of every living field's gradient, but those that another party computed."""
+    mine = party.get()
+    found = world.gradients.get(mine)
+    if found is None:
+        found = tuple([f.grad.memory for f in world.fields if f.has_grad and world.owners.get(f.grad.buffer, SESSION) == mine])
+        world.gradients[mine] = found
+    return found
+
+
+def claim_gradients(tasks: Iterable[TaskSummary], *, clear: bool) -> None:
+    """The gradients that these tasks of a reverse launch touch belong to the present party from now on. `clear`: those that were another's are set to zero first."""
+    mine = party.get()
+    if mine == SESSION and not world.owners:
+        return
+    for task in tasks:
+        for buffer in chain(*task.touched):
+            if buffer.primal is not None and world.owners.get(buffer, SESSION) != mine:
+                world.owners[buffer] = mine
+                forget_gradients()
+                if clear:
+                    memory = memory_of(buffer)
+                    ctypes.memset(memory.address, 0, memory.nbytes)
+
+
+def take_all_gradients() -> None:
+    """Every living field's gradient belongs to the present party from now on."""
+    mine = party.get()
+    if mine != SESSION or world.owners:
+        world.owners.update((f.grad.buffer, mine) for f in world.fields if f.has_grad)
+        forget_gradients()
 
 
 def forget_gradients() -> None:
     """A field came or went: collect the gradients anew when they are next asked for."""
-    world.gradients = None
+    world.gradients = {}
 
 
 def note_python_write(buffer: Buffer) -> None:
@@ -194,6 +232,6 @@ def reset() -> None:
     world.config = Config()
     world.launches = 0
     world.fields = weakref.WeakSet()
-    world.gradients = None
+    world.gradients = {}
     for callback in list(world.on_reset):
         callback()

@@ -61,7 +61,7 @@ class Explorer(anywidget.AnyWidget):
         with self._lock:
             match message.get("kind"):
                 case "ready":
-                    self.send({"kind": "overview", **self._explored.overview()})
+                    self.send({"kind": "overview", "page": message.get("page"), **self._explored.overview()})
                 case "view":
                     self.send({"kind": "view", **self._explored.view(int(message["view"]))})
                 case "stage":

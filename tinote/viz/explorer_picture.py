@@ -18,7 +18,7 @@ __all__ = ["draw_explorer"]
 SCALE = 2
 ROW = 19
 LIST_WIDTH = 286
-MOST_LINES = 44
+MOST_LINES = 36
 """Lines of IR in the picture; what is left out is counted."""
 
 PAPER, FACE, EDGE = "#ffffff", "#f4f5f7", "#d8dbe0"

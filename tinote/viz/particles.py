@@ -6,7 +6,6 @@ frame.
 
 from __future__ import annotations
 
-import contextvars
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -133,7 +132,7 @@ class Particles(LiveSimulation):
     def picture(self) -> bytes:
         """The particles and the plot below them, on white or the view's background, as a PNG file."""
         if self.state != "playing" or self._captured is None:
-            contextvars.Context().run(self._present)
+            self._apart(self._present)
         assert self._captured is not None
         shown = self._captured[self._captured[:, 0] != HIDDEN] / (HIDDEN - 1)
         paper = (

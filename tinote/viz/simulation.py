@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 import traitlets
 
+from tinote.runtime.party import new_party, party
 from tinote.runtime.threads import stop_all
 from tinote.viz.arrays import ViewError
 from tinote.viz.plot import History, as_series
@@ -84,6 +85,7 @@ class LiveSimulation(LiveView):
         self._worker: Worker | None = None
         self._task: asyncio.Task[None] | None = None
         self._halt = threading.Event()
+        self._party = new_party()
         self._background: set[asyncio.Task[None]] = set()
         try:
             self._loop: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
@@ -146,7 +148,7 @@ class LiveSimulation(LiveView):
             raise ViewError("the view is playing; pause it first")
         self._halt.clear()
         for _ in range(frames):
-            contextvars.Context().run(self._make_frame, self.steps_per_frame)
+            self._apart(self._make_frame, self.steps_per_frame)
 
     # On the event loop's thread.
 
@@ -198,7 +200,7 @@ class LiveSimulation(LiveView):
     async def _retire(self, worker: Worker) -> None:
         """Paint the state in which `worker` leaves the simulation, and end it."""
         impatience = asyncio.get_running_loop().call_later(STOP_PATIENCE_SECONDS, stop_all)
-        outcome = await worker.run(lambda: contextvars.Context().run(self._present))
+        outcome = await worker.run(lambda: self._apart(self._present))
         impatience.cancel()
         worker.close()
         if outcome.value is not None and self.comm is not None:
@@ -225,7 +227,7 @@ class LiveSimulation(LiveView):
         """
         if self._worker is None:
             self._worker = Worker("tinote view")
-        outcome: Outcome[Frame] = await self._worker.run(lambda: contextvars.Context().run(job))
+        outcome: Outcome[Frame] = await self._worker.run(lambda: self._apart(job))
         if outcome.value is None:
             if outcome.error is not None:
                 self._fail(outcome.error)
@@ -252,6 +254,12 @@ class LiveSimulation(LiveView):
                 self._step()
             self.steps += 1
         return self._sampled()
+
+    def _apart(self, job: Callable[..., Frame], *args: Any) -> Frame:
+        """Run `job` in an empty context of this view's own: no tape of a cell sees what it launches, and neither clears the other's gradients."""
+        context = contextvars.Context()
+        context.run(party.set, self._party)
+        return context.run(job, *args)
 
     def _resume_and_make_frame(self, steps: int) -> Frame:
         self._halt.clear()
@@ -292,7 +300,7 @@ class LiveSimulation(LiveView):
             return
         end = time.perf_counter() + UNATTENDED_SECONDS
         try:
-            contextvars.Context().run(self._present)
+            self._apart(self._present)
             for _ in range(self._unattended_frames):
                 self.advance()
                 if time.perf_counter() > end:

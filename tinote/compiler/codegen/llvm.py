@@ -1,10 +1,11 @@
 """LLVM IR text for a function in its lowered form.
 
-    func axpy(%n: i32):                           define i32 @task_0(ptr %block, i64 %lo, i64 %hi, i32 %tid) { … }
-      task parallel %i in 0 .. 1024: …     ->     define i32 @entry(ptr %block) { … call @tn_parallel_for(…, @task_0, …) … }
+    func axpy(%n: i32):                        define i32 @task_0(ptr %block, i64 %lo, i64 %hi, i32 %tid) { … }
+      task parallel %i in 0 .. 1024: …   ->    define i32 @entry(ptr %block) { … @tn_parallel_for(…, @task_0, …) … }
 
-The text holds no addresses and no names of the user's: everything outside comes through the launch block (`llvm_layout`), so that equal functions give equal text
-whatever they run on. Only debug locations name the user's file, and `Module.digest` leaves them out.
+The text holds no addresses and no names of the user's: everything outside comes through the launch block
+(`llvm_layout`), so that equal functions give equal text whatever they run on. Only debug locations name the user's
+file, and `Module.digest` leaves them out.
 """
 
 from __future__ import annotations
@@ -44,8 +45,11 @@ declare void @tn_arena_release(ptr, i32, i64) nounwind
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """`fast_math`: reassociation, contraction, reciprocals and approximate functions, never at the cost of NaN or infinity. `vector_width`: the vectors to prefer,
-    in bits (0: the target's choice). `source`: the user's file. `line_tables`: debug locations go into the object, not only into LLVM's remarks and text.
+    """What the code depends on beside the function.
+
+    `fast_math`: reassociation, contraction, reciprocals and approximate functions, never at the cost of NaN or infinity.
+    `vector_width`: the vectors to prefer, in bits (0: the target's choice). `source`: the user's file. `line_tables`:
+    debug locations go into the object, not only into LLVM's remarks and text.
     """
 
     fast_math: bool = True
@@ -56,7 +60,10 @@ class Options:
 
 @dataclass(frozen=True, slots=True)
 class Module:
-    """`text` for `runtime.jit`; `layout` and `sites` for `runtime.launch`; `digest` identifies the machine code: the text without debug locations, and the options."""
+    """`text` for `runtime.jit`; `layout` and `sites` for `runtime.launch`.
+
+    `digest` identifies the machine code: the text without debug locations, and the options.
+    """
 
     text: str
     layout: Layout
@@ -188,7 +195,7 @@ class _Entry:
             buffer = root_of(op.buffer)
             offset = module.layout.temporaries[buffer] + (int(op.index[0].value) if op.index else 0)  # type: ignore[union-attr]
             at = e.value(f"getelementptr i8, ptr %block, i64 {offset}")
-            e.env[op.out] = load_cell(e, buffer.dtype, at, access(e, buffer, False))
+            e.env[op.out] = load_cell(e, buffer.dtype, at, access(e, buffer))
             return
         if not isinstance(op, Task):
             raise CompilerBug("LLVM code", f"only tasks stand at the top of a lowered function, not {op!r}")
@@ -271,4 +278,4 @@ class _Entry:
             )
         e.do("ret i32 0")
         e.finish()
-        module.add(f"define i32 @entry(ptr %block) #0", e)
+        module.add("define i32 @entry(ptr %block) #0", e)

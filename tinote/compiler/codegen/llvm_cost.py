@@ -1,4 +1,5 @@
-"""How long code runs, roughly: which loops look at the stop word, how often, and which parallel loops are worth waking threads for.
+"""How long code runs, roughly: which loops look at the stop word, how often, and which parallel loops are worth
+waking threads for.
 
 The unit is the time of an addition, about a third of a nanosecond.
 """
@@ -10,7 +11,7 @@ from typing import NamedTuple
 
 from tinote.ir.nodes import Atomic, For, If, Lit, Memory, Op, Pop, Prim, Print, Push, Region, While
 
-__all__ = ["BETWEEN_POLLS", "PARALLEL_WORTH", "Loops", "LoopPlan", "Polling", "trip_count"]
+__all__ = ["BETWEEN_POLLS", "PARALLEL_WORTH", "LoopPlan", "Loops", "Polling", "trip_count"]
 
 #: Work between two looks at the stop word (about 0.1 ms; a look costs some nanoseconds).
 BETWEEN_POLLS = 1 << 18
@@ -31,7 +32,7 @@ class Polling(Enum):
 
 
 class LoopPlan(NamedTuple):
-    """`cost` is one turn's, without the loops inside that account for themselves; `strip` the turns between two looks."""
+    """`cost` is one turn's, without the loops inside that account for themselves; `strip` the turns in a strip."""
 
     polling: Polling
     cost: int

@@ -6,8 +6,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from tinote.compiler.codegen import llvm_memory
+from tinote.compiler.codegen import llvm_faults, llvm_memory
 from tinote.compiler.codegen.llvm_cost import BETWEEN_POLLS, LoopPlan, Loops, Polling
+from tinote.compiler.codegen.llvm_offsets import offset_arithmetic
 from tinote.compiler.codegen.llvm_prims import emit_prim
 from tinote.compiler.codegen.llvm_ranges import range_of, result_range
 from tinote.compiler.codegen.llvm_stacks import Stacks
@@ -21,7 +22,6 @@ from tinote.ir.nodes import (
     BufferKind,
     Check,
     Extent,
-    FaultKind,
     For,
     Get,
     If,
@@ -41,16 +41,13 @@ from tinote.ir.nodes import (
     While,
 )
 from tinote.ir.query import walk
-from tinote.ir.types import Scalar, i32, i64, u1
-from tinote.runtime.sites import Bounds, Part, Site, SiteKind, Value
+from tinote.ir.types import Scalar, i32, i64, u1, u64
 from tinote.source import NOWHERE, Span
 
 if TYPE_CHECKING:
     from tinote.compiler.codegen.llvm import ModuleText
 
 __all__ = ["Emitter"]
-
-_PAYLOAD_WORDS = 6
 
 
 class Emitter(FunctionText):
@@ -65,17 +62,20 @@ class Emitter(FunctionText):
         self.env: dict[Var, str] = {}
         self.stacks = Stacks(self)
         self.loops = Loops()
-        #: access groups of the parallel loops around the place under construction, and how an access says that it belongs to them
+        #: access groups of the parallel loops around the place under construction, and how an access says
+        #: that it belongs to them
         self.groups: tuple[int, ...] = ()
         self.group_text = ""
-        self.vectorized = False
+        #: the same for the innermost loop alone, if it was proved independent, updates included
+        self.proved_text = ""
         self.written = {llvm_memory.root_of(op.buffer) for op in walk(region) if isinstance(op, Store | Atomic)}
         self._pointers: dict[Buffer, str] = {}
         self._constants: dict[tuple[Buffer, int], str] = {}
         self._wide: dict[Var, str] = {}
-        self._offsets = _offset_arithmetic(region)
+        self._offsets = offset_arithmetic(region)
         self._fuel = ""
-        self._words = 0
+        #: the most words that a fault or print of this function shows
+        self.words = 0
 
     # atoms
 
@@ -247,11 +247,7 @@ class Emitter(FunctionText):
             return self._turns(body, lo, hi, initial, plan, group, vectorize, reverse, runs)
         # Strips of turns, each a loop that nothing interrupts.
         step = plan.strip
-        less = (
-            "ult"
-            if body.params[0].type is not None and body.params[0].type.kind == "u" and body.params[0].type.bits == 64
-            else "slt"
-        )  # type: ignore[union-attr]
+        less = "ult" if body.params[0].type is u64 else "slt"
         carried = [TYPES[v.type] for v in body.params[1:]]  # type: ignore[index]
         before, strip, done = self.block, self.label(), self.label()
         before = self._guard(lo, hi, strip, done, runs, less)
@@ -305,7 +301,7 @@ class Emitter(FunctionText):
         index = body.params[0]
         t = index.type
         assert isinstance(t, Scalar)
-        unsigned = t.kind == "u" and t.bits == 64
+        unsigned = t is u64
         carried = [TYPES[v.type] for v in body.params[1:]]  # type: ignore[index]
         loop, done = self.label(), self.label()
         start = self.value(f"add i64 {hi}, -1") if reverse else lo
@@ -322,7 +318,7 @@ class Emitter(FunctionText):
         self._wide[index] = turn
         for v, name in zip(body.params[1:], values, strict=True):
             self.env[v] = name
-        outer = (self.groups, self.group_text, self.vectorized)
+        outer = (self.groups, self.group_text, self.proved_text)
         if group is not None:
             self.groups = (*self.groups, group)
             chosen = (
@@ -331,9 +327,9 @@ class Emitter(FunctionText):
                 else self.module.metadata.add("!{" + ", ".join(f"!{g}" for g in self.groups) + "}")
             )
             self.group_text = f", !llvm.access.group !{chosen}"
-        self.vectorized = vectorize
+        self.proved_text = f", !llvm.access.group !{group}" if vectorize else ""
         results = self.region(body)
-        self.groups, self.group_text, self.vectorized = outer
+        self.groups, self.group_text, self.proved_text = outer
         if plan.polling is Polling.TURNS:
             self._burn(str(plan.cost))
         wraps = "" if unsigned else " nsw"
@@ -357,7 +353,11 @@ class Emitter(FunctionText):
         ]
 
     def _loop_note(self, group: int | None) -> str:
-        """Loop metadata. `vectorize.enable` is not used: LLVM takes it as leave to reorder sums whatever the flags say, and warns where it cannot vectorise."""
+        """Loop metadata.
+
+        `vectorize.enable` is not used: LLVM takes it as leave to reorder sums whatever the flags say, and warns where
+        it cannot vectorise.
+        """
         if group is None:
             return ""
         metadata = self.module.metadata
@@ -388,14 +388,14 @@ class Emitter(FunctionText):
         holes = [self.hole() for _ in types]
         for region in op.regions:
             self.env.update(zip(region.params, values, strict=True))
-        outer = (self.groups, self.group_text)
-        self.groups, self.group_text = (), ""
+        outer = (self.groups, self.group_text, self.proved_text)
+        self.groups, self.group_text, self.proved_text = (), "", ""
         (condition,) = self.region(op.condition)
         self.do(f"br i1 {condition}, label %{inside}, label %{done}")
         self.begin(inside)
         results = self.region(op.body)
         self._burn(str(self.loops.plans[op].cost))
-        self.groups, self.group_text = outer
+        self.groups, self.group_text, self.proved_text = outer
         latch = self.block
         self.do(f"br label %{head}")
         for at, name, ty, a, b in zip(holes, values, types, initial, results, strict=True):
@@ -431,9 +431,8 @@ class Emitter(FunctionText):
         total = self.value(f"add nuw nsw i64 {self.value(f'load i64, ptr {self._fuel}')}, {work}")
         self.do(f"store i64 {total}, ptr {self._fuel}")
         poll, on = self.label(), self.label()
-        self.do(
-            f"br i1 {self.value(f'icmp ult i64 {total}, {BETWEEN_POLLS}')}, label %{on}, label %{poll}, !prof !{self.module.likely}"
-        )
+        little = self.value(f"icmp ult i64 {total}, {BETWEEN_POLLS}")
+        self.do(f"br i1 {little}, label %{on}, label %{poll}, !prof !{self.module.likely}")
         status, stop, stopped = self.name(), self.name(), self.label()
         self.cold_block(
             poll,
@@ -445,120 +444,15 @@ class Emitter(FunctionText):
         self.cold_block(stopped, f"ret i32 {status}")
         self.begin(on)
 
-    # faults and prints
-
-    def word(self, atom: Atom) -> str:
-        """A scalar as an i64 of its bits; integers extended."""
-        t = atom.type
-        if not isinstance(t, Scalar):
-            raise CompilerBug("LLVM code", f"a tensor value in machine code: {atom!r}")
-        if t.kind != "f":
-            return self.wide(atom)
-        bits = self.value(f"bitcast {TYPES[t]} {self.use(atom)} to i{t.bits}")
-        return bits if t.bits == 64 else self.value(f"zext i{t.bits} {bits} to i64")
-
-    def fail_unless(self, good: str, site: Site, words: list[str]) -> None:
-        """Leave the task with a located fault unless `good` holds; `words` are i64 values for the message."""
-        number = self.module.site(site)
-        self._words = max(self._words, len(words))
-        fault, on, status = self.label(), self.label(), self.name()
-        self.do(f"br i1 {good}, label %{on}, label %{fault}, !prof !{self.module.likely}")
-        lines: list[str] = []
-        for k, word in enumerate(words):
-            at = self.name()
-            lines += [f"{at} = getelementptr i64, ptr %words, i64 {k}", f"store i64 {word}, ptr {at}"]
-        payload = "%words" if words else "null"
-        self.cold_block(
-            fault,
-            *lines,
-            f"{status} = call i32 @tn_fail(ptr %block, i32 {int(site.kind)}, i32 {number}, i32 {len(words)}, ptr {payload})",
-            f"ret i32 {status}",
-        )
-        self.begin(on)
-
-    def check(self, op: Check) -> None:
-        condition = op.args[0]
-        if type(condition) is Lit and condition.value:
-            return
-        shown = op.args[1:][:_PAYLOAD_WORDS]
-        self.fail_unless(self.use(condition), self._fault_site(op, shown), [self.word(a) for a in shown])
-
-    def _fault_site(self, op: Check, shown: tuple[Atom, ...]) -> Site:
-        kind = SiteKind(op.kind.value)
-        if op.kind is FaultKind.BOUNDS:
-            shape = self.module.shape_named(op.text, op.axis, op.args[2])
-            return Site(kind, op.loc, op.text, Bounds(shape, (0,), () if shape else (1,), op.axis))
-        if op.kind is FaultKind.ASSERT or "{}" in op.text:
-            return Site(kind, op.loc, op.text.replace("{}", "?"), _message(op.text, shown))
-        return Site(kind, op.loc, op.text)
-
-    def print_(self, op: Print) -> None:
-        values = iter(op.args)
-        parts: list[Part] = [part if part is not None else Value(next(values).type.name) for part in op.parts]  # type: ignore[union-attr]
-        number = self.module.site(Site(SiteKind.PRINT, op.loc, "", tuple(parts)))
-        self._words = max(self._words, len(op.args))
-        for k, a in enumerate(op.args):
-            word = self.word(a)
-            self.do(f"store i64 {word}, ptr {self.value(f'getelementptr i64, ptr %words, i64 {k}')}")
-        self.do(
-            f"call void @tn_print(ptr %block, i32 {number}, i32 {len(op.args)}, ptr {'%words' if op.args else 'null'})"
-        )
-
     def finish(self) -> None:
         """Call once when the body is complete."""
-        if self._words:
-            self.head.insert(0, f"%words = alloca [{self._words} x i64]")
+        if self.words:
+            self.head.insert(0, f"%words = alloca [{self.words} x i64]")
 
 
 def _is_positive(atom: Atom) -> bool:
     """Whether an atom is a literal that is more than zero by enough that no rounding loses it."""
     return type(atom) is Lit and atom.value > 1e-30
-
-
-def _message(text: str, shown: tuple[Atom, ...]) -> tuple[Part, ...]:
-    """A format text with `{}` as parts; what has no room in a fault's payload is shown as dots."""
-    pieces = text.split("{}")
-    parts: list[Part] = [pieces[0]]
-    for k, piece in enumerate(pieces[1:]):
-        parts.append(Value(shown[k].type.name) if k < len(shown) else "...")  # type: ignore[union-attr]
-        parts.append(piece)
-    return tuple(part for part in parts if part != "")
-
-
-def _offset_arithmetic(region: Region) -> set[Var]:
-    """Sums and products in i64 that serve only as byte offsets. Where the access is made it is in range, so that they do not wrap."""
-    made: list[tuple[Var, Prim]] = []
-    other: set[Var] = set()
-    offsets: set[Var] = set()
-
-    def visit(r: Region) -> None:
-        for op in r.body:
-            if (
-                isinstance(op, Prim)
-                and op.outs[0].type is i64
-                and (op.prim is p.add or op.prim is p.mul or op.prim is p.sub)
-            ):
-                made.append((op.outs[0], op))
-            elif isinstance(op, Load | Store | Atomic):
-                if op.index and type(op.index[0]) is Var:
-                    offsets.add(op.index[0])
-                if not isinstance(op, Load):
-                    other.add(op.value)  # type: ignore[arg-type]
-            else:
-                other.update(op.args)  # type: ignore[arg-type]
-            for inner in op.regions:
-                visit(inner)
-        other.update(r.yields)  # type: ignore[arg-type]
-
-    visit(region)
-    found: set[Var] = set()
-    for out, op in reversed(made):
-        if out in offsets and out not in other:
-            found.add(out)
-            offsets.update(a for a in op.args if type(a) is Var)
-        else:
-            other.update(a for a in op.args if type(a) is Var)
-    return found
 
 
 _HANDLERS: dict[type[Op], Callable[[Emitter, Op], None]] = {
@@ -573,9 +467,9 @@ _HANDLERS: dict[type[Op], Callable[[Emitter, Op], None]] = {
     Local: llvm_memory.local,
     Get: llvm_memory.get,
     Set: llvm_memory.set_,
-    NewStack: lambda e, op: e.stacks.new(op),
-    Push: lambda e, op: e.stacks.push(op),
-    Pop: lambda e, op: e.stacks.pop(op),
-    Check: Emitter.check,
-    Print: Emitter.print_,
+    NewStack: lambda e, op: e.stacks.new(op),  # pyright: ignore[reportArgumentType]
+    Push: lambda e, op: e.stacks.push(op),  # pyright: ignore[reportArgumentType]
+    Pop: lambda e, op: e.stacks.pop(op),  # pyright: ignore[reportArgumentType]
+    Check: llvm_faults.check,
+    Print: llvm_faults.print_,
 }  # type: ignore[assignment]

@@ -1,6 +1,7 @@
 """Integer division, remainder, power and shifts as LLVM instructions: nothing traps, whatever the operands.
 
-A division by zero gives 0 (a check stands before it where the user wants one); the most negative number divided by -1 wraps.
+A division by zero gives 0 (a check stands before it where the user wants one); the most negative number divided by
+-1 wraps.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ def truncating_modulo(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) 
 
 
 def _floored(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> tuple[str, str, Range]:
-    """Quotient and remainder of the division that rounds towards minus infinity, right but for b = 0, and the range of b."""
+    """Quotient and remainder of the division that rounds towards minus infinity, right but for b = 0, and the range of
+    b."""
     ty = TYPES[t]
     over_a, over_b = _ranges(f, atoms, t)
     if over_b[0] == over_b[1] > 0 and over_b[0] & (over_b[0] - 1) == 0:
@@ -72,7 +74,8 @@ def _floored(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> tuple[
     rest = f.value(f"sub {ty} {a}, {f.value(f'mul {ty} {quotient}, {safe}')}")
     if t.kind == "u" or (over_a[0] >= 0 and over_b[0] >= 0):
         return quotient, rest, over_b
-    # Towards zero and towards minus infinity differ by one where the remainder is not zero and has not the divisor's sign.
+    # Towards zero and towards minus infinity differ by one where the remainder is not zero and has not the
+    # divisor's sign.
     if over_b[0] > 0:
         differ = f.value(f"icmp slt {ty} {rest}, 0")
     else:
@@ -94,7 +97,10 @@ def modulo(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
 
 
 def power(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
-    """By repeated squaring, modulo two to the number of bits; a negative exponent gives 0 except for a base of 1 or -1."""
+    """By repeated squaring, modulo two to the number of bits.
+
+    A negative exponent gives 0 except for a base of 1 or -1.
+    """
     ty = TYPES[t]
     if len(atoms) > 1 and isinstance(atoms[1], Lit) and 0 <= atoms[1].value <= _LONGEST_UNROLLED_POWER:
         return _literal_power(f, ty, a, int(atoms[1].value))
@@ -160,7 +166,7 @@ def shift_left(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
     """0 once the shift is as wide as the type, or negative."""
     ty = TYPES[t]
     low, high = range_of(f.ranges, atoms[1]) if atoms else full(t)
-    if 0 <= low and high < t.bits:
+    if low >= 0 and high < t.bits:
         return f.value(f"shl {ty} {a}, {b}")
     fits = f.value(f"icmp ult {ty} {b}, {t.bits}")
     return f.value(f"select i1 {fits}, {ty} {f.value(f'shl {ty} {a}, {b}')}, {ty} 0")
@@ -171,7 +177,7 @@ def shift_right(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str
     ty = TYPES[t]
     low, high = range_of(f.ranges, atoms[1]) if atoms else full(t)
     word = "ashr" if t.kind == "i" else "lshr"
-    if 0 <= low and high < t.bits:
+    if low >= 0 and high < t.bits:
         return f.value(f"{word} {ty} {a}, {b}")
     if t.kind == "i":
         widest = f.value(f"call {ty} @llvm.umin.{ty}({ty} {b}, {ty} {t.bits - 1})")

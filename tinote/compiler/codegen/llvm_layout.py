@@ -1,6 +1,8 @@
-"""Where a kernel finds things in the launch block: scalar arguments, base pointers, extents, temporaries and return values.
+"""Where a kernel finds things in the launch block: scalar arguments, base pointers, extents, temporaries and return
+values.
 
-Offsets are in bytes from the start of the block; the kernel's own part begins at `FIRST`. Every scalar has an 8-byte slot of its own, little endian.
+Offsets are in bytes from the start of the block; the kernel's own part begins at `FIRST`. Every scalar has an 8-byte
+slot of its own, little endian.
 """
 
 from __future__ import annotations
@@ -21,8 +23,9 @@ _LARGEST_TEMPORARY = 4096
 class Layout:
     """`slots` is the number of 8-byte slots from `FIRST` on; `scratch_bytes` what one thread needs for private copies.
 
-    `buffers` are the fields and arrays whose addresses a launch provides, in the order of `pointers`. `extents` are keyed by buffer and axis and hold an i32 each;
-    `temporaries` lie in the block itself; `results` has one offset a returned value.
+    `buffers` are the fields and arrays whose addresses a launch provides, in the order of `pointers`. `extents` are
+    keyed by buffer and axis and hold an i32 each; `temporaries` lie in the block itself; `results` has one offset a
+    returned value.
     """
 
     parameters: dict[Var, int] = field(default_factory=dict)
@@ -80,7 +83,8 @@ def make_layout(fn: Function) -> Layout:
             size = buffer_bytes(buffer)
             if size > _LARGEST_TEMPORARY:
                 raise KernelMemoryError(
-                    f"a local array of {size} bytes is used by several loops at the top of the kernel; at most {_LARGEST_TEMPORARY} bytes can be",
+                    f"a local array of {size} bytes is used by several loops at the top of the kernel; "
+                    f"at most {_LARGEST_TEMPORARY} bytes can be",
                     fn.loc,
                     hint="use a field",
                 )

@@ -11,7 +11,8 @@ from tinote.ir.nodes import Atom, Lit
 from tinote.ir.types import Scalar, f32
 
 __all__ = [
-    "acos", "asin", "atan2", "cos", "exp", "floor_divide", "log", "modulo", "power", "rsqrt", "sin", "sqrt", "tan", "tanh", "truncating_modulo",
+    "acos", "asin", "atan2", "cos", "exp", "floor_divide", "log", "modulo",
+    "over_sqrt", "power", "rsqrt", "sin", "sqrt", "tan", "tanh", "truncating_modulo",
 ]  # fmt: skip
 
 Atoms = tuple[Atom, ...]
@@ -21,9 +22,8 @@ _LONGEST_UNROLLED_POWER = 16
 def _call(f: FunctionText, name: str, t: Scalar, *operands: str, flags: str | None = None) -> str:
     """An LLVM intrinsic on operands of its result's type."""
     ty = TYPES[t]
-    return f.value(
-        f"call{f.flags if flags is None else flags} {ty} @llvm.{name}.f{t.bits}({', '.join(f'{ty} {x}' for x in operands)})"
-    )
+    arguments = ", ".join(f"{ty} {x}" for x in operands)
+    return f.value(f"call{f.flags if flags is None else flags} {ty} @llvm.{name}.f{t.bits}({arguments})")
 
 
 def _intrinsic(name: str) -> Callable[..., str]:
@@ -69,7 +69,8 @@ def over_sqrt(f: FunctionText, t: Scalar, numerator: str, a: str, root: str) -> 
     if a in f.positive:
         wrong, right = f.value(f"fcmp oeq float {a}, {infinity}"), zero
     else:
-        # |a| + |a| = a only for the zeros and +infinity, which exchanging the bits of infinity turns into their results.
+        # |a| + |a| = a only for the zeros and +infinity, which exchanging the bits of infinity turns into
+        # their results.
         size = f.value(f"call float @llvm.fabs.f32(float {a})")
         wrong = f.value(f"fcmp oeq float {f.value(f'fadd float {size}, {size}')}, {a}")
         bits = f.value(f"xor i32 {f.value(f'bitcast float {a} to i32')}, {0x7F800000}")
@@ -79,7 +80,7 @@ def over_sqrt(f: FunctionText, t: Scalar, numerator: str, a: str, root: str) -> 
 
 
 def power(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
-    """A small whole literal exponent becomes products: exact rounding for a square, a few roundings more under fast maths."""
+    """Small whole literal exponents become products: a square in strict maths, more under fast maths."""
     exponent = atoms[1].value if len(atoms) > 1 and isinstance(atoms[1], Lit) else None
     longest = _LONGEST_UNROLLED_POWER if f.flags else 2
     if exponent is not None and abs(exponent) <= longest and exponent == int(exponent):

@@ -22,8 +22,8 @@ __all__ = [
     "extent",
     "get",
     "load",
-    "local",
     "load_cell",
+    "local",
     "root_of",
     "set_",
     "store",
@@ -44,7 +44,8 @@ def root_of(buffer: Buffer) -> Buffer:
 class Aliasing:
     """Which accesses may meet, as LLVM's scoped alias metadata.
 
-    Every field, temporary and private copy is a scope that no other one overlaps. All arrays share a scope: they may overlap each other and fields.
+    Every field, temporary and private copy is a scope that no other one overlaps. All arrays share a scope: they may
+    overlap each other and fields.
     """
 
     __slots__ = ("_domain", "_metadata", "_scopes", "_texts")
@@ -52,7 +53,7 @@ class Aliasing:
     def __init__(self, metadata: Metadata, buffers: tuple[Buffer, ...]) -> None:
         self._metadata = metadata
         self._domain = metadata.distinct("!{{self}}")
-        self._scopes: dict[Buffer | None | Op, int] = {}
+        self._scopes: dict[Buffer | Op | None, int] = {}
         for buffer in buffers:
             key = None if buffer.kind is BufferKind.ARRAY else buffer
             if key not in self._scopes:
@@ -68,10 +69,10 @@ class Aliasing:
         if found is None:
             if isinstance(thing, Op):
                 self._scopes[thing] = self._scope()
-                mine: Buffer | None | Op = thing
+                mine: Buffer | Op | None = thing
             else:
                 mine = None if thing.kind is BufferKind.ARRAY else thing
-            overlaps: set[Buffer | None | Op] = {mine}
+            overlaps: set[Buffer | Op | None] = {mine}
             if mine is None:
                 overlaps |= {key for key in self._scopes if isinstance(key, Buffer) and key.kind is BufferKind.FIELD}
             elif isinstance(mine, Buffer) and mine.kind is BufferKind.FIELD:
@@ -97,12 +98,10 @@ def _address(e: Emitter, op: Memory) -> tuple[Buffer, str]:
     return buffer, e.value(f"getelementptr inbounds i8, ptr {base}, i64 {e.use(offset)}")
 
 
-def access(e: Emitter, buffer: Buffer, grouped: bool) -> str:
-    """The metadata of an access; `grouped`: it takes part in the promise of the parallel loops around it."""
+def access(e: Emitter, buffer: Buffer, groups: str = "") -> str:
+    """The metadata of an access; `groups`: the parallel loops in whose promise of independence it takes part."""
     text = e.module.aliasing.of(buffer)
-    if grouped and e.groups and buffer.kind in (BufferKind.FIELD, BufferKind.ARRAY):
-        text += e.group_text
-    return text
+    return text + groups if buffer.kind in (BufferKind.FIELD, BufferKind.ARRAY) else text
 
 
 def load(e: Emitter, op: Load) -> None:
@@ -111,7 +110,7 @@ def load(e: Emitter, op: Load) -> None:
         e.env[op.out] = e.constant_temporary(buffer, int(op.index[0].value) if op.index else 0)  # type: ignore[union-attr]
         return
     buffer, address = _address(e, op)
-    e.env[op.out] = _load(e, buffer.dtype, address, access(e, buffer, True))
+    e.env[op.out] = _load(e, buffer.dtype, address, access(e, buffer, e.group_text))
 
 
 def _load(e: Emitter, t: Scalar, address: str, metadata: str = "") -> str:
@@ -121,7 +120,7 @@ def _load(e: Emitter, t: Scalar, address: str, metadata: str = "") -> str:
 
 def store(e: Emitter, op: Store) -> None:
     buffer, address = _address(e, op)
-    _store(e, buffer.dtype, e.use(op.value), address, access(e, buffer, True))
+    _store(e, buffer.dtype, e.use(op.value), address, access(e, buffer, e.group_text))
 
 
 def _store(e: Emitter, t: Scalar, value: str, address: str, metadata: str = "") -> None:
@@ -138,12 +137,13 @@ def atomic(e: Emitter, op: Atomic) -> None:
     t = buffer.dtype
     value = e.use(op.value)
     if op.plain or buffer.kind is BufferKind.PRIVATE:
-        # The promise of a parallel loop does not hold for accumulation into one place; vectorisation proves where it does.
-        metadata = access(e, buffer, e.vectorized)
+        # The promise of a parallel loop does not hold for accumulation into one place; vectorisation proves
+        # where it does.
+        metadata = access(e, buffer, e.proved_text)
         old = _load(e, t, address, metadata)
         _store(e, t, combine(e, op.prim, t, old, value), address, metadata)
     else:
-        metadata = access(e, buffer, False)
+        metadata = access(e, buffer)
         old = _indivisible(e, op.prim, t, address, value, metadata)
     if op.outs:
         e.env[op.out] = old

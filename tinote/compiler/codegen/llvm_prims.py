@@ -1,7 +1,7 @@
 """Primitives as LLVM instructions: one table, keyed by the primitive.
 
-Each entry takes the function under construction, the result type, the operands as IR atoms and as LLVM text, and returns the result as LLVM text. The meaning is
-that of `ir/primitives.py`, corner cases included.
+Each entry takes the function under construction, the result type, the operands as IR atoms and as LLVM text, and
+returns the result as LLVM text. The meaning is that of `ir/primitives.py`, corner cases included.
 """
 
 from __future__ import annotations
@@ -90,7 +90,8 @@ def _extremum(float_order: str, word: str) -> Emitter:
 
     def emit(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
         if t.kind == "f":
-            # No flags on the choice: with signed zeros ignored the order of the operands would no longer decide about a NaN.
+            # No flags on the choice: with signed zeros ignored the order of the operands would no
+            # longer decide about a NaN.
             chosen = f.value(f"fcmp {float_order} {TYPES[t]} {a}, {b}")
             return f.value(f"select i1 {chosen}, {TYPES[t]} {a}, {TYPES[t]} {b}")
         return f.value(
@@ -175,9 +176,8 @@ def _double_to_half(f: FunctionText, a: str) -> str:
     back = f.value(f"fpext float {near} to double")
     exact = f.value(f"fcmp ueq double {back}, {a}")
     bits = f.value(f"bitcast float {near} to i32")
-    larger = f.value(
-        f"fcmp ogt double {f.value(f'call double @llvm.fabs.f64(double {back})')}, {f.value(f'call double @llvm.fabs.f64(double {a})')}"
-    )
+    sizes = [f.value(f"call double @llvm.fabs.f64(double {x})") for x in (back, a)]
+    larger = f.value(f"fcmp ogt double {sizes[0]}, {sizes[1]}")
     down = f.value(f"sub i32 {bits}, {f.value(f'zext i1 {larger} to i32')}")
     odd = f.value(f"or i32 {down}, 1")
     chosen = f.value(f"select i1 {exact}, i32 {bits}, i32 {odd}")
@@ -256,6 +256,7 @@ EMITTERS: dict[Primitive, Emitter] = {
     p.floor: _integral("floor"),
     p.ceil: _integral("ceil"),
     p.round_: _integral("roundeven"),
+    p.surrogate: lambda f, t, atoms, x, z: x,
     p.cast: _cast,
     p.bitcast: _bitcast,
     p.random_bits: _random_bits,

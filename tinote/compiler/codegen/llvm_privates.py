@@ -1,7 +1,9 @@
-"""Private copies: a thread accumulates into its own copy of a small buffer, and the copies are merged in the order of the threads.
+"""Private copies: a thread accumulates into its own copy of a small buffer, and the copies are merged in the order
+of the threads.
 
-A thread's copies lie in its slice of the scratch memory, behind a word that says whether the thread took part. Small copies are kept in registers while the task
-runs and written to the slice at its end. Merging in a fixed order makes sums the same every time for the same number of threads.
+A thread's copies lie in its slice of the scratch memory, behind a word that says whether the thread took part. Small
+copies are kept in registers while the task runs and written to the slice at its end. Merging in a fixed order makes
+sums the same every time for the same number of threads.
 """
 
 from __future__ import annotations
@@ -43,18 +45,19 @@ def place_copies(task: Task) -> Slice:
 
 def _slice_of(e: Emitter, tid: str) -> str:
     """The address of a thread's slice."""
-    base = e.value(
-        f"load ptr, ptr {e.value(f'getelementptr i8, ptr %block, i64 {block.SCRATCH}')}, align 8, !invariant.load !0"
-    )
-    stride = e.value(
-        f"load i64, ptr {e.value(f'getelementptr i8, ptr %block, i64 {block.SCRATCH_STRIDE}')}, align 8, !invariant.load !0"
-    )
+    base_at = e.value(f"getelementptr i8, ptr %block, i64 {block.SCRATCH}")
+    base = e.value(f"load ptr, ptr {base_at}, align 8, !invariant.load !0")
+    stride_at = e.value(f"getelementptr i8, ptr %block, i64 {block.SCRATCH_STRIDE}")
+    stride = e.value(f"load i64, ptr {stride_at}, align 8, !invariant.load !0")
     number_of = e.value(f"zext i32 {tid} to i64") if tid != "0" else "0"
     return e.value(f"getelementptr i8, ptr {base}, i64 {e.value(f'mul i64 {number_of}, {stride}')}")
 
 
 def begin_copies(e: Emitter, task: Task, places: Slice) -> list[tuple[str, str, int]]:
-    """Before the loop of a task: mark the slice as used and set the copies to their neutral elements. Returns what `end_copies` needs."""
+    """Before the loop of a task: mark the slice as used and set the copies to their neutral elements.
+
+    Returns what `end_copies` needs.
+    """
     if not task.privates:
         return []
     base = _slice_of(e, e.tid)
@@ -83,9 +86,8 @@ def _fill(e: Emitter, private: Private, address: str, size: int) -> None:
         return
     text = str(int(start)) if t is u1 else number(t, start)
     with e.counted("0", str(size // t.size)) as turn:
-        e.do(
-            f"store {MEMORY_TYPES[t]} {text}, ptr {e.value(f'getelementptr inbounds {MEMORY_TYPES[t]}, ptr {address}, i64 {turn}')}, align {t.size}"
-        )
+        at = e.value(f"getelementptr inbounds {MEMORY_TYPES[t]}, ptr {address}, i64 {turn}")
+        e.do(f"store {MEMORY_TYPES[t]} {text}, ptr {at}, align {t.size}")
 
 
 def end_copies(e: Emitter, moves: list[tuple[str, str, int]]) -> None:
@@ -110,7 +112,8 @@ def element_count(private: Private) -> int:
 
 
 def merge(e: Emitter, private: Private, offset: int) -> None:
-    """The body of a function that combines elements [%lo, %hi) of all threads' copies into the target, thread after thread."""
+    """The body of a function that combines elements [%lo, %hi) of all threads' copies into the target, thread after
+    thread."""
     copy, target = private.copy, private.target
     t = copy.dtype
     into = e.pointer(target)
@@ -124,7 +127,7 @@ def merge(e: Emitter, private: Private, offset: int) -> None:
         with e.counted("%lo", "%hi") as element:
             here, there = _element_offsets(e, private, element)
             address = e.value(f"getelementptr inbounds i8, ptr {into}, i64 {there}")
-            target_metadata, copy_metadata = llvm_memory.access(e, target, False), llvm_memory.access(e, copy, False)
+            target_metadata, copy_metadata = llvm_memory.access(e, target), llvm_memory.access(e, copy)
             old = llvm_memory.load_cell(e, t, address, target_metadata)
             mine = llvm_memory.load_cell(
                 e, t, e.value(f"getelementptr inbounds i8, ptr {home}, i64 {here}"), copy_metadata

@@ -1,7 +1,8 @@
 """Stacks of saved values, and the arena behind them.
 
-A stack whose capacity is a small literal lives on the machine's stack; one whose capacity is known when it is made is a single piece of the arena; one of unknown
-capacity is a chain of pieces. What a region took from the arena it gives back at its end.
+A stack whose capacity is a small literal lives on the machine's stack; one whose capacity is known when it is made
+is a single piece of the arena; one of unknown capacity is a chain of pieces. What a region took from the arena it
+gives back at its end.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 from tinote.compiler.codegen import llvm_memory
+from tinote.compiler.codegen.llvm_faults import fail_unless
 from tinote.compiler.codegen.llvm_text import MEMORY_TYPES
 from tinote.errors import CompilerBug
 from tinote.ir.nodes import Lit, NewStack, Op, Pop, Push, Region, Var
@@ -30,7 +32,8 @@ _MOST_VALUES = 1 << 48
 
 
 class _Open(NamedTuple):
-    """A stack: its values' type, its memory (for a chain: the cell that holds the current chunk), the cell that counts, and what its accesses alias."""
+    """A stack: its values' type, its memory (for a chain: the cell that holds the current chunk), the cell that counts,
+    and what its accesses alias."""
 
     dtype: Scalar
     memory: str
@@ -83,7 +86,7 @@ class Stacks:
         e = self._e
         self._mark()
         address = e.value(f"call ptr @tn_arena_alloc(ptr %block, i32 {e.tid}, i64 {size})")
-        e.fail_unless(e.value(f"icmp ne ptr {address}, null"), Site(SiteKind.MEMORY, loc, what), [size])
+        fail_unless(e, e.value(f"icmp ne ptr {address}, null"), Site(SiteKind.MEMORY, loc, what), [size])
         return address
 
     # stacks
@@ -155,9 +158,8 @@ class Stacks:
         e = self._e
         full, have, look, make, link, switch, ready = (e.label() for _ in range(7))
         top = e.value(f"load i64, ptr {stack.top}")
-        e.do(
-            f"br i1 {e.value(f'icmp eq i64 {top}, {_CHUNK_VALUES}')}, label %{full}, label %{ready}, !prof !{e.module.unlikely}"
-        )
+        is_full = e.value(f"icmp eq i64 {top}, {_CHUNK_VALUES}")
+        e.do(f"br i1 {is_full}, label %{full}, label %{ready}, !prof !{e.module.unlikely}")
         e.begin(full)
         old = e.value(f"load ptr, ptr {stack.memory}")
         e.do(f"br i1 {e.value(f'icmp eq ptr {old}, null')}, label %{make}, label %{look}")
@@ -188,7 +190,7 @@ class Stacks:
         e = self._e
         size = str(_CHUNK_HEADER + _CHUNK_VALUES * stack.dtype.size)
         address = e.value(f"call ptr @tn_arena_alloc(ptr %block, i32 {e.tid}, i64 {size})")
-        e.fail_unless(e.value(f"icmp ne ptr {address}, null"), Site(SiteKind.MEMORY, op.loc), [size])
+        fail_unless(e, e.value(f"icmp ne ptr {address}, null"), Site(SiteKind.MEMORY, op.loc), [size])
         return address
 
     def _previous_chunk(self, stack: _Open) -> None:

@@ -35,7 +35,10 @@ def literal(lit: Lit) -> str:
 
 
 class Metadata:
-    """Numbered metadata nodes of a module. Equal texts share a node unless they are `distinct`. Numbers begin at `first`."""
+    """Numbered metadata nodes of a module.
+
+    Equal texts share a node unless they are `distinct`. Numbers begin at `first`.
+    """
 
     __slots__ = ("_first", "_known", "_nodes")
 
@@ -62,9 +65,11 @@ class Metadata:
 
 
 class FunctionText:
-    """The instructions of a function: a head (allocas, pointers, arguments; runs first), a body, and cold blocks that stand at its end.
+    """The instructions of a function: a head (allocas, pointers, arguments; runs first), a body, and cold blocks
+    that stand at its end.
 
-    Beside each line of the body stands the number of its debug location (0: none), so that the text can be had with and without them.
+    Beside each line of the body stands the number of its debug location (0: none), so that the text can be had with
+    and without them.
     """
 
     __slots__ = (

@@ -1,4 +1,7 @@
-"""The work of one turn of a parallel loop, computed at launch where it depends on run-time lengths: decides whether waking other threads pays."""
+"""The work of one turn of a parallel loop: decides whether waking other threads pays.
+
+It is computed at launch where it depends on lengths that are known only then.
+"""
 
 from __future__ import annotations
 
@@ -44,7 +47,10 @@ _WORDS = {
 
 
 def work_of_a_turn(e: Emitter, task: Task, lo: str, hi: str) -> Amount:
-    """At least 1: a number, or the name of an i64 that `e` (the entry function) computes. `lo` and `hi` are the task's bounds as text."""
+    """The work, at least 1: a number, or the name of an i64 that `e` (the entry function) computes.
+
+    `lo` and `hi` are the task's bounds as text.
+    """
     amounts = _Amounts(e, task)
     amounts.known[task.body.params[0]] = amounts.middle(_amount(lo), _amount(hi))
     work = amounts.region(task.body)
@@ -56,7 +62,8 @@ def _amount(text: str) -> Amount:
 
 
 class _Amounts:
-    """Evaluates lengths outside of the task, as far as they are made of literals, parameters, extents and loop indices (which count as the middle of their range)."""
+    """Evaluates lengths outside of the task, as far as they are made of literals, parameters, extents and loop indices
+    (which count as the middle of their range)."""
 
     def __init__(self, e: Emitter, task: Task) -> None:
         self._e = e
@@ -126,7 +133,7 @@ class _Amounts:
             if (
                 buffer.kind is BufferKind.TEMPORARY
                 and buffer not in self._written
-                and (not op.index or op.index[0] == Lit(0, op.index[0].type))
+                and (not op.index or (isinstance(op.index[0], Lit) and op.index[0].value == 0))
             ):  # type: ignore[arg-type]
                 at = e.value(f"getelementptr i8, ptr %block, i64 {e.module.layout.temporaries[buffer]}")
                 loaded = e.value(f"load i{atom.type.bits}, ptr {at}, align 8")

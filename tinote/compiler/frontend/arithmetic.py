@@ -67,6 +67,7 @@ FOLDS: dict[Primitive, Callable[..., Any]] = {
     p.logical_not: operator.not_,
     p.isnan: lambda v: v != v,
     p.select: lambda c, a, b: a if c else b,
+    p.surrogate: lambda x, z: float(x),
     p.floor: _whole(math.floor),
     p.ceil: _whole(math.ceil),
     p.round_: _whole(round),

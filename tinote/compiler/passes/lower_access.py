@@ -5,9 +5,9 @@
                                          %c: i64 = add %b, 4i64
                                          %v: f32 = load @x.flat[%c]
 
-Strides that are known are literals; those of an array whose shape is known at launch only come from its extents. The sums
-and products serve as offsets alone, and an access is in range where it is made, so machine code may take them not to wrap.
-Loads of temporaries between tasks stay as they are.
+Strides that are known are literals; those of an array whose shape is known at launch only come from its extents. The
+sums and products serve as offsets alone, and an access is in range where it is made, so machine code may take them
+not to wrap. Loads of temporaries between tasks stay as they are.
 """
 
 from __future__ import annotations

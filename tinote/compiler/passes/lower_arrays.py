@@ -7,9 +7,10 @@
                                                       set %a[%i], %v
                                                       %c: f32 = get %a[%j]
 
-Every variable that holds a tensor gets a cell. `insert` writes into the cell of its operand when nobody needs the old
-value afterwards, else into a copy. A carried tensor has one cell for the whole loop, a branch's result one for both sides;
-what a turn or a side leaves elsewhere is copied there. A stack of tensors becomes a stack of their components.
+Every variable that holds a tensor gets a cell. `insert` writes into the cell of its operand when nobody needs the
+old value afterwards, else into a copy. A carried tensor has one cell for the whole loop, a branch's result one for
+both sides; what a turn or a side leaves elsewhere is copied there. A stack of tensors becomes a stack of their
+components.
 """
 
 from __future__ import annotations
@@ -48,8 +49,10 @@ Component = Callable[[Index], object]
 
 
 class _Liveness:
-    """For each operation, the tensor variables that nobody needs after it; for each loop, those that its turns read from
-    outside."""
+    """For each operation, the tensor variables that nobody needs after it.
+
+    For each loop, also those that its turns read from outside.
+    """
 
     def __init__(self, region: Region) -> None:
         self.dead_after: dict[Op, set[Var]] = {}

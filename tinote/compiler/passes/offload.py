@@ -7,9 +7,9 @@
                                                    %s.1: f32 = load @t[]
                                                    store @x[%i], %s.1
 
-Tasks share no variables but the function's parameters. A value that a later task, the bounds of a parallel task or the
-function's result needs goes through a temporary of rank 0; cheap arithmetic on parameters and literals is repeated where
-it is used instead. A nest whose outer loop is short and literal is turned inside out.
+Tasks share no variables but the function's parameters. A value that a later task, the bounds of a parallel task or
+the function's result needs goes through a temporary of rank 0; cheap arithmetic on parameters and literals is
+repeated where it is used instead. A nest whose outer loop is short and literal is turned inside out.
 """
 
 from __future__ import annotations
@@ -50,13 +50,15 @@ _CHEAP = 24.0
 
 def offload(fn: Function) -> Function:
     """Offload; a function that consists of tasks already is returned as it is."""
-    if (
-        fn.region.body
-        and all(isinstance(op, Task | Load) for op in fn.region.body)
-        and any(isinstance(op, Task) for op in fn.region.body)
-    ):
+    if all(isinstance(op, Task | Load) for op in fn.region.body) and not isinstance(_last(fn), Load):
         return fn
     return fn.with_region(_Offloading(fn).region())
+
+
+def _last(fn: Function) -> Op | None:
+    """The last operation that is not the load of a result; a function of loads alone has not been offloaded."""
+    tasks = [op for op in fn.region.body if isinstance(op, Task)]
+    return tasks[-1] if tasks else fn.region.body[-1] if fn.region.body else None
 
 
 class _Offloading:
@@ -151,7 +153,10 @@ class _Offloading:
         return [*before, Task(self._name(), bounds, body, parallel=True, vectorize=loop.vectorize, loc=loop.loc)]
 
     def _between(self, atom: Atom, body: list[Op], loc: Span) -> Atom:
-        """An atom as the space between tasks can have it: loaded from its temporary unless it is a literal or parameter."""
+        """An atom as the space between tasks can have it.
+
+        Loaded from its temporary unless it is a literal or parameter.
+        """
         if type(atom) is Lit or atom in self.parameters:
             return atom
         assert isinstance(atom, Var)

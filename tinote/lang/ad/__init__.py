@@ -1,5 +1,6 @@
 """`ti.ad`: tape, gradients and everything else that differentiates programs."""
 
+from tinote.lang.ad.forward_mode import FwdMode
 from tinote.lang.ad.tape import Tape, clear_all_gradients
 
-__all__ = ["Tape", "clear_all_gradients"]
+__all__ = ["FwdMode", "Tape", "clear_all_gradients"]

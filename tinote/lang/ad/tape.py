@@ -13,27 +13,40 @@ Recording is per context (`contextvars`): launches of other threads and of other
 from __future__ import annotations
 
 import ctypes
-import sys
 from contextvars import Token
 from types import TracebackType
 from typing import Any, NamedTuple
 
 from tinote.autodiff.gradient import refuse_broken_chain
 from tinote.compiler.summary import TaskSummary
-from tinote.errors import DifferentiationError, KernelMemoryError
+from tinote.errors import DifferentiationError, KernelMemoryError, at_users_frames
 from tinote.ir.nodes import Atomic, Buffer, Store
 from tinote.lang.fields import Field
 from tinote.lang.kernel import Instance
-from tinote.lang.world import Recorder, gradient_memories, is_viewed, memory_of, recorder, world
+from tinote.lang.world import (
+    Recorder,
+    claim_gradients,
+    gradient_memories,
+    is_viewed,
+    memory_of,
+    recorder,
+    take_all_gradients,
+    world,
+)
 from tinote.runtime.memory import Memory
-from tinote.source import Span
+from tinote.source import caller
 
 __all__ = ["Record", "Tape", "clear_all_gradients"]
 
 
 def clear_all_gradients() -> None:
-    """Set the gradients of all fields to zero."""
-    for memory in gradient_memories():
+    """Set the gradients of all fields to zero, a live view's too."""
+    take_all_gradients()
+    _clear(gradient_memories())
+
+
+def _clear(memories: tuple[Memory, ...]) -> None:
+    for memory in memories:
         ctypes.memset(memory.address, 0, memory.nbytes)
 
 
@@ -58,17 +71,19 @@ class Tape:
     differentiated right.
     """
 
+    clears_duals = False
+
     def __init__(self, loss: Field, clear_gradients: bool = True) -> None:
         if not isinstance(loss, Field):
-            raise DifferentiationError(f"the loss of a tape must be a field, not {loss!r}", _caller())
+            raise DifferentiationError(f"the loss of a tape must be a field, not {loss!r}", caller())
         if loss.shape != () or loss.element != ():
             raise DifferentiationError(
                 f"the loss of a tape must be a 0-D scalar field, but '{loss.name}' has shape {loss.shape}{' and elements of shape ' + str(loss.element) if loss.element else ''}",
-                _caller(),
+                caller(),
                 hint="sum into a field with shape=(), or call kernel.grad() with gradients of your own",
             )
         if not loss.has_grad:
-            raise DifferentiationError(f"the loss '{loss.name}' has no gradient", _caller(), hint="make it with needs_grad=True")
+            raise DifferentiationError(f"the loss '{loss.name}' has no gradient", caller(), hint="make it with needs_grad=True")
         self.loss = loss
         self.clear_gradients = clear_gradients
         self.records: list[Record] = []
@@ -84,12 +99,12 @@ class Tape:
 
     def __enter__(self) -> Tape:
         if self._entered:
-            raise DifferentiationError("a tape records once; make a new one for each block", _caller())
+            raise DifferentiationError("a tape records once; make a new one for each block", caller())
         if recorder.get() is not None:
-            raise DifferentiationError("a tape cannot be opened inside of another one", _caller())
+            raise DifferentiationError("a tape cannot be opened inside of another one", caller())
         self._entered = True
         if self.clear_gradients:
-            clear_all_gradients()
+            _clear(gradient_memories())
         self.loss.fill(0)
         self._token = recorder.set(self)
         return self
@@ -97,9 +112,13 @@ class Tape:
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
         assert self._token is not None
         recorder.reset(self._token)
-        if kind is None:
-            self._differentiate()
-        self._copies.clear()
+        try:
+            if kind is None:
+                self._differentiate()
+        except KeyboardInterrupt as interrupt:
+            raise at_users_frames(interrupt) from None
+        finally:
+            self._copies.clear()
 
     # ---- what the recorder is told
 
@@ -148,6 +167,8 @@ class Tape:
         self._refuse_severed()
         finals: dict[Buffer, Memory] = {}
         shown = dict(self._versions)
+        for record in self.records:
+            claim_gradients(record.instance.specialisation.gradient().tasks, clear=self.clear_gradients)
         self.loss.grad.fill(1)
         try:
             for record in reversed(self.records):
@@ -184,10 +205,3 @@ def _copy(memory: Memory) -> Memory:
     copy = Memory(memory.nbytes)
     ctypes.memmove(copy.address, memory.address, memory.nbytes)
     return copy
-
-
-def _caller() -> Span:
-    frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("tinote."):
-        frame = frame.f_back
-    return Span(frame.f_code.co_filename, frame.f_lineno)

@@ -17,17 +17,21 @@ class Explorer {
     this.pinned = null;
     this.variable = "";
     this.painted = 0;
+    this.page = Math.random().toString(36).slice(2); // The same widget may be shown several times.
     this.#build(model.get("label"));
     this.receive = (message) => this.#receive(message);
     model.on("msg:custom", this.receive);
     this.unwatch = watchTheme(() => this.#theme());
-    this.#theme();
-    model.send({ kind: "ready" });
+    // What lies behind it is known once it is on the page.
+    this.placed = new ResizeObserver(() => this.#theme());
+    this.placed.observe(root);
+    model.send({ kind: "ready", page: this.page });
   }
 
   close() {
     this.model.off("msg:custom", this.receive);
     this.unwatch();
+    this.placed.disconnect();
     for (const lines of [this.source, ...this.panes]) lines.resized.disconnect();
   }
 
@@ -91,6 +95,7 @@ class Explorer {
 
   #receive(message) {
     if (message.kind === "overview") {
+      if (message.page !== this.page) return;
       this.switch.replaceChildren(...(message.views.length > 1 ? message.views : []).map((title, view) => make("button", { type: "button", role: "radio", onclick: () => this.#showView(view), onkeydown: (event) => this.#switchKey(event) }, title)));
       this.#showView(message.start);
     } else if (message.kind === "view") {

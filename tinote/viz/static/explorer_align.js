@@ -11,6 +11,9 @@ const FOLDED = 5;
 /** The variable that a line of IR is told by: the first that it binds, or the index of its loop; "" for none. */
 const known = (text) => /^(%[\w.]+): /.exec(text)?.[1] ?? /^(?:for|task) [^%]*(%[\w.]+): /.exec(text)?.[1] ?? "";
 
+/** The word of an operation: `mul`, `load`, `for`. */
+const operation = (text) => / = ([a-z]\w*)/.exec(text)?.[1] ?? /^\w*/.exec(text)[0];
+
 /**
  * What each line is known by: its variable, or its text without indentation. What a gradient computes again is known by the primal's
  * variable. Names of LLVM, and labels, count within their function.
@@ -45,8 +48,13 @@ function align(leftStage, rightStage, kind) {
   const recomputed = (stage) => (line) => (across && !stage.adjoints.has(line) ? stage.primals[line] : "");
   const partner = new Int32Array(left.length).fill(-1);
   const moved = [new Set(), new Set()];
-  const leftKeys = identities(left, kind, recomputed(leftStage));
-  const rightKeys = identities(right, kind, recomputed(rightStage));
+  const keys = (texts, stage) => {
+    const found = identities(texts, kind, recomputed(stage));
+    // What saves a value names the same primal as what computes it.
+    return across ? found.map((key, line) => `${key} ${operation(texts[line])}`) : found;
+  };
+  const leftKeys = keys(left, leftStage);
+  const rightKeys = keys(right, rightStage);
   const nameless = (text) => text.replace(/%[\w.]+/g, "%");
   const equal = (a, b) => left[a] === right[b] || (across && nameless(left[a]) === nameless(right[b]));
 

@@ -9,7 +9,7 @@ function showPage(root, data) {
     on: (_, listener) => listeners.add(listener),
     off: (_, listener) => listeners.delete(listener),
     send: (message) => {
-      if (message.kind === "ready") reply({ kind: "overview", ...data.overview });
+      if (message.kind === "ready") reply({ kind: "overview", page: message.page, ...data.overview });
       else if (message.kind === "view") reply({ kind: "view", ...data.views[message.view] });
       else reply({ kind: "stage", ...data.stages[`${message.view}/${message.stage}`] });
     },

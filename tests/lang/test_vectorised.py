@@ -1,0 +1,115 @@
+"""Plain loops still become vector code, with the polls for interrupts and the bounds checks in place."""
+
+import re
+from typing import Any
+
+import pytest
+
+import tinote as ti
+from tinote.runtime.jit import remarks
+
+N = 4096
+
+
+def vectorised_lines(kernel: Any, gradient: bool = False) -> set[str]:
+    """The source lines in which LLVM vectorised a loop."""
+    specialisation = kernel.specialise_by_types()
+    native = specialisation.gradient() if gradient else specialisation.primal()
+    source = specialisation.source
+    lines = source.text.splitlines()
+    first = source.span.line - next(i for i, line in enumerate(lines) if line.lstrip().startswith("def "))
+    found: set[str] = set()
+    for remark in remarks(native.module.text, 3):
+        if re.match(r"vectorized loop", remark.text):
+            found.add(lines[remark.line - first].strip())
+    return found
+
+
+@pytest.mark.parametrize("checks", [True, False])
+@pytest.mark.parametrize("dtype", [ti.f32, ti.f64, ti.i32], ids=str)
+def test_axpy(dtype: Any, checks: bool) -> None:
+    ti.init(bounds_check=checks)
+    x, y = ti.field(dtype, shape=N), ti.field(dtype, shape=N)
+
+    @ti.kernel
+    def run(a: dtype):
+        for i in x:
+            y[i] = a * x[i] + y[i]
+
+    assert vectorised_lines(run), "the loop over a field"
+
+
+def test_a_range_given_by_an_argument() -> None:
+    x, y = ti.field(ti.f32, shape=N), ti.field(ti.f32, shape=N)
+
+    @ti.kernel
+    def run(n: ti.i32):
+        for i in range(n):
+            y[i] = x[i] * 2 + 1
+
+    run(N)
+    assert vectorised_lines(run)
+
+
+def test_a_sum() -> None:
+    x = ti.field(ti.f32, shape=N)
+
+    @ti.kernel
+    def run() -> ti.f32:
+        s = 0.0
+        for i in x:
+            s += x[i] * x[i]
+        return s
+
+    assert vectorised_lines(run)
+
+
+def test_the_inner_loop_of_a_nest() -> None:
+    x, y = ti.field(ti.f32, shape=(64, N)), ti.field(ti.f32, shape=(64, N))
+
+    @ti.kernel
+    def run():
+        for i, j in x:
+            y[i, j] = x[i, j] * 0.5 + ti.sqrt(x[i, j])
+
+    assert vectorised_lines(run)
+
+
+def test_a_stencil() -> None:
+    x, y = ti.field(ti.f32, shape=(64, N)), ti.field(ti.f32, shape=(64, N))
+
+    @ti.kernel
+    def run():
+        for i, j in ti.ndrange((1, 63), (1, N - 1)):
+            y[i, j] = x[i - 1, j] + x[i + 1, j] + x[i, j - 1] + x[i, j + 1] - 4 * x[i, j]
+
+    assert vectorised_lines(run)
+
+
+def test_a_serial_inner_loop_with_its_poll() -> None:
+    x, y = ti.field(ti.f32, shape=(64, N)), ti.field(ti.f32, shape=64)
+
+    @ti.kernel
+    def run():
+        for i in y:
+            s = 0.0
+            for j in range(N):
+                s += x[i, j]
+            y[i] = s
+
+    assert vectorised_lines(run)
+
+
+def test_gravity_and_its_gradient() -> None:
+    n = 256
+    x = ti.Vector.field(2, ti.f32, shape=n, needs_grad=True)
+    U = ti.field(ti.f32, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def compute_U():
+        for i, j in ti.ndrange(n, n):
+            r = x[i] - x[j]
+            U[None] += -1 / r.norm(1e-3)
+
+    assert vectorised_lines(compute_U)
+    assert vectorised_lines(compute_U, True)

@@ -1,0 +1,212 @@
+"""Forward mode: a function that computes tangents beside its values.
+
+    for parallel %i in 0..8:                 for parallel %i in 0..8:
+      %x = load @x[%i]                         %x = load @x[%i]
+      %y = sin %x                      ->      %dx = load @x.dual[%i]
+      store @y[%i], %y                         %y = sin %x
+                                               %c = cos %x
+                                               %dy = mul %dx, %c
+                                               store @y[%i], %y
+                                               store @y.dual[%i], %dy
+
+The tangent of y = f(a, b) is ∂f/∂a · da + ∂f/∂b · db, and a derivative rule gives g · ∂f/∂a for whatever stands for g: each term is the rule's
+own product with the operand's tangent in place of the adjoint. So both modes read one table and cannot drift apart.
+
+Method: tangent propagation; Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, section 3.1.
+"""
+
+from __future__ import annotations
+
+from tinote.autodiff.activity import guarded_variables
+from tinote.autodiff.rules import RULES, Emit, NoDerivative
+from tinote.errors import DifferentiationError
+from tinote.ir import primitives as p
+from tinote.ir.build import Builder
+from tinote.ir.nodes import (
+    Atom,
+    Atomic,
+    Buffer,
+    BufferKind,
+    For,
+    Function,
+    If,
+    Load,
+    Op,
+    Prim,
+    Region,
+    Store,
+    Var,
+    While,
+)
+from tinote.ir.primitives import Defaults
+from tinote.ir.prune import prune
+from tinote.ir.query import walk
+from tinote.ir.types import is_float
+
+__all__ = ["forward"]
+
+DEFAULTS = Defaults()
+
+
+def forward(fn: Function, defaults: Defaults = DEFAULTS) -> Function:
+    """Add tangents to `fn` (scalar form, simplified). Raises `DifferentiationError`, located, for what has no derivative
+    yet.
+    """
+    return _Forward(fn, defaults).function()
+
+
+class _Forward:
+    """`tangents` maps a variable to its tangent; one that is absent has tangent zero."""
+
+    def __init__(self, fn: Function, defaults: Defaults) -> None:
+        self.fn = fn
+        self.builder = Builder(defaults)
+        definitions = {v: op for op in walk(fn.region) for v in op.outs}
+        self.emit = Emit(self.builder, definitions, guarded_variables(fn))
+        self.tangents: dict[Var, Atom] = {}
+        self.temporaries: dict[Buffer, Buffer] = {}
+        self.varied_temporaries = _temporaries_with_tangents(fn)
+
+    def function(self) -> Function:
+        region = self.fn.region
+        with self.builder.region(*region.params) as opened:
+            self.body(region)
+        return Function(f"{self.fn.name}.dual", prune(opened.close(*region.yields)), self.fn.loc)
+
+    def body(self, region: Region) -> None:
+        for op in region.body:
+            self.builder.loc, self.builder.origin = op.loc, op
+            self.op(op)
+
+    # ---- tangents
+
+    def tangent(self, atom: Atom) -> Atom | None:
+        """The tangent of an atom; `None` when it is zero."""
+        return self.tangents.get(atom) if isinstance(atom, Var) else None
+
+    def tangent_or_zero(self, atom: Atom) -> Atom:
+        found = self.tangent(atom)
+        return self.emit.zero(atom) if found is None else found
+
+    def tangent_of(self, buffer: Buffer) -> Buffer | None:
+        if buffer.kind is not BufferKind.TEMPORARY:
+            return buffer.tangent
+        if buffer not in self.varied_temporaries:
+            return None
+        found = self.temporaries.get(buffer)
+        if found is None:
+            found = Buffer(f"{buffer.name}.dual", buffer.dtype, buffer.shape, buffer.element, BufferKind.TEMPORARY)
+            self.temporaries[buffer] = found
+        return found
+
+    # ---- operations
+
+    def op(self, op: Op) -> None:
+        if isinstance(op, Prim):
+            self.builder.emit(op)
+            tangent = self.prim(op)
+            if tangent is not None:
+                self.tangents[op.out] = tangent
+        elif isinstance(op, Load):
+            self.builder.emit(op)
+            dual = self.tangent_of(op.buffer)
+            if dual is not None:
+                self.tangents[op.out] = self.builder.load(dual, op.index)
+        elif isinstance(op, Store):
+            self.builder.emit(op)
+            dual = self.tangent_of(op.buffer)
+            if dual is not None:
+                self.builder.store(dual, op.index, self.tangent_or_zero(op.value))
+        elif isinstance(op, Atomic):
+            self.atomic(op)
+        elif isinstance(op, If):
+            self.branch(op)
+        elif isinstance(op, For):
+            self.loop(op, 1)
+        elif isinstance(op, While):
+            self.loop(op, 0)
+        else:
+            self.builder.emit(op)
+
+    def prim(self, op: Prim) -> Atom | None:
+        tangents = [self.tangent(a) for a in op.args]
+        if all(t is None for t in tangents) or not is_float(op.out.type):
+            return None
+        if op.prim is p.pack:
+            components = [self.tangent_or_zero(a) for a in op.args]
+            return self.builder.prim(p.pack, *components, type=op.out.type)
+        if op.prim is p.extract:
+            assert tangents[0] is not None
+            return self.builder.extract(tangents[0], *op.args[1:])
+        if op.prim is p.insert:
+            whole, value = self.tangent_or_zero(op.args[0]), self.tangent_or_zero(op.args[-1])
+            return self.builder.insert(whole, op.args[1:-1], value)
+        if op.prim is p.select:
+            return self.emit.where(op.args[0], self.tangent_or_zero(op.args[1]), self.tangent_or_zero(op.args[2]))
+        rule = RULES[op.prim]
+        if isinstance(rule, NoDerivative):
+            if not rule.zero:
+                raise DifferentiationError(f"`{op.prim}` cannot be differentiated: {rule.reason}", op.loc)
+            return None
+        if op.prim is p.cast:
+            assert tangents[0] is not None
+            return self.builder.prim(p.cast, tangents[0], type=op.out.type)
+        total: Atom | None = None
+        for position, tangent in enumerate(tangents):
+            if tangent is not None:
+                term = rule(self.emit, tangent, op.out, op.args)[position]
+                if term is not None:
+                    total = term if total is None else self.emit.add(total, term)
+        return total
+
+    def atomic(self, op: Atomic) -> None:
+        dual = self.tangent_of(op.buffer)
+        tangent = self.tangent(op.value)
+        if dual is not None and (op.prim is not p.add or op.outs):
+            what = "the old value that an atomic operation returns" if op.outs else f"an atomic `{op.prim}`"
+            raise DifferentiationError(f"{what} is not differentiated yet", op.loc, hint="accumulate with += instead")
+        self.builder.emit(op)
+        if dual is not None and tangent is not None:
+            self.builder.atomic(p.add, dual, op.index, tangent)
+
+    # ---- control flow: tangents are carried and yielded beside the values
+
+    def region(self, region: Region, extra: list[tuple[Var, Var]], wanted: list[int]) -> Region:
+        """`region` with tangent parameters; its yields are followed by the tangents of those at `wanted`."""
+        for value, tangent in extra:
+            self.tangents[value] = tangent
+        with self.builder.region(*region.params, *[t for _, t in extra]) as opened:
+            self.body(region)
+            tangents = [self.tangent_or_zero(region.yields[k]) for k in wanted]
+        return opened.close(*region.yields, *tangents)
+
+    def branch(self, op: If) -> None:
+        wanted = [k for k, v in enumerate(op.outs) if is_float(v.type)]
+        regions = tuple([self.region(r, [], wanted) for r in op.regions])
+        outs = [Var(op.outs[k].type, f"d_{op.outs[k].name}") for k in wanted]
+        self.builder.emit(op.rebuilt(op.args, regions, (*op.outs, *outs)))
+        self.tangents.update(zip([op.outs[k] for k in wanted], outs, strict=True))
+
+    def loop(self, op: For | While, first: int) -> None:
+        wanted = [k for k, v in enumerate(op.outs) if is_float(v.type)]
+        starts = [self.tangent_or_zero(op.initial[k]) for k in wanted]
+        regions: list[Region] = []
+        for region in op.regions:
+            params = region.params[first:]
+            extra = [(params[k], Var(params[k].type, f"d_{params[k].name}")) for k in wanted]
+            is_condition = isinstance(op, While) and region is op.condition
+            regions.append(self.region(region, extra, [] if is_condition else wanted))
+        outs = [Var(op.outs[k].type, f"d_{op.outs[k].name}") for k in wanted]
+        self.builder.emit(op.rebuilt((*op.args, *starts), tuple(regions), (*op.outs, *outs)))
+        self.tangents.update(zip([op.outs[k] for k in wanted], outs, strict=True))
+
+
+def _temporaries_with_tangents(fn: Function) -> set[Buffer]:
+    """Every temporary of floats: one that never varies gets a tangent that is pruned again."""
+    return {
+        op.buffer
+        for op in walk(fn.region)
+        if isinstance(op, Store | Atomic) and op.buffer.kind is BufferKind.TEMPORARY and op.buffer.dtype.kind == "f"
+    }
+
+

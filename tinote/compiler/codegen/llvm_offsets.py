@@ -1,0 +1,48 @@
+"""Which integer arithmetic serves as byte offsets only, so that machine code may take it not to wrap."""
+
+from __future__ import annotations
+
+from tinote.ir import primitives as p
+from tinote.ir.nodes import Atom, Atomic, Load, Prim, Region, Store, Var
+from tinote.ir.types import i64
+
+__all__ = ["offset_arithmetic"]
+
+
+def offset_arithmetic(region: Region) -> set[Var]:
+    """Sums and products in i64 that serve only as byte offsets.
+
+    Where the access is made it is in range, so that they do not wrap.
+    """
+    made: list[tuple[Var, Prim]] = []
+    other: set[Atom] = set()
+    offsets: set[Atom] = set()
+
+    def visit(r: Region) -> None:
+        for op in r.body:
+            if (
+                isinstance(op, Prim)
+                and op.outs[0].type is i64
+                and (op.prim is p.add or op.prim is p.mul or op.prim is p.sub)
+            ):
+                made.append((op.outs[0], op))
+            elif isinstance(op, Load | Store | Atomic):
+                if op.index and type(op.index[0]) is Var:
+                    offsets.add(op.index[0])
+                if not isinstance(op, Load):
+                    other.add(op.value)
+            else:
+                other.update(op.args)
+            for inner in op.regions:
+                visit(inner)
+        other.update(r.yields)
+
+    visit(region)
+    found: set[Var] = set()
+    for out, op in reversed(made):
+        if out in offsets and out not in other:
+            found.add(out)
+            offsets.update(a for a in op.args if type(a) is Var)
+        else:
+            other.update(a for a in op.args if type(a) is Var)
+    return found

@@ -1,0 +1,106 @@
+"""Forward mode: launches inside the block compute tangents beside their values.
+
+    with ti.ad.FwdMode(loss=y, param=x, seed=[1.0, 0.0]):
+        compute_y()
+    # y.dual now holds the Jacobian of y times the seed
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextvars import Token
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from tinote.compiler.driver import Native
+from tinote.errors import DifferentiationError
+from tinote.ir.buffers import Buffer
+from tinote.lang.fields import Field
+from tinote.lang.kernel import Instance
+from tinote.lang.world import Recorder, recorder, world
+from tinote.source import caller
+
+__all__ = ["FwdMode"]
+
+
+class FwdMode:
+    """Compute a Jacobian-vector product along with the launches in a `with` block.
+
+    `loss`: the field, or fields, whose derivative is wanted, of any shape. `param`: the field, or fields, that the
+    derivative is taken along, of any shape. `seed`: the direction, of the shape of `param` (a sequence of them for
+    several); it may be left out for a single 0-D number, where it is 1. All of them need `needs_dual=True`. At entry
+    the duals of all fields are set to zero and those of `param` to the seed; at exit `loss.dual` holds the product and
+    the duals of `param` are set back to zero. Raises `DifferentiationError`.
+    """
+
+    #: A write from Python inside of the block stores a constant: its dual is zero.
+    clears_duals = True
+
+    def __init__(self, loss: Field | Sequence[Field], param: Field | Sequence[Field], seed: Any = None) -> None:
+        self.losses = _fields(loss, "loss")
+        self.params = _fields(param, "param")
+        several = not isinstance(param, Field)
+        seeds = [seed] if not several else [None] * len(self.params) if seed is None else list(seed)
+        if len(seeds) != len(self.params):
+            raise DifferentiationError(f"{len(self.params)} parameters need as many seeds, not {len(seeds)}", caller())
+        self._seeds = [_direction(field, one) for field, one in zip(self.params, seeds, strict=True)]
+        self._token: Token[Recorder | None] | None = None
+
+    def __enter__(self) -> FwdMode:
+        if recorder.get() is not None:
+            raise DifferentiationError("forward mode cannot be opened inside of another block or tape", caller())
+        for field in list(world.fields):
+            if field.has_dual:
+                field.dual.fill(0)
+        for field, direction in zip(self.params, self._seeds, strict=True):
+            field.dual.from_numpy(direction)
+        self._token = recorder.set(self)
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+        assert self._token is not None
+        recorder.reset(self._token)
+        self._token = None
+        for field in self.params:
+            field.dual.fill(0)
+
+    def launching(self, instance: Instance, values: tuple[Any, ...]) -> Native:
+        """The kernel is launched in its version with tangents."""
+        return instance.specialisation.tangent()
+
+    def launched(self) -> None:
+        """Nothing is recorded."""
+
+    def written(self, buffer: Buffer) -> None:
+        """A field clears the duals of what Python writes itself."""
+
+
+def _fields(given: Any, what: str) -> list[Field]:
+    found = [given] if isinstance(given, Field) else list(given) if isinstance(given, list | tuple) else []
+    if not found or not all(isinstance(f, Field) for f in found):
+        raise DifferentiationError(f"the {what} of forward mode must be a field or a list of fields, not {given!r}", caller())
+    for field in found:
+        if not field.has_dual:
+            raise DifferentiationError(f"the {what} '{field.name}' has no dual", caller(), hint="make it with needs_dual=True")
+    return found
+
+
+def _direction(field: Field, seed: Any) -> np.ndarray[Any, Any]:
+    shape = field.shape + field.element
+    if seed is None:
+        if shape != ():
+            raise DifferentiationError(
+                f"the parameter '{field.name}' has shape {shape}: forward mode needs a seed of that shape", caller()
+            )
+        seed = 1.0
+    try:
+        direction = np.asarray(seed, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DifferentiationError(f"a seed is made of numbers, not {seed!r}", caller()) from None
+    if direction.shape != shape:
+        raise DifferentiationError(
+            f"the seed of '{field.name}' has shape {direction.shape}, but the parameter has shape {shape}", caller()
+        )
+    return direction.astype(np.float64 if field.dtype.bits == 64 else np.float32)
