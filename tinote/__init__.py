@@ -18,13 +18,14 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from tinote import errors
+from tinote import errors, math
 from tinote.ir.types import f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
-from tinote.lang import ad, types
+from tinote.lang import ad, linalg, types
 from tinote.lang.fields import Field, MatrixField, ScalarField, field
 from tinote.lang.kernel import data_oriented, func, kernel, template
-from tinote.lang.matrix import Matrix, Vector
+from tinote.lang.linalg import eig, polar_decompose, solve, svd, sym_eig
 from tinote.lang.maths import make_builtins
+from tinote.lang.matrix import Matrix, Vector
 from tinote.lang.world import arch_named, init, reset
 
 __version__ = "0.1.0"
@@ -45,7 +46,10 @@ TaichiRuntimeError = errors.KernelRuntimeError
 TaichiRuntimeTypeError = errors.KernelTypeError
 TaichiAssertionError = errors.KernelAssertionError
 
-__all__ = ["Field", "Matrix", "MatrixField", "ScalarField", "Vector", "ad", "data_oriented", "field", "func", "init", "kernel", "reset", "template", "types"]
+__all__ = [
+    "Field", "Matrix", "MatrixField", "ScalarField", "Vector", "ad", "data_oriented", "eig", "field", "func", "init",
+    "kernel", "linalg", "math", "polar_decompose", "reset", "solve", "svd", "sym_eig", "template", "types",
+]  # fmt: skip
 
 _LAZY = {"viz": ("tinote.viz", None), "GUI": ("tinote.viz.gui", "GUI")}
 

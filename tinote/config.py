@@ -14,7 +14,9 @@ class Config:
 
     `debug` adds integer overflow checks and runs the IR verifier after every step; `bounds_check` checks what is not
     proved in range; `fast_math` permits reassociation, contraction and approximate functions but keeps NaN and
-    infinity; `memory_limit` bounds the values saved by one launch, in bytes.
+    infinity; `memory_limit` bounds the values saved by one launch, in bytes;
+    `offline_cache` keeps machine code on disk; `print_ir` prints the IR after every step; `kernel_profiler` measures
+    each task of each launch.
     """
 
     debug: bool = False
@@ -26,3 +28,6 @@ class Config:
     bounds_check: bool = True
     opt_level: int = 3
     memory_limit: int = 4 << 30
+    offline_cache: bool = True
+    print_ir: bool = False
+    kernel_profiler: bool = False

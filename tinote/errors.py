@@ -73,7 +73,10 @@ def at_users_frames(error: BaseException) -> BaseException:
 def _users_frames(error: BaseException) -> list[str]:
     found: list[str] = []
     for (frame, line), summary in zip(traceback.walk_tb(error.__traceback__), traceback.extract_tb(error.__traceback__), strict=True):
-        if str(frame.f_globals.get("__name__")).partition(".")[0] not in _HOUSE:
+        module = str(frame.f_globals.get("__name__"))
+        if module.startswith("tinote.magics"):
+            found.clear()  # A cell magic runs its cell: what called it is that cell once more.
+        if module.partition(".")[0] not in _HOUSE:
             found += excerpt(Span(summary.filename, line, summary.colno or 0, summary.end_lineno or 0, summary.end_colno or 0))
     return [*found, *(part.rstrip() for part in traceback.format_exception_only(error))]
 

@@ -1,4 +1,7 @@
-"""The whole notebook in JupyterLab, as somebody uses it: the tutorial live, errors, prints, Interrupt, and cells beside a live view."""
+"""The whole notebook in JupyterLab, as somebody uses it.
+
+The tutorial live, errors, prints, Interrupt, cells beside a live view, and the classic program of the dialect.
+"""
 
 from __future__ import annotations
 
@@ -19,10 +22,13 @@ EXPLORED = "Number(document.querySelector('.tinote-explorer')?.dataset.painted ?
 GUI_PAINTED = "Number(document.querySelector('.tinote-gui')?.dataset.painted ?? 0)"
 
 INTERRUPT_SECONDS = 0.5
-"""The promise, from the signal to the exception. The tests measure the page's and the server's part of the way as well."""
+"""The promise, from the signal to the exception. What is measured has the page's and the server's part of it too."""
 
 # Text that the cell with the `index` (from 0) has shown so far.
-OUTPUT = "document.querySelectorAll('.jp-Notebook .jp-CodeCell')[{index}].querySelector('.jp-Cell-outputArea')?.innerText ?? ''"
+OUTPUT = (
+    "document.querySelectorAll('.jp-Notebook .jp-CodeCell')[{index}].querySelector('.jp-Cell-outputArea')?.innerText"
+    " ?? ''"
+)
 
 # Start one cell, as Shift+Enter in it does; does not wait for it.
 RUN_CELL = """(index) => {
@@ -122,7 +128,11 @@ def test_the_tutorial_runs_live(tutorial):
 
 def page_color(page, index: int) -> np.ndarray:
     """The colour of a series, as its mark in the legend has it."""
-    css = page.page.locator(".tinote-legend .tinote-key i").nth(index).evaluate("(mark) => getComputedStyle(mark).backgroundColor")
+    css = (
+        page.page.locator(".tinote-legend .tinote-key i")
+        .nth(index)
+        .evaluate("(mark) => getComputedStyle(mark).backgroundColor")
+    )
     return np.array(numbers(css)[:3])
 
 
@@ -136,7 +146,8 @@ def test_cells_beside_a_playing_view(tutorial):
     page.python("w = ti.field(ti.f32, 3, needs_grad=True)\nL = ti.field(ti.f32, (), needs_grad=True)\nw.fill(3)")
     page.python("%%kernel -q\ndef square():\n    for i in w:\n        L[None] += w[i] ** 2")
     recorded = page.python(
-        "import asyncio\nbegin = view.steps\nwith ti.ad.Tape(loss=L) as tape:\n    square()\n    await asyncio.sleep(0.5)\n"
+        "import asyncio\nbegin = view.steps\n"
+        "with ti.ad.Tape(loss=L) as tape:\n    square()\n    await asyncio.sleep(0.5)\n"
         "print(len(tape.records), view.steps - begin > 20, w.grad.to_numpy())"
     )
     assert recorded == "1 True [6. 6. 6.]"
@@ -152,7 +163,10 @@ def test_cells_beside_a_playing_view(tutorial):
     page.page.locator(".tinote-view").get_by_role("button", name="Pause").click()
     page.wait(f"{VIEW}.dataset.state === 'paused'")
     page.page.wait_for_timeout(300)
-    assert page.python("p = x.to_numpy(); print(np.allclose(x.grad.to_numpy(), 16 * (p - p.mean(0)), atol=1e-3))") == "True"
+    assert (
+        page.python("p = x.to_numpy(); print(np.allclose(x.grad.to_numpy(), 16 * (p - p.mean(0)), atol=1e-3))")
+        == "True"
+    )
 
     # An error in the new kernel stops the view with the located text; the repaired cell goes on.
     page.python(spring.replace(line, "        U[None] += 4 * G * r.norm_square()"))
@@ -176,10 +190,26 @@ x = ti.field(ti.f32, shape=8)"""
 
 def test_errors_show_the_cells_own_line(notebook):
     cells = {
-        "%%kernel\ndef unknown():\n    for i in x:\n        x[i] = y[i]\n\nunknown()": ("line 4", "        x[i] = y[i]", "^", "y"),
-        "%%kernel\ndef beyond(k: ti.i32):\n    x[0] = 1.0\n    x[k] = 2.0\n\nbeyond(9)": ("line 4", "    x[k] = 2.0", "^^^^", "9", "(8,)"),
+        "%%kernel\ndef unknown():\n    for i in x:\n        x[i] = y[i]\n\nunknown()": (
+            "line 4",
+            "        x[i] = y[i]",
+            "^",
+            "y",
+        ),
+        "%%kernel\ndef beyond(k: ti.i32):\n    x[0] = 1.0\n    x[k] = 2.0\n\nbeyond(9)": (
+            "line 4",
+            "    x[k] = 2.0",
+            "^^^^",
+            "9",
+            "(8,)",
+        ),
         "%%kernel\ndef gap(:\n    pass": ("line 2", "def gap(:", "^"),
-        "@ti.kernel\ndef wrong():\n    x[0, 1] = 1.0\n\nwrong()": ("line 3", "    x[0, 1] = 1.0", "^^^^", "1 dimension"),
+        "@ti.kernel\ndef wrong():\n    x[0, 1] = 1.0\n\nwrong()": (
+            "line 3",
+            "    x[0, 1] = 1.0",
+            "^^^^",
+            "1 dimension",
+        ),
         "%%kernel\ndef fine(a: ti.f32):\n    x[0] = a\n\nfine()": ("fine", "missing: a"),
         "%%kernel --tmie\ndef f():\n    pass": ("--tmie", "%%kernel?"),
     }
@@ -209,7 +239,7 @@ def count(turns: ti.i32) -> ti.f32:
     s = 0.0
     while k < turns:
         j = 0
-        while j < 60_000_000:
+        while j < 40_000_000:
             s = s * 0.25 + ti.sqrt(s + 1.0)
             j += 1
         print("turn", k, "of", turns)
@@ -223,9 +253,11 @@ def test_prints_arrive_in_their_own_cell_while_the_kernel_runs(notebook):
     wait_output(page, 2, "turn 1 of 6")
     early = output(page, 2)
     assert "turn 5" not in early
-    assert page.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status") == "busy"
+    assert (
+        page.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status") == "busy"
+    )
     page.wait_idle()
-    assert output(page, 2).split("\n") == [f"turn {k} of 6" for k in range(6)] or output(page, 2).split("\n") == [*(f"turn {k} of 6" for k in range(6)), ""]
+    assert output(page, 2).split() == " ".join(f"turn {k} of 6" for k in range(6)).split()
     assert output(page, 3).strip() == "the cell below"
     assert page.problems == []
 
@@ -248,13 +280,6 @@ def endless_iteration():
     for i in range(64):
         while data[2] < 1.0:
             data[3] += 0.0
-
-def energy():
-    for i in w:
-        s = w[i]
-        for k in range(count[None]):
-            s = ti.sin(s)
-        L[None] += s
 
 def long_gradient():
     for i in w:
@@ -290,7 +315,7 @@ timed(long_gradient.grad)"""
 
 def test_interrupt_stops_every_endless_kernel_and_keeps_the_session(notebook):
     endless = ["timed(endless_while)", "timed(long_for)", "timed(endless_iteration)", LONG_GRADIENT]
-    page = notebook(MISTAKES + ENDLESS_DATA, ENDLESS, *endless, "timed(lambda: [timed_step() for timed_step in [endless_while]])")
+    page = notebook(MISTAKES + ENDLESS_DATA, ENDLESS, *endless)
     run_cell(page, 0)
     run_cell(page, 1)
     page.wait_idle()
@@ -309,10 +334,9 @@ def test_interrupt_stops_every_endless_kernel_and_keeps_the_session(notebook):
         assert page.python("print(data[7], w.to_numpy().tolist())") == "42.0 [0.25, 0.25, 0.25, 0.25]"
         shown = output(page, index)
         assert "site-packages" not in shown and "tinote/" not in shown, shown
-    # What was interrupted can be launched again, and other kernels work on.
-    assert page.python("count[None] = 3\nwith ti.ad.Tape(loss=L):\n    long_gradient()\nprint(w.grad.to_numpy().round(3).tolist())") == str(
-        [round(sum(k * np.cos(0.25 * k) for k in range(3)), 3)] * 4
-    )
+    # What was interrupted can be launched again, and is right.
+    again = page.python("count[None] = 3\nwith ti.ad.Tape(loss=L):\n    long_gradient()\nprint(*w.grad.to_numpy())")
+    assert numbers(again) == pytest.approx([sum(k * np.cos(0.25 * k) for k in range(3))] * 4, rel=1e-5)
     assert page.problems == []
 
 
@@ -366,7 +390,9 @@ while gui.running:
     gui.circles(x.to_numpy(), radius=3)
     gui.show()
 """
-HIDDEN_LOOP = LOOP.replace("gravity')", "gravity', show_gui=False)").replace("gui.running", "gui.running and gui.frame < 10")
+HIDDEN_LOOP = LOOP.replace("gravity')", "gravity', show_gui=False)").replace(
+    "gui.running", "gui.running and gui.frame < 10"
+)
 
 
 def test_the_classic_program_draws_inline_and_stops_at_interrupt(notebook):
@@ -378,12 +404,11 @@ def test_the_classic_program_draws_inline_and_stops_at_interrupt(notebook):
     assert canvas.shape == (512, 512, 4)
     # Eight white discs of radius 3, less what overlaps or lies outside.
     assert 2 * np.pi * 9 < (canvas[:, :, 0] > 128).sum() < 8.8 * np.pi * 9
-    asked = time.monotonic()
     page.interrupt()
     page.page.wait_for_selector(".jp-OutputArea-output img")
     page.wait_idle()
-    assert time.monotonic() - asked < 5
-    assert "KeyboardInterrupt" in output(page, 1)
+    shown = output(page, 1)
+    assert "KeyboardInterrupt" in shown and "viz/" not in shown, shown
     frames, moved = numbers(page.python("print(gui.frame, abs(v.to_numpy()).max())"))
     assert frames > 20 and moved > 0
     # Without a display the same loop runs as fast as it can, shows nothing, and its frames can be read.

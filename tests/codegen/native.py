@@ -11,16 +11,20 @@ from tinote.compiler.codegen.llvm import Module, Options, generate
 from tinote.compiler.passes.lower_access import lower_access
 from tinote.compiler.passes.lower_arrays import lower_arrays
 from tinote.compiler.passes.offload import offload
+from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory
 from tinote.ir.nodes import Buffer, Function, row_major
 from tinote.ir.parse import parse
+from tinote.ir.query import buffers_of
+from tinote.ir.rewrite import Rewriter
 from tinote.ir.types import Scalar
 from tinote.ir.verify import Form, verify
 from tinote.runtime.jit import compile_module
 from tinote.runtime.launch import Launcher
 from tinote.runtime.memory import Memory
+from tinote.source import Span
 
-__all__ = ["STRICT", "execute", "lower", "lowered"]
+__all__ = ["STRICT", "agree", "execute", "located", "lower", "lowered", "memory_of"]
 
 STRICT = Options(fast_math=False)
 _CODES = {"f16": "e", "f32": "f", "f64": "d", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "u1": "B", "u8": "B"}
@@ -127,3 +131,41 @@ def _results(fn: Function, module: Module, slots: memoryview) -> tuple[Any, ...]
         assert isinstance(y.type, Scalar)
         found.append(struct.unpack_from(_code(y.type), slots, offset - 128)[0])
     return tuple(found)
+
+
+def memory_of(fn: Function, contents: dict[str, Any]) -> DictMemory:
+    return DictMemory({b: contents[b.name] for b in buffers_of(fn) if b.name in contents})
+
+
+def agree(
+    text: str, args: tuple[Any, ...] = (), contents: dict[str, Any] | None = None, **options: Any
+) -> dict[str, Any]:
+    """Run a SCALAR text by the interpreter and as machine code: both must leave and return the same.
+
+    Gives the contents of the buffers.
+    """
+    source = parse(text)
+    expected = memory_of(source, contents or {})
+    returned = interpret(source, args, expected)
+    fn = lower(source)
+    memory = memory_of(fn, contents or {})
+    found = execute(fn, args, memory, **options)
+    assert found == returned
+    left: dict[str, Any] = {}
+    for buffer in generate(fn).layout.buffers:
+        left[buffer.name] = memory.nested(buffer)
+        assert left[buffer.name] == expected.nested(buffer), buffer.name
+    return left
+
+
+def located(fn: Function) -> Function:
+    """`fn` with a place on every operation without outs, and on stacks."""
+
+    class Locate(Rewriter):
+        def on(self, op: Any) -> Any:
+            new = op.rebuilt(op.args, op.regions)
+            new.loc = Span("cell", 12, 4)
+            self.emit(new)
+            return op.outs
+
+    return Function(fn.name, Locate().region(fn.region), Span("cell", 11))

@@ -33,7 +33,8 @@ ULPS = {
     p.power: 2,
     p.rsqrt: 2,
 }
-FLOAT_ONLY = {p.div, p.sqrt, p.rsqrt, p.exp, p.log, p.sin, p.cos, p.tan, p.asin, p.acos, p.atan2, p.tanh, p.isnan, p.surrogate}
+FLOAT_ONLY = {p.div, p.sqrt, p.rsqrt, p.exp, p.log, p.sin, p.cos, p.tan, p.asin, p.acos, p.atan2, p.tanh, p.isnan}
+FLOAT_ONLY |= {p.surrogate}
 BITS_ONLY = {p.and_, p.or_, p.xor, p.invert, p.shl, p.shr}
 OTHERS = {p.select, p.cast, p.bitcast, p.random_bits, p.logical_not}
 
@@ -72,7 +73,7 @@ def corners(t: Scalar) -> list[Any]:
 def kernel(
     uses: list[tuple[Primitive, Scalar, Scalar | None]], n: int
 ) -> tuple[Function, list[list[Buffer]], list[Buffer]]:
-    """A function that applies each primitive (with operand type and result type) to every element; its inputs per use and its outputs."""
+    """A function that applies each primitive (with operand and result type) to each element; inputs by use, outputs."""
     b = Builder()
     i = Var(i64)
     inputs: dict[tuple[Scalar, int], Buffer] = {}

@@ -1,20 +1,16 @@
-"""Whole functions as machine code against the interpreter: control flow, memory, stacks, faults, prints, parallel tasks."""
+"""Whole functions as machine code against the interpreter: control flow, memory, stacks, faults, prints, tasks."""
 
 from __future__ import annotations
 
 import math
 import re
-from typing import Any
 
 import pytest
 
-from tests.codegen.native import STRICT, execute, lower, lowered
+from tests.codegen.native import agree, execute, located, lower, lowered, memory_of
 from tests.properties.compare import Outcome, difference, run
 from tests.properties.generate import generate as generate_program
-from tinote.compiler.codegen.llvm import Options, generate
-from tinote.compiler.passes.lower_access import lower_access
-from tinote.compiler.passes.offload import offload
-from tinote.compiler.passes.privatise import privatise
+from tinote.compiler.codegen.llvm import generate
 from tinote.compiler.pipeline import PRIMAL, run_pipeline
 from tinote.config import Config
 from tinote.errors import (
@@ -24,46 +20,25 @@ from tinote.errors import (
     KernelMemoryError,
     KernelZeroDivisionError,
 )
-from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory
-from tinote.ir.nodes import Function
 from tinote.ir.parse import parse
-from tinote.ir.query import buffers_of
-from tinote.ir.rewrite import Rewriter
-from tinote.runtime.jit import optimise
-from tinote.source import Span
-
-
-def memory_of(fn: Function, contents: dict[str, Any]) -> DictMemory:
-    return DictMemory({b: contents[b.name] for b in buffers_of(fn) if b.name in contents})
-
-
-def agree(
-    text: str, args: tuple[Any, ...] = (), contents: dict[str, Any] | None = None, **options: Any
-) -> dict[str, Any]:
-    """Run a SCALAR text by the interpreter and as machine code; both must leave and return the same. Gives the buffers' contents."""
-    source = parse(text)
-    expected = memory_of(source, contents or {})
-    returned = interpret(source, args, expected)
-    fn = lower(source)
-    memory = memory_of(fn, contents or {})
-    found = execute(fn, args, memory, **options)
-    assert found == returned
-    left: dict[str, Any] = {}
-    for buffer in generate(fn).layout.buffers:
-        left[buffer.name] = memory.nested(buffer)
-        assert left[buffer.name] == expected.nested(buffer), buffer.name
-    return left
 
 
 @pytest.mark.parametrize(("lo", "hi"), [(0, 0), (0, 1), (3, 10), (5, 2), (-4, 4), (0, 100_000)])
 @pytest.mark.parametrize("order", ["", "reverse "])
 @pytest.mark.parametrize("t", ["i32", "i64"])
 def test_serial_loop(lo: int, hi: int, order: str, t: str) -> None:
-    """Carried values through strips of any length, empty ranges, both directions, bounds from arguments and literals."""
+    """Carried values, strips of any length, empty ranges, both directions, bounds from arguments and literals."""
     if abs(hi - lo) > 1000:
         # The interpreter is slow; the value is known.
-        text = f"func f(%a: {t}, %b: {t}):\n  %s: i64 = for {order}%i: {t} in %a .. %b carrying %t: i64 = 0i64:\n    %w: i64 = cast %i\n    %u: i64 = add %t, %w\n    yield %u\n  return %s\n"
+        text = f"""\
+func f(%a: {t}, %b: {t}):
+  %s: i64 = for {order}%i: {t} in %a .. %b carrying %t: i64 = 0i64:
+    %w: i64 = cast %i
+    %u: i64 = add %t, %w
+    yield %u
+  return %s
+"""
         text = text.replace("    %w: i64 = cast %i\n", "").replace("%t, %w", "%t, %i") if t == "i64" else text
         assert execute(lowered(text), (lo, hi), DictMemory()) == (sum(range(lo, hi)),)
         return
@@ -99,7 +74,13 @@ func f(%n: {t}):
 
 def test_unsigned_loop_at_the_far_end() -> None:
     top = 2**64 - 1
-    text = "func f(%a: u64, %b: u64):\n  %s: i32 = for %i: u64 in %a .. %b carrying %t: i32 = 0i32:\n    %u: i32 = add %t, 1i32\n    yield %u\n  return %s\n"
+    text = """\
+func f(%a: u64, %b: u64):
+  %s: i32 = for %i: u64 in %a .. %b carrying %t: i32 = 0i32:
+    %u: i32 = add %t, 1i32
+    yield %u
+  return %s
+"""
     assert execute(lowered(text), (top - 5, top), DictMemory()) == (5,)
     assert execute(lowered(text), (top, 3), DictMemory()) == (0,)
 
@@ -207,7 +188,14 @@ func shapes(%k: i32):
 @pytest.mark.parametrize("threads", [1, 2, 3])
 @pytest.mark.parametrize("n", [0, 1, 5, 50_000])
 def test_atomic_sum_of_integers(threads: int, n: int) -> None:
-    text = "buffer @s: i64 field (3)\nfunc f(%n: i32):\n  for parallel %i: i32 in 0i32 .. %n:\n    %w: i64 = cast %i\n    atomic add @s[1i32], %w\n    atomic max @s[2i32], %w\n"
+    text = """\
+buffer @s: i64 field (3)
+func f(%n: i32):
+  for parallel %i: i32 in 0i32 .. %n:
+    %w: i64 = cast %i
+    atomic add @s[1i32], %w
+    atomic max @s[2i32], %w
+"""
     fn = lowered(text)
     memory = memory_of(fn, {"s": [1, 2, 3]})
     execute(fn, (n,), memory, threads=threads)
@@ -333,19 +321,6 @@ def test_memory_limit_is_a_located_fault() -> None:
     assert caught.value.span.line == 12
 
 
-def located(fn: Function) -> Function:
-    """`fn` with a place on every operation without outs, and on stacks."""
-
-    class Locate(Rewriter):
-        def on(self, op: Any) -> Any:
-            new = op.rebuilt(op.args, op.regions)
-            new.loc = Span("cell", 12, 4)
-            self.emit(new)
-            return op.outs
-
-    return Function(fn.name, Locate().region(fn.region), Span("cell", 11))
-
-
 FAULTS = [
     (
         '%ok: u1 = lt %n, 8i32\n  check bounds "x" %ok, %n, 8i32\n  %v: f32 = load @x[%n]\n  store @x[0i32], %v',
@@ -360,7 +335,11 @@ FAULTS = [
         "division by zero",
     ),
     (
-        '%ok: u1 = lt %n, 0i32\n  %h: f32 = cast %n\n  %g: f32 = div %h, 4.0f32\n  check assert "n is {}, a quarter {}" %ok, %n, %g',
+        """\
+%ok: u1 = lt %n, 0i32
+  %h: f32 = cast %n
+  %g: f32 = div %h, 4.0f32
+  check assert "n is {}, a quarter {}" %ok, %n, %g""",
         (7,),
         KernelAssertionError,
         "n is 7, a quarter 1.75",
@@ -384,7 +363,13 @@ def test_faults_are_located(body: str, args: tuple[int], error: type[Exception],
 
 def test_checks_that_hold_cost_nothing_but_time() -> None:
     agree(
-        'buffer @x: f32 field (8)\nfunc f(%n: i32):\n  %ok: u1 = lt %n, 8i32\n  check bounds "x" %ok, %n, 8i32\n  store @x[%n], 1.0f32\n',
+        """\
+buffer @x: f32 field (8)
+func f(%n: i32):
+  %ok: u1 = lt %n, 8i32
+  check bounds "x" %ok, %n, 8i32
+  store @x[%n], 1.0f32
+""",
         (7,),
         {"x": [0] * 8},
     )
@@ -404,149 +389,17 @@ func f(%n: i32, %x: f32):
     assert "".join(printed) == "".join(f"i = {i}, n = -3 0.1 0.10000000149011612 True 253\n" for i in range(2))
 
 
-def privatised(text: str) -> Function:
-    fn = privatise(offload(parse(text)))
-    assert any(task.privates for task in fn.region.body)  # type: ignore[attr-defined]
-    return lower_access(fn)
-
-
-PRIVATE = """\
-buffer @h: {t} field ({n}, 2)
-buffer @x: i32 field (40000)
-func histogram():
-  for parallel %i: i32 in 0i32 .. 40000i32:
-    %k: i32 = load @x[%i]
-    %one: {t} = cast %k
-    atomic {prim} @h[%k, 1i32], %one
-"""
-
-
-@pytest.mark.parametrize("threads", [1, 2, 5])
-@pytest.mark.parametrize("n", [4, 100, 2000])
-@pytest.mark.parametrize(("t", "prim"), [("i64", "add"), ("i32", "max"), ("f64", "add"), ("u8", "xor"), ("i16", "min")])
-def test_private_copies_are_merged(threads: int, n: int, t: str, prim: str) -> None:
-    """In registers and in the scratch memory; twice, on the same block."""
-    fn = privatised(PRIVATE.format(t=t, n=n, prim=prim))
-    x = [(k * 7919) % n for k in range(40000)]
-    start = [[k % 5, k % 3] for k in range(n)]
-    memory = memory_of(fn, {"x": x, "h": start})
-    execute(fn, (), memory, threads=threads, launches=2)
-    wanted = [list(row) for row in start]
-    for _ in range(2):
-        for k in x:
-            new = {
-                "add": wanted[k][1] + k,
-                "max": max(wanted[k][1], k),
-                "min": min(wanted[k][1], k),
-                "xor": wanted[k][1] ^ (k & 255),
-            }[prim]
-            wanted[k][1] = new
-    found = next(memory.nested(b) for b in memory.cells if b.name == "h")
-    assert found == wanted
-
-
-def test_large_private_copies_are_merged_by_all_threads() -> None:
-    """A copy of 16,000 numbers for each thread, in another order than its target."""
-    text = """\
-buffer @h: i32 field (8000, 2) strides (4, 32000)
-func histogram():
-  for parallel %i: i32 in 0i32 .. 140000i32:
-    %k: i32 = mod %i, 8000i32
-    atomic add @h[%k, 1i32], %i
-"""
-    fn = privatised(text)
-    memory = memory_of(fn, {"h": [[k, 2 * k] for k in range(8000)]})
-    execute(fn, (), memory, threads=2)
-    found = next(memory.nested(b) for b in memory.cells if b.name == "h")
-    assert found == [[k, 2 * k + sum(range(k, 140000, 8000))] for k in range(8000)]
-
-
-def test_private_sums_are_the_same_every_time() -> None:
-    text = """\
-buffer @s: f32 field ()
-buffer @x: f32 field (40000)
-func total():
-  for parallel %i: i32 in 0i32 .. 40000i32:
-    %v: f32 = load @x[%i]
-    %e: f32 = exp %v
-    atomic add @s[], %e
-"""
-    fn = privatised(text)
-    found = set()
-    for _ in range(5):
-        memory = memory_of(fn, {"x": [math.sin(k) for k in range(40000)], "s": 0.0})
-        execute(fn, (), memory, threads=2, options=Options())
-        found.add(next(memory.nested(b) for b in memory.cells if b.name == "s"))
-    assert len(found) == 1
-    assert math.isclose(found.pop(), sum(math.exp(math.sin(k)) for k in range(40000)), rel_tol=1e-5)
-
-
-def test_equal_functions_give_equal_text() -> None:
-    """Names and places change neither text nor digest; another constant changes both."""
-    text = (
-        "buffer @x: f32 field (8)\nfunc f(%n: i32):\n  for parallel %i: i32 in 0i32 .. %n:\n    store @x[%i], 1.0f32\n"
-    )
-    one = generate(lowered(text))
-    renamed = generate(lower(located(parse(text.replace("@x", "@other").replace("%i", "%row")))))
-    assert one.digest == renamed.digest
-    assert one.digest != generate(lowered(text.replace("1.0f32", "2.0f32"))).digest
-    assert one.digest != generate(lowered(text), Options(fast_math=False, vector_width=256)).digest
-    assert "other" not in renamed.text
-
-
-def test_debug_locations_name_the_cell() -> None:
-    text = "buffer @x: f32 field (8)\nfunc f():\n  for parallel %i: i32 in 0i32 .. 8i32:\n    store @x[%i], 1.0f32\n"
-    fn = lower(located(parse(text)))
-    module = generate(fn)
-    assert '!DIFile(filename: "cell"' in module.text
-    assert "!DILocation(line: 12, column: 5" in module.text
-    assert "!DILocation(line: 12, column: 5" in optimise(module.text)
-
-
-def test_inlined_code_is_located_where_it_was_written() -> None:
-    span = Span('with "quotes"\\and ∂.py', 3, 8, inlined_at=Span("main.py", 40, 2))
-
-    class Locate(Rewriter):
-        def on(self, op: Any) -> Any:
-            new = op.rebuilt(op.args, op.regions)
-            new.loc = span
-            self.emit(new)
-            return op.outs
-
-    source = parse("buffer @x: f32 field (8)\nfunc f():\n  store @x[0i32], 1.0f32\n")
-    fn = lower(Function("f", Locate().region(source.region), Span("main.py", 39)))
-    text = generate(fn).text
-    assert "line: 3, column: 9" in text and "inlinedAt" in text and "line: 40, column: 3" in text
-    execute(fn, (), DictMemory({b: [0.0] * 8 for b in buffers_of(source)}), level=0)
-
-
-VECTOR_LOOPS = {
-    "axpy": "buffer @x: f32 field (?)\nbuffer @y: f32 field (?)\nfunc f(%a: f32, %n: i32):\n  for parallel %i: i32 in 0i32 .. %n:\n    %v: f32 = load @x[%i]\n    %w: f32 = load @y[%i]\n    %m: f32 = mul %a, %v\n    %s: f32 = add %m, %w\n    store @y[%i], %s\n",
-    "stencil": "buffer @x: f64 field (1000)\nbuffer @y: f64 field (1000)\nfunc f():\n  for parallel %i: i32 in 1i32 .. 999i32:\n    %l: i32 = sub %i, 1i32\n    %r: i32 = add %i, 1i32\n    %a: f64 = load @x[%l]\n    %b: f64 = load @x[%r]\n    %s: f64 = add %a, %b\n    store @y[%i], %s\n",
-    "dot": "buffer @x: f32 field (?)\nbuffer @s: f32 field ()\nfunc f(%n: i32):\n  %t: f32 = for %i: i32 in 0i32 .. %n carrying %u: f32 = 0.0f32:\n    %v: f32 = load @x[%i]\n    %w: f32 = mul %v, %v\n    %z: f32 = add %u, %w\n    yield %z\n  store @s[], %t\n",
-    "rows": "buffer @x: f32 field (64, 512)\nfunc f():\n  for parallel %i: i32 in 0i32 .. 64i32:\n    for parallel %j: i32 in 0i32 .. 512i32:\n      %v: f32 = load @x[%i, %j]\n      %w: f32 = sqrt %v\n      store @x[%i, %j], %w\n",
-    "branch": "buffer @x: f32 field (4096)\nbuffer @y: f32 field (4096)\nfunc f():\n  for parallel %i: i32 in 0i32 .. 4096i32:\n    %v: f32 = load @x[%i]\n    %c: u1 = gt %v, 0.5f32\n    %r: f32 = if %c:\n      %a: f32 = mul %v, %v\n      yield %a\n    else:\n      %b: f32 = add %v, 1.0f32\n      yield %b\n    store @y[%i], %r\n",
-    "vectors": "buffer @x: f32[2] field (4096)\nbuffer @y: f32[2] field (4096)\nfunc f():\n  for parallel %i: i32 in 0i32 .. 4096i32:\n    %a: f32 = load @x[%i][0i32]\n    %b: f32 = load @x[%i][1i32]\n    %s: f32 = add %a, %b\n    %d: f32 = sub %a, %b\n    store @y[%i][0i32], %s\n    store @y[%i][1i32], %d\n",
-}
-
-
-@pytest.mark.parametrize("name", VECTOR_LOOPS)
-def test_plain_loops_vectorise(name: str) -> None:
-    text = VECTOR_LOOPS[name].replace("(?)", "(100000)")
-    assert re.search(r"load <\d+ x (float|double)>", optimise(generate(lowered(text)).text)), name
-
-
-def test_strict_sums_are_not_reordered() -> None:
-    strict = optimise(generate(lowered(VECTOR_LOOPS["dot"].replace("(?)", "(100000)")), STRICT).text)
-    assert "vector.reduce.fadd.v" not in strict or "reassoc" not in strict
-    assert not re.search(r"fadd (reassoc )?.*<\d+ x float>", strict)
-
-
 def test_tensors_that_are_left_over_are_a_bug_with_a_name() -> None:
     fn = parse(
-        'func f(%n: i32):\n  task serial:\n    %t: f32[2] = pack 1.0f32, 2.0f32\n    %v: f32 = extract %t, %n\n    print %v, "\\n"\n'
+        """\
+func f(%n: i32):
+  task serial:
+    %t: f32[2] = pack 1.0f32, 2.0f32
+    %v: f32 = extract %t, %n
+    print %v, "\\n"
+"""
     )
-    with pytest.raises(CompilerBug, match="pack|tensor"):
+    with pytest.raises(CompilerBug, match=r"pack|tensor"):
         generate(fn)
 
 

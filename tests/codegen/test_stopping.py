@@ -27,15 +27,17 @@ WHILE = """\
 LOOPS = {
     "while": WHILE.format("  "),
     "while in a parallel loop": "  for parallel %i: i32 in 0i32 .. 2i32:\n" + WHILE.format("    "),
-    "for": "  %s: f32 = for %i: i64 in 0i64 .. %n carrying %t: f32 = 0.0f32:\n    %c: f32 = cast %i\n    %d: f32 = sin %c\n"
-    "    %u: f32 = add %t, %d\n    yield %u\n  store @x[0i32], %u2\n".replace("%u2", "%s"),
-    "literal for": "  %s: f32 = for reverse %i: i64 in 0i64 .. 1000000000000i64 carrying %t: f32 = 0.0f32:\n    %c: f32 = cast %i\n"
-    "    %d: f32 = sin %c\n    %u: f32 = add %t, %d\n    yield %u\n  store @x[0i32], %s\n",
+    "for": "  %s: f32 = for %i: i64 in 0i64 .. %n carrying %t: f32 = 0.0f32:\n"
+    "    %c: f32 = cast %i\n    %d: f32 = sin %c\n"
+    "    %u: f32 = add %t, %d\n    yield %u\n  store @x[0i32], %s\n",
+    "literal for": "  %s: f32 = for reverse %i: i64 in 0i64 .. 1000000000000i64 carrying %t: f32 = 0.0f32:\n"
+    "    %c: f32 = cast %i\n    %d: f32 = sin %c\n    %u: f32 = add %t, %d\n    yield %u\n  store @x[0i32], %s\n",
     "parallel for": "  for parallel %i: i64 in 0i64 .. %n:\n    %c: f32 = cast %i\n    atomic max @x[0i32], %c\n",
-    "nest of short loops": "  for %i: i64 in 0i64 .. %n:\n    for %j: i32 in 0i32 .. %m:\n      for %k: i32 in 0i32 .. %m:\n"
-    "        for %l: i32 in 0i32 .. %m:\n          %c: f32 = cast %l\n          atomic max @x[0i32], %c\n",
-    "nest with an empty loop inside": "  for %i: i64 in 0i64 .. %n:\n    for %j: i32 in %m .. 0i32:\n      store @x[0i32], 1.0f32\n"
-    "    %c: f32 = cast %i\n    atomic max @x[1i32], %c\n",
+    "nest of short loops": "  for %i: i64 in 0i64 .. %n:\n    for %j: i32 in 0i32 .. %m:\n"
+    "      for %k: i32 in 0i32 .. %m:\n        for %l: i32 in 0i32 .. %m:\n"
+    "          %c: f32 = cast %l\n          atomic max @x[0i32], %c\n",
+    "nest with an empty loop inside": "  for %i: i64 in 0i64 .. %n:\n    for %j: i32 in %m .. 0i32:\n"
+    "      store @x[0i32], 1.0f32\n    %c: f32 = cast %i\n    atomic max @x[1i32], %c\n",
 }
 
 

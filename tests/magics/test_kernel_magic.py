@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -136,3 +137,101 @@ def test_options_are_completed(shell: InteractiveShell) -> None:
 def test_explore_refuses_what_is_no_kernel(shell: InteractiveShell) -> None:
     assert isinstance(error_of(shell, "%explore x"), MagicUsageError)
     assert isinstance(error_of(shell, "%explore"), MagicUsageError)
+
+
+def rendered(error: BaseException) -> str:
+    """What IPython shows for the error, without colours."""
+    return re.sub(r"\x1b\[[0-9;]*m", "", "\n".join(error._render_traceback_()))  # type: ignore[attr-defined]
+
+
+def test_lines_are_true_below_blank_lines_and_other_magics_work(shell: InteractiveShell) -> None:
+    error = error_of(shell, "%%kernel -q\n\n\ndef broken():\n    x[0] = missing\n\n%timeit -n1 -r1 -q 0\nbroken()")
+    assert isinstance(error, KernelNameError) and error.span.line == 5
+
+
+def test_an_error_of_the_other_lines_is_shown_from_the_cell_on(shell: InteractiveShell) -> None:
+    shown = rendered(error_of(shell, "%%kernel -q\ndef f():\n    x[0] = 1.0\n\nvalues = [1]\nvalues[3]"))
+    assert "IndexError: list index out of range" in shown and "----> 6 values[3]" in shown
+    assert "kernel_magic" not in shown and "run_cell_magic" not in shown
+
+
+@pytest.mark.parametrize("cell", ["return 3", "def g():\n    x[0] = 1.0\nawait g()"])
+def test_what_only_python_refuses_is_located_too(shell: InteractiveShell, cell: str) -> None:
+    error = error_of(shell, f"%%kernel\n{cell}")
+    assert isinstance(error, KernelSyntaxError) and "outside function" in str(error)
+    assert error.span.line == 1 + len(cell.splitlines())
+
+
+def test_an_interrupt_is_shown_at_the_lines_of_the_cells(shell: InteractiveShell) -> None:
+    run(shell, "%%kernel -q\ndef endless():\n    k = 0\n    while k < 1:\n        x[0] += 1.0\n")
+    run(
+        shell,
+        "import os, signal, threading\ndef begin():\n    "
+        "threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()\n    endless()",
+    )
+    error = error_of(shell, "\nbegin()")
+    assert type(error) is KeyboardInterrupt
+    shown = rendered(error)
+    assert shown.endswith("KeyboardInterrupt") and "tinote" not in shown
+    assert "begin()\n      | ^^^^^^^" in shown and "    endless()\n      |     ^^^^^^^^^" in shown
+
+
+GRADIENTS = """%%kernel --grad
+def total():
+    for i in z:
+        L[None] += z[i] * z[i]
+
+def lost():
+    for i in z:
+        x[i] = z[i]
+
+def constant():
+    for i in x:
+        L[None] += x[i]
+"""
+
+
+def test_grad_says_what_leads_where(shell: InteractiveShell, capsys: pytest.CaptureFixture[str]) -> None:
+    run(shell, "z = ti.field(ti.f32, shape=4, needs_grad=True)\nL = ti.field(ti.f32, shape=(), needs_grad=True)")
+    assert run(shell, GRADIENTS).success
+    printed = capsys.readouterr().out
+    assert "total.grad: from the gradient of L to that of z\n" in printed
+    assert "lost.grad does nothing: lost writes x" in printed
+    assert "constant.grad adds to no gradient" in printed
+    assert run(shell, GRADIENTS.replace("--grad", "--grad --quiet")).success
+    assert capsys.readouterr().out == ""
+
+
+def test_explore_takes_a_kernel_with_parameters_before_and_after_a_call(
+    shell: InteractiveShell, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run(shell, FILL)
+    assert run(shell, "%explore fill").success
+    assert run(shell, "%explore -g fill").success
+    template = "%%kernel --explore -q\ndef by(f: ti.template()):\n    for i in f:\n        f[i] = 1.0\n"
+    capsys.readouterr()
+    assert run(shell, template).success
+    assert "compiled when it is called" in capsys.readouterr().out
+    assert run(shell, template + "\nby(x)").success
+    assert capsys.readouterr().out.count("IR explorer of by") == 1
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("%%kernel --", {"--explore", "--time", "--grad", "--debug", "--quiet"}),
+        ("%%kernel --grad --", {"--explore", "--time", "--debug", "--quiet"}),
+        ("%%kernel -O", {"-O0", "-O1", "-O2", "-O3"}),
+        ("%explore fi", {"fill"}),
+        ("%explore --", {"--grad"}),
+    ],
+)
+def test_completion_offers_what_fits_and_nothing_else(shell: InteractiveShell, line: str, expected: set[str]) -> None:
+    run(shell, FILL + "\nfigure = 1")
+    with provisionalcompleter():
+        found = {c.text for c in shell.Completer.completions(line + "\ndef f():\n    pass", len(line))}
+    assert found == expected
+
+
+def test_the_help_text_calls_the_magic_by_its_name(shell: InteractiveShell) -> None:
+    assert "%%kernel [-e] [-t] [-g] [-d]" in shell.magics_manager.magics["cell"]["kernel"].__doc__

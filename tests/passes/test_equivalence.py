@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import pytest
 
-from tests.properties.generate import Program, generate
+from tests.passes.dense import dense
+from tests.properties.generate import generate
 from tinote.compiler.passes.cse import cse
 from tinote.compiler.passes.eliminate_dead import eliminate_dead
 from tinote.compiler.passes.fold import fold
@@ -33,7 +34,7 @@ PROGRAMS = 40
 
 
 class Observer(Rewriter):
-    """Prints at the end of each region what it computed and what its locals hold, so that no wrong value goes unseen."""
+    """Prints at the end of each region what it computed and what its locals hold: no wrong value goes unseen."""
 
     def leave(self, region: Region) -> None:
         values: list[Atom] = []
@@ -62,14 +63,13 @@ def flattened(value: Any) -> list[Any]:
     return [b for v in value for b in flattened(v)] if isinstance(value, tuple) else [bits(value)]
 
 
-def outcome(fn: Function, program: Program) -> tuple[Any, ...]:
+def outcome(fn: Function, arguments: Sequence[float], memory: DictMemory) -> tuple[Any, ...]:
     """What a run leaves: memory, returned values, what was printed, and the fault that ended it."""
-    memory: DictMemory = program.memory()
     printed: list[str] = []
     results: list[Any] = []
     fault = ""
     try:
-        results = flattened(interpret(fn, program.arguments, memory, on_print=printed.append))
+        results = flattened(interpret(fn, arguments, memory, on_print=printed.append))
     except TinoteError as error:
         fault = f"{type(error).__name__} {error.message}"
     cells = {
@@ -105,7 +105,20 @@ def test_a_random_program_means_the_same_after_every_pass(seed: int, observed: b
     program = generate(seed, 4 + seed % 30)
     first = Observer().run(program.function) if observed else program.function
     verify(first, Form.FIRST)
-    wanted = outcome(first, program)
+    wanted = outcome(first, program.arguments, program.memory())
     for name, form, fn in stages(first):
         verify(fn, form)
-        assert outcome(fn, program) == wanted, f"{name} changes the meaning of\n{program}\nnow\n{show(fn)}"
+        found = outcome(fn, program.arguments, program.memory())
+        assert found == wanted, f"{name} changes the meaning of\n{program}\nnow\n{show(fn)}"
+
+
+@pytest.mark.parametrize("seed", range(120))
+def test_control_flow_and_memory_mean_the_same_after_every_pass(seed: int) -> None:
+    first = dense(seed)
+    verify(first, Form.TYPED)
+    for n in (0, 2):
+        wanted = outcome(first, (n,), DictMemory())
+        for name, form, fn in stages(first):
+            verify(fn, form)
+            found = outcome(fn, (n,), DictMemory())
+            assert found == wanted, f"{name} changes the meaning of\n{show(first)}\nnow\n{show(fn)}"

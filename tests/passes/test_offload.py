@@ -201,9 +201,12 @@ func f():
 @pytest.mark.parametrize(
     "nest",
     [
-        "for parallel %i: i32 in 0i32 .. 64i32:\n    for parallel %j: i32 in 0i32 .. 4096i32:\n      store @x[%i, %j], 1.0f32",
-        "for parallel %i: i32 in 0i32 .. 3i32:\n    for parallel %j: i32 in 0i32 .. %i:\n      store @x[%i, %j], 1.0f32",
-        "for parallel %i: i32 in 0i32 .. 8i32:\n    for parallel %j: i32 in 0i32 .. 2i32:\n      store @x[%i, %j], 1.0f32",
+        "for parallel %i: i32 in 0i32 .. 64i32:\n    for parallel %j: i32 in 0i32 .. 4096i32:\n"
+        "      store @x[%i, %j], 1.0f32",
+        "for parallel %i: i32 in 0i32 .. 3i32:\n    for parallel %j: i32 in 0i32 .. %i:\n"
+        "      store @x[%i, %j], 1.0f32",
+        "for parallel %i: i32 in 0i32 .. 8i32:\n    for parallel %j: i32 in 0i32 .. 2i32:\n"
+        "      store @x[%i, %j], 1.0f32",
         "for parallel %i: i32 in 0i32 .. 3i32:\n    for %j: i32 in 0i32 .. 4096i32:\n      store @x[%i, %j], 1.0f32",
     ],
     ids=["long outer", "inner depends on outer", "inner shorter", "inner serial"],

@@ -64,7 +64,7 @@ def test_updates_at_the_own_index_and_at_all_indices_go_to_the_same_copy() -> No
         """
         buffer @x: f32[2] field (16)
         buffer @x.grad: f32[2] field (16)
-        buffer @x.grad.private: f32[2] private (16)
+        buffer @x.grad.private: f32[2] private (16) strides (4) element_strides (64)
         func f():
           task parallel %i: i32 in 0i32 .. 16i32:
             private add @x.grad.private of @x.grad

@@ -105,10 +105,10 @@ def test_the_stiffness_of_a_chain_is_found_by_gradient() -> None:
     target.from_numpy(x.to_numpy()[steps])
     stiffness[None] = 3.0
     losses = []
-    for _ in range(80):
+    for _ in range(150):
         with ti.ad.Tape(loss=loss):
             simulate()
         losses.append(loss[None])
-        stiffness[None] -= np.clip(20 * stiffness.grad[None], -0.5, 0.5)
+        stiffness[None] -= np.clip(200 * stiffness.grad[None], -0.5, 0.5)
     assert losses[-1] < 1e-4 * losses[0]
     assert stiffness[None] == pytest.approx(7, abs=0.1)

@@ -1,4 +1,7 @@
-"""A live view whose step differentiates, beside cells that do: neither sees the other's launches, nor clears its gradients."""
+"""A live view whose step differentiates, beside cells that do.
+
+Neither sees the other's launches, nor clears its gradients.
+"""
 
 from __future__ import annotations
 

@@ -15,6 +15,7 @@ from typing import NamedTuple
 from tinote.autodiff.hazards import refuse_hazards
 from tinote.autodiff.forward import forward
 from tinote.autodiff.gradient import Gradient, reverse
+from tinote.compiler.modes import Mode, defaults_of
 from tinote.compiler.passes.accumulate import accumulate
 from tinote.compiler.passes.check_bounds import check_bounds
 from tinote.compiler.passes.cse import cse
@@ -35,11 +36,9 @@ from tinote.compiler.passes.vectorise import vectorise
 from tinote.config import Config
 from tinote.errors import CompilerBug, TinoteError
 from tinote.ir.nodes import Function
-from tinote.ir.primitives import Defaults
-from tinote.ir.types import scalar_named
 from tinote.ir.verify import Form, InvalidIR, verify
 
-__all__ = ["GRADIENT", "PRIMAL", "TANGENT", "Fixpoint", "Listener", "Snapshot", "Step", "defaults_of", "run_pipeline"]
+__all__ = ["GRADIENT", "PRIMAL", "STEPS", "TANGENT", "Fixpoint", "Listener", "Snapshot", "Step", "defaults_of", "run_pipeline"]
 
 
 class Snapshot(NamedTuple):
@@ -61,10 +60,6 @@ class Context:
         self.config = config
         self.defaults = defaults_of(config)
         self.gradient: Gradient | None = None
-
-
-def defaults_of(config: Config) -> Defaults:
-    return Defaults(scalar_named(config.default_fp), scalar_named(config.default_ip))
 
 
 class Step(NamedTuple):
@@ -149,6 +144,7 @@ TANGENT: tuple[Step | Fixpoint, ...] = (
     _simplify(Form.SCALAR),
     *LOWERING,
 )
+STEPS = {Mode.PRIMAL: PRIMAL, Mode.GRADIENT: GRADIENT, Mode.TANGENT: TANGENT}
 
 
 def run_pipeline(

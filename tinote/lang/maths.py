@@ -1,8 +1,7 @@
-"""The functions of the language: compiled in kernels, plain NumPy in Python scope."""
+"""The functions of the language: compiled in kernels, NumPy in Python scope."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
@@ -10,10 +9,10 @@ import numpy as np
 
 from tinote.compiler.frontend.builtins import BUILTINS
 from tinote.errors import KernelSyntaxError
-from tinote.ir.types import Scalar
-from tinote.lang.matrix import Matrix, numpy_type
+from tinote.lang.matrix import Matrix
+from tinote.lang.python_maths import PYTHON
 
-__all__ = ["BuiltinFunction", "make_builtins"]
+__all__ = ["FUNCTIONS", "BuiltinFunction", "make_builtins"]
 
 
 class BuiltinFunction:
@@ -28,46 +27,31 @@ class BuiltinFunction:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._python is None:
             raise KernelSyntaxError(f"ti.{self.__name__} can only be used in a kernel or a @ti.func")
-        plain = [a.to_numpy() if isinstance(a, Matrix) else a for a in args]
-        result = self._python(*plain, **kwargs)
-        if isinstance(result, np.ndarray) and any(isinstance(a, Matrix) for a in args):
+        given = [*args, *kwargs.values()]
+        plain = [a.values if isinstance(a, Matrix) else a for a in args]
+        named = {k: a.values if isinstance(a, Matrix) else a for k, a in kwargs.items()}
+        # As in kernels, a result out of range is an infinity or NaN, without a word.
+        with np.errstate(all="ignore"):
+            result = self._python(*plain, **named)
+        if isinstance(result, np.ndarray) and result.ndim and any(isinstance(a, Matrix) for a in given):
             return Matrix(result)
-        return result.item() if isinstance(result, np.generic) else result
+        return result.item() if isinstance(result, np.generic | np.ndarray) and not result.ndim else result
 
     def __repr__(self) -> str:
         return f"<ti.{self.__name__}>"
 
 
-def _reduce(f: Any) -> Callable[..., Any]:
-    def apply(first: Any, *others: Any) -> Any:
-        for other in others:
-            first = f(first, other)
-        return first
-
-    return apply
-
-
-def _cast(value: Any, dtype: Scalar) -> Any:
-    return np.asarray(value).astype(numpy_type(dtype))[()]
-
-
-def _static(*values: Any) -> Any:
-    return values[0] if len(values) == 1 else values
-
-
-_PYTHON: dict[str, Callable[..., Any]] = {
-    "sin": np.sin, "cos": np.cos, "tan": np.tan, "asin": np.arcsin, "acos": np.arccos, "atan2": np.arctan2, "tanh": np.tanh, "exp": np.exp, "log": np.log, "sqrt": np.sqrt,
-    "rsqrt": lambda a: 1 / np.sqrt(a), "floor": np.floor, "ceil": np.ceil, "round": np.round, "abs": np.abs, "pow": np.power, "log2": np.log2, "sign": np.sign, "isnan": np.isnan,
-    "isinf": np.isinf, "min": _reduce(np.minimum), "max": _reduce(np.maximum), "select": np.where, "cast": _cast, "static": _static,
-    "cross": lambda a, b: Matrix(a).cross(Matrix(b)), "dot": lambda a, b: float(np.vdot(a, b)), "normalize": lambda a: a / np.linalg.norm(a), "raw_div": lambda a, b: int(a / b) if isinstance(a, int) else a / b,
-    "raw_mod": math.fmod, "length": lambda a: float(np.linalg.norm(a)),
-}  # fmt: skip
-
-
 #: Python's own names, which the front end knows as Python's own objects.
-_NOT_PUBLIC = ("Vector", "Matrix", "bool", "enumerate", "float", "int", "len", "list", "print", "range", "reversed", "tuple", "zip")
+_NOT_PUBLIC = frozenset(
+    "Vector Matrix bool enumerate float int len list print range reversed tuple zip machine_epsilon".split()
+)
+
+#: One object for each name that the front end expands, constructors of matrices aside.
+FUNCTIONS: dict[str, BuiltinFunction] = {
+    name: BuiltinFunction(name, PYTHON.get(name)) for name in BUILTINS if "." not in name
+}
 
 
 def make_builtins() -> dict[str, BuiltinFunction]:
-    """One public object for each name that the front end expands, constructors of matrices aside."""
-    return {name: BuiltinFunction(name, _PYTHON.get(name)) for name in BUILTINS if "." not in name and name not in _NOT_PUBLIC}
+    """The functions that are public names of the package."""
+    return {name: function for name, function in FUNCTIONS.items() if name not in _NOT_PUBLIC}

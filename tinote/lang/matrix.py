@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 
 from tinote.compiler.frontend.builtins import BUILTINS
+from tinote.compiler.frontend.tensors import swizzle
 from tinote.errors import FieldError
 from tinote.ir.types import Scalar
+from tinote.lang.world import scalar_type
 
 __all__ = ["Matrix", "Vector", "numpy_type"]
-
-_SWIZZLES = {name: k for letters in ("xyzw", "rgba", "stpq") for k, name in enumerate(letters)}
-
 
 def numpy_type(dtype: Scalar) -> np.dtype[Any]:
     """The NumPy type in which a scalar type is stored. Truth values take a byte."""
@@ -47,7 +46,7 @@ class Matrix:
         if self.values.ndim not in (1, 2) or self.values.dtype.kind not in "biuf":
             raise FieldError(f"a matrix needs a list of numbers or of rows of numbers, not {values!r}")
         if dt is not None:
-            self.values = self.values.astype(numpy_type(dt))
+            self.values = self.values.astype(numpy_type(scalar_type(dt)))
         self._parent = _parent
 
     # ---- shape
@@ -87,18 +86,26 @@ class Matrix:
             self._parent(index, _unwrap(value))
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or not name or any(c not in _SWIZZLES for c in name):
-            raise AttributeError(f"a vector has no attribute {name!r}")
-        picked = [_SWIZZLES[c] for c in name]
-        if self.values.ndim != 1 or max(picked) >= self.n:
-            raise AttributeError(f"a {'x'.join(map(str, self.shape))} matrix has no component {name!r}")
+        # Copying and pickling ask before there are values.
+        picked = None if name.startswith("_") or "values" not in self.__dict__ else self._picked(name)
+        if picked is None:
+            what = "a vector" if "values" not in self.__dict__ else f"a {type(self).__name__} of shape {self.shape}"
+            raise AttributeError(f"{what} has no attribute {name!r}")
         return self[picked[0]] if len(picked) == 1 else Matrix(self.values[picked])
 
+    def _picked(self, name: str) -> list[int] | None:
+        """The components that a name such as `x` or `zxy` selects, or `None`."""
+        found = swizzle(name, self.n) if self.values.ndim == 1 else None
+        return None if found is None else list(found)
+
     def __setattr__(self, name: str, value: Any) -> None:
-        if name in _SWIZZLES:
-            self[_SWIZZLES[name]] = value
-        else:
+        if name in ("values", "_parent"):
             object.__setattr__(self, name, value)
+            return
+        picked = self._picked(name)
+        if picked is None:
+            raise AttributeError(f"a {type(self).__name__} of shape {self.shape} has no component {name!r}")
+        self[picked[0] if len(picked) == 1 else picked] = value
 
     def to_list(self) -> list[Any]:
         return self.values.tolist()

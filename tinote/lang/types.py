@@ -7,44 +7,90 @@ from typing import Any
 import numpy as np
 
 from tinote.errors import FieldError
-from tinote.ir.types import Tensor
+from tinote.ir.types import Tensor, u32, u64
+from tinote.lang.fields import MatrixField
 from tinote.lang.kernel import template
 from tinote.lang.matrix import Matrix, Vector, numpy_type
-from tinote.lang.world import scalar_type
+from tinote.lang.world import scalar_type, world
 
-__all__ = ["MatrixType", "matrix", "template", "vector"]
+__all__ = ["UNSIGNED", "MatrixType", "matrix", "template", "vector"]
+
+
+class _Unsigned:
+    """Stands for the unsigned type that is as wide as the session's default integer."""
+
+    def __repr__(self) -> str:
+        return "unsigned int"
+
+
+UNSIGNED = _Unsigned()
 
 
 class MatrixType:
-    """A vector or matrix type: annotates kernel arguments and results; calling it makes a value, in kernels and in Python."""
+    """A vector or matrix type: annotates kernel arguments and results; calling it makes a value, in kernels and in
+    Python. `float`, `int` and `UNSIGNED` mean the session's default types, as they are when the type is used.
+    """
 
     def __init__(self, dtype: Any, shape: tuple[int, ...]) -> None:
         for extent in shape:
             if not isinstance(extent, int) or isinstance(extent, bool) or extent < 1:
                 raise FieldError(f"a vector or matrix type needs positive dimensions, not {shape}")
-        self._type = Tensor(scalar_type(dtype), shape)
+        if dtype is not UNSIGNED:
+            scalar_type(dtype)  # raises for what is no number type
+        self._dtype = dtype
+        self.shape = shape
 
     def __tinote_type__(self) -> Tensor:
-        return self._type
+        if self._dtype is UNSIGNED:
+            return Tensor(u64 if world.config.default_ip == "i64" else u32, self.shape)
+        return Tensor(scalar_type(self._dtype), self.shape)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.shape[0]
+
+    @property
+    def m(self) -> int:
+        """Number of columns; 1 for a vector."""
+        return self.shape[1] if len(self.shape) == 2 else 1
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the components."""
+        return self.__tinote_type__().dtype
 
     def __call__(self, *components: Any) -> Matrix:
         """A value from its components (numbers, vectors, rows), or from one number for all of them."""
-        flat = np.concatenate([np.ravel(np.asarray(c.values if isinstance(c, Matrix) else c)) for c in components]) if components else np.zeros(1)
-        shape = self._type.shape
-        if flat.size not in (1, self._type.count):
-            raise FieldError(f"{self!r} needs {self._type.count} components, not {flat.size}")
-        values = np.broadcast_to(flat, shape) if flat.size == 1 else flat.reshape(shape)
-        return (Vector if len(shape) == 1 else Matrix)(values.astype(numpy_type(self._type.dtype)))
+        flat = np.concatenate([_flat(c) for c in components]) if components else np.zeros(1)
+        count = int(np.prod(self.shape))
+        if flat.size not in (1, count):
+            raise FieldError(f"{self!r} needs {count} components, not {flat.size}")
+        values = np.broadcast_to(flat, self.shape) if flat.size == 1 else flat.reshape(self.shape)
+        return (Vector if len(self.shape) == 1 else Matrix)(values.astype(numpy_type(self.dtype)))
+
+    def field(self, shape: Any = None, **options: Any) -> MatrixField:
+        """A field of values of this type; the options are those of `ti.Vector.field`."""
+        if len(self.shape) == 1:
+            return Vector.field(self.n, self.dtype, shape, **options)  # type: ignore[attr-defined]
+        return Matrix.field(self.n, self.m, self.dtype, shape, **options)  # type: ignore[attr-defined]
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, MatrixType) and other._type == self._type
+        return isinstance(other, MatrixType) and other.__tinote_type__() == self.__tinote_type__()
 
     def __hash__(self) -> int:
-        return hash((self._type.dtype.name, self._type.shape))
+        return hash(self.shape)  # what `float` means may change
 
     def __repr__(self) -> str:
-        shape, dtype = self._type.shape, self._type.dtype
-        return f"ti.types.{'vector' if len(shape) == 1 else 'matrix'}({', '.join(map(str, shape))}, ti.{dtype})"
+        shape, dtype = self.shape, self._dtype
+        name = getattr(dtype, "__name__", None) if isinstance(dtype, type) else f"ti.{dtype}"
+        return f"ti.types.{'vector' if len(shape) == 1 else 'matrix'}({', '.join(map(str, shape))}, {name})"
+
+
+def _flat(component: Any) -> np.ndarray[Any, Any]:
+    if isinstance(component, tuple | list):
+        return np.concatenate([_flat(c) for c in component]) if component else np.zeros(0)
+    return np.ravel(np.asarray(component.values if isinstance(component, Matrix) else component))
 
 
 def vector(n: int, dtype: Any) -> MatrixType:

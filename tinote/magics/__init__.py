@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinote.magics.kernel_magic import KernelMagics, complete_options
+from tinote.magics.completion import make_completer
+from tinote.magics.kernel_magic import KernelMagics
 from tinote.source import set_place_namer
 
 __all__ = ["load_ipython_extension", "unload_ipython_extension"]
@@ -13,7 +14,10 @@ __all__ = ["load_ipython_extension", "unload_ipython_extension"]
 def load_ipython_extension(shell: Any) -> None:
     """Register `%%kernel` and `%explore`, and let errors name cells as people do."""
     shell.register_magics(KernelMagics)
-    shell.set_hook("complete_command", complete_options, str_key="%%kernel")
+    _forget_completer(shell)
+    completer = make_completer(shell)
+    completer.__dict__["tinote"] = True
+    shell.Completer.custom_matchers.append(completer)
 
     def cell_name(file: str) -> str:
         described = shell.compile.format_code_name(file)
@@ -26,4 +30,10 @@ def unload_ipython_extension(shell: Any) -> None:
     """Take the magics away again."""
     shell.magics_manager.magics["cell"].pop("kernel", None)
     shell.magics_manager.magics["line"].pop("explore", None)
+    _forget_completer(shell)
     set_place_namer(None)
+
+
+def _forget_completer(shell: Any) -> None:
+    matchers = shell.Completer.custom_matchers
+    matchers[:] = [matcher for matcher in matchers if not getattr(matcher, "tinote", False)]

@@ -18,15 +18,15 @@ from IPython.core.magic import Magics, cell_magic, line_magic, magics_class
 from IPython.core.magic_arguments import argument, magic_arguments, parse_argstring
 from IPython.display import display
 
+from tinote.compiler.driver import Specialisation
 from tinote.errors import KernelSyntaxError, MagicUsageError
 from tinote.lang.kernel import Func, Kernel, kernel
-from tinote.magics.report import show_times
+from tinote.magics.report import show_gradient, show_times
 from tinote.source import Span
 from tinote.viz.explorer import explore
 
-__all__ = ["KernelMagics", "complete_options"]
+__all__ = ["KernelMagics"]
 
-_OPTIONS = ("--explore", "--time", "--grad", "--debug", "-O0", "-O1", "-O2", "-O3", "--quiet")
 _DECORATOR = "__tinote_make_kernel__"
 
 
@@ -36,7 +36,7 @@ class KernelMagics(Magics):
 
     shell: InteractiveShell
 
-    @magic_arguments()
+    @magic_arguments("%kernel")  # IPython adds one more per cent sign.
     @argument("-e", "--explore", action="store_true", help="show every stage of the compiler under the cell")
     @argument("-t", "--time", action="store_true", help="show how long each step of the compiler took")
     @argument(
@@ -75,66 +75,75 @@ class KernelMagics(Magics):
         made = self._run(line, cell, overrides)
         kernels = [k for k in made if isinstance(k, Kernel)]
         for defined in kernels:
-            if (options.explore or options.time or options.grad) and not defined.has_templates:
-                specialisation = defined.specialise_by_types()
+            if options.explore or options.time or options.grad:
+                specialisation = _specialisation(defined)
+                if specialisation is None:
+                    name = defined.source.name
+                    print(f"{name} has template parameters: it is compiled when it is called; then use %explore {name}")
+                    continue
                 if options.grad:
                     specialisation.gradient()
+                    if not options.quiet:
+                        show_gradient(specialisation)
                 if options.time:
                     show_times(specialisation, gradient=options.grad)
                 if options.explore:
-                    display(explore(defined, gradient=options.grad))
-            elif options.explore or options.time or options.grad:
-                print(f"{defined.source.name} has template parameters: it is compiled when it is first called")
+                    display(explore(specialisation, gradient=options.grad))
         if not options.quiet and made:
             print(", ".join(f"{'kernel' if isinstance(k, Kernel) else 'func'} {_name(k)}" for k in made))
 
     @line_magic
     def explore(self, line: str) -> None:
-        """Show every stage of the compiler for a kernel: `%explore name`, or `%explore --grad name` for its gradient."""
+        """Show every stage of the compiler for a kernel: `%explore name`; `%explore --grad name` for its gradient."""
         words = line.split()
-        gradient = "--grad" in words
-        names = [w for w in words if w != "--grad"]
-        if len(names) != 1:
+        gradient = "--grad" in words or "-g" in words
+        names = [w for w in words if w not in ("--grad", "-g")]
+        if len(names) != 1 or names[0].startswith("-"):
             raise MagicUsageError(
-                "%explore takes the name of one kernel", hint="%explore --grad name shows its gradient"
+                "%explore takes the name of one kernel", hint="for its gradient: %explore --grad name"
             )
         found = self.shell.user_ns.get(names[0])
         if not isinstance(found, Kernel):
-            raise MagicUsageError(f"'{names[0]}' is not a kernel")
-        display(explore(found, gradient=gradient))
+            known = names[0] in self.shell.user_ns
+            raise MagicUsageError(f"'{names[0]}' is not {'a kernel' if known else 'defined'}")
+        specialisation = _specialisation(found)
+        display(explore(found if specialisation is None else specialisation, gradient=gradient))
 
     def _run(self, line: str, cell: str, overrides: dict[str, Any]) -> list[Any]:
         shell = self.shell
         text = f"%%kernel {line}".rstrip() + "\n" + cell
         file = _running_file(shell, text)
+        # IPython drops blank lines at the top.
+        blank = next((at for at, row in enumerate(cell.splitlines()) if row.strip()), 0)
         try:
-            tree = ast.parse("\n" + cell, file)
+            tree = ast.parse("\n" * (1 + blank) + shell.transform_cell(cell), file)
+            names: list[str] = []
+            for node in tree.body:
+                if isinstance(node, ast.FunctionDef):
+                    names.append(node.name)
+                    if not node.decorator_list:
+                        marker = ast.Name(_DECORATOR, ast.Load())
+                        node.decorator_list.append(ast.copy_location(marker, node))
+            last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
+            code = compile(tree, file, "exec", dont_inherit=True)
+            value = None
+            if isinstance(last, ast.Expr):
+                value = compile(ast.Expression(last.value), file, "eval", dont_inherit=True)
         except SyntaxError as error:
-            span = Span(
-                file,
-                error.lineno or 1,
-                max((error.offset or 1) - 1, 0),
-                error.end_lineno or 0,
-                max((error.end_offset or 1) - 1, 0),
-            )
+            start, end = (max((column or 1) - 1, 0) for column in (error.offset, error.end_offset))
+            span = Span(file, error.lineno or 1, start, error.end_lineno or 0, end)
             raise KernelSyntaxError(error.msg, span) from None
-        names: list[str] = []
-        for node in tree.body:
-            if isinstance(node, ast.FunctionDef):
-                names.append(node.name)
-                if not node.decorator_list:
-                    marker = ast.Name(_DECORATOR, ast.Load())
-                    node.decorator_list.append(ast.copy_location(marker, node))
-        last = tree.body.pop() if tree.body and isinstance(tree.body[-1], ast.Expr) else None
         namespace = shell.user_ns
         before = {name: namespace.get(name) for name in names}
         namespace[_DECORATOR] = lambda function: kernel(function).with_options(overrides)
         try:
-            exec(compile(tree, file, "exec", dont_inherit=True), namespace)
+            exec(code, namespace)
             made = [self._settle(namespace, name, before[name]) for name in names]
-            if last is not None:
-                assert isinstance(last, ast.Expr)
-                shell.displayhook(eval(compile(ast.Expression(last.value), file, "eval", dont_inherit=True), namespace))
+            if value is not None:
+                shell.displayhook(eval(value, namespace))
+        except BaseException as error:
+            _hide_frames_above(error, shell)
+            raise
         finally:
             namespace.pop(_DECORATOR, None)
         return made
@@ -149,6 +158,14 @@ class KernelMagics(Magics):
         return namespace[name]
 
 
+def _specialisation(defined: Kernel) -> Specialisation | None:
+    """The kernel as it was compiled last, or as its annotations say; None if only a call can tell."""
+    compiled = defined.specialisations()
+    if compiled:
+        return compiled[-1]
+    return None if defined.has_templates else defined.specialise_by_types()
+
+
 def _name(made: Any) -> str:
     return (
         made.source.name
@@ -157,6 +174,14 @@ def _name(made: Any) -> str:
         if isinstance(made, Func)
         else getattr(made, "__name__", repr(made))
     )
+
+
+def _hide_frames_above(error: BaseException, shell: Any) -> None:
+    """Let IPython show the traceback from the cell on, as for an ordinary cell, and not how the magic ran it."""
+    if not hasattr(error, "_render_traceback_") and error.__traceback__ is not None:
+        cell_on = error.__traceback__.tb_next
+        render = shell.InteractiveTB.structured_traceback
+        error._render_traceback_ = lambda: render(type(error), error, cell_on, tb_offset=0)  # type: ignore[attr-defined]
 
 
 def _running_file(shell: Any, text: str) -> str:
@@ -170,8 +195,3 @@ def _running_file(shell: Any, text: str) -> str:
     linecache.cache[file] = entry
     getattr(linecache, "_ipython_cache", {})[file] = entry
     return file
-
-
-def complete_options(shell: Any, event: Any) -> list[str]:
-    """The options of `%%kernel` that begin with what was typed."""
-    return [o for o in _OPTIONS if o.startswith(event.symbol)]

@@ -129,6 +129,7 @@ class Store:
         """Keep the content under a key. What cannot be kept is dropped without a word."""
         if not self._usable() or _HEAD_BYTES + len(content) > min(self.limit // 4, _LARGEST_ENTRY):
             return
+        path = self._path(key)
         unfinished = self.folder / f"{_UNFINISHED}{os.getpid()}-{next(self._counter)}-{key[:8]}"
         try:
             file = os.open(unfinished, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
@@ -136,7 +137,7 @@ class Store:
                 _write(file, _MAGIC + _seal(key, content) + content)
             finally:
                 os.close(file)
-            os.replace(unfinished, self._path(key))
+            os.replace(unfinished, path)
         except OSError:
             with contextlib.suppress(OSError):
                 os.unlink(unfinished)

@@ -16,6 +16,7 @@ import tempfile
 import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from typing import NamedTuple
 
 import llvmlite.binding as llvm
@@ -23,6 +24,7 @@ from llvmlite.binding.newpassmanagers import NewPassManager
 
 from tinote.errors import CompilerBug
 from tinote.runtime import support, support_helpers
+from tinote.runtime.cache import digest, open_store
 from tinote.runtime.threads import NativeRuntime, available_cores
 
 __all__ = [
@@ -30,11 +32,14 @@ __all__ = [
     "Host",
     "Remark",
     "assembly",
+    "compile_image",
     "compile_module",
     "emit_object",
     "host",
     "link_object",
+    "machine_name",
     "native_runtime",
+    "object_key",
     "optimise",
     "remarks",
 ]
@@ -98,8 +103,7 @@ class _Engine:
         # not fit.
         self.lljit = llvm.create_lljit_compiler(_create_machine(3), use_jit_link=True, suppress_errors=True)
         self.counter = itertools.count()
-        text = support.support_text(host().triple.split("-", 1)[0])
-        image = _to_object(text, _SUPPORT_LEVEL, self.machine(_SUPPORT_LEVEL))
+        image = self._support_image()
         builder = llvm.JITLibraryBuilder().add_object_img(image).add_current_process()
         for name in support.EXPORTS:
             builder.export_symbol(name)
@@ -108,6 +112,16 @@ class _Engine:
         self.support = builder.link(self.lljit, _SUPPORT_LIBRARY)
         self.helpers: object = None
         self.runtime = NativeRuntime({name: self.support[name] for name in support.EXPORTS})
+
+    def _support_image(self) -> bytes:
+        """The support module's object, from an earlier process if it can be."""
+        text = support.support_text(host().triple.split("-", 1)[0])
+        store, key = open_store(), digest("support", machine_name(), text)
+        image = store.get(key)
+        if image is None:
+            image = _to_object(text, _SUPPORT_LEVEL, self.machine(_SUPPORT_LEVEL))
+            store.put(key, image)
+        return image
 
     def link_helpers(self) -> None:
         """Make the helper functions available to whoever links after this."""
@@ -161,6 +175,23 @@ def host() -> Host:
         bits = 512 if features.get("avx512f") else 256 if features.get("avx") else 128
         _host = Host(llvm.get_process_triple(), llvm.get_host_cpu_name(), features.flatten(), bits, available_cores())
     return _host
+
+
+@cache
+def machine_name() -> str:
+    """Names the machine that code is compiled for and everything that compiles it below LLVM text: code for another
+    name is another code.
+    """
+    machine = host()
+    version = ".".join(map(str, llvm.llvm_version_info))
+    # Which passes LLVM runs, and how, is decided in this file.
+    own = os.stat(__file__)
+    return f"{machine.triple} {machine.cpu} {machine.features} LLVM {version} {own.st_size} {own.st_mtime_ns}"
+
+
+def object_key(code: str, level: int) -> str:
+    """Where the store keeps the object file of the LLVM text that `code` identifies."""
+    return digest("object", machine_name(), code, str(level))
 
 
 def native_runtime() -> NativeRuntime:
@@ -248,9 +279,14 @@ def compile_module(text: str, *, level: int = 3, entry_points: tuple[str, ...]) 
 
     Raises `CompilerBug` on text that is not valid and on symbols that nothing defines.
     """
+    return compile_image(text, level=level, entry_points=entry_points)[1]
+
+
+def compile_image(text: str, *, level: int = 3, entry_points: tuple[str, ...]) -> tuple[bytes, Binary]:
+    """The same, with the object file that was linked."""
     image = emit_object(text, level)
     try:
-        return link_object(image, entry_points)
+        return image, link_object(image, entry_points)
     except CompilerBug as error:
         missing = _undefined(text)
         if not missing:

@@ -9,15 +9,17 @@ Not here: widgets of the old window (slider, button, label); use ipywidgets.
 
 from __future__ import annotations
 
+import functools
 import os
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
+from tinote.errors import at_users_frames
 from tinote.viz.arrays import ViewError, as_array, as_colors, as_image, as_positions
 from tinote.viz.events import Event, EventQueue, KeyNames
 from tinote.viz.front_end import Audience, audience
@@ -30,6 +32,23 @@ UNATTENDED_FRAMES = 60
 """Frames after which `running` ends where a program executes the notebook: nobody could stop the loop."""
 
 FRAMES_VARIABLE = "TINOTE_GUI_FRAMES"
+
+
+Arguments = ParamSpec("Arguments")
+Value = TypeVar("Value")
+
+
+def _interruptible(draw: Callable[Arguments, Value]) -> Callable[Arguments, Value]:
+    """An interrupt of a drawing loop mostly comes while it draws or waits: it is shown at the line that called."""
+
+    @functools.wraps(draw)
+    def called(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Value:
+        try:
+            return draw(*args, **kwargs)
+        except KeyboardInterrupt as interrupt:
+            raise at_users_frames(interrupt) from None
+
+    return called
 
 
 class GUI(KeyNames):
@@ -114,6 +133,7 @@ class GUI(KeyNames):
         if self._window is not None:
             self._window.finish()
 
+    @_interruptible
     def show(self, file: str | os.PathLike[str] | None = None) -> None:
         """End the frame: display it, or write it to `file` (.png, .jpg, …) instead; then start the next one from the
         background.
@@ -138,6 +158,7 @@ class GUI(KeyNames):
                 time.sleep(self._next_show - now)
             self._next_show = max(now, self._next_show) + 1.0 / self.fps_limit
 
+    @_interruptible
     def clear(self, color: Any = None) -> None:
         """Begin the frame anew, from the background or another colour."""
         self._canvas.fill(self._background if color is None else as_colors(color))
@@ -154,6 +175,7 @@ class GUI(KeyNames):
     def _points(self, positions: Any, name: str) -> np.ndarray:
         return self._pixels(as_positions(positions, name))
 
+    @_interruptible
     def circles(
         self, pos: Any, radius: Any = 1.0, color: Any = 0xFFFFFF, palette: Any = None, palette_indices: Any = None
     ) -> None:
@@ -171,10 +193,12 @@ class GUI(KeyNames):
             colors = _from_palette(palette, palette_indices, count)
         self._canvas.discs(centers, radii, colors)
 
+    @_interruptible
     def circle(self, pos: Any, color: Any = 0xFFFFFF, radius: float = 1.0) -> None:
         """A filled circle."""
         self._canvas.discs(self._points(pos, "pos"), float(radius), as_colors(color))
 
+    @_interruptible
     def lines(self, begin: Any, end: Any, radius: float = 1.0, color: Any = 0xFFFFFF) -> None:
         """Lines from `begin` (N, 2) to `end` (N, 2), `2 * radius` pixels wide; `color`, one or N."""
         first, last = self._points(begin, "begin"), self._points(end, "end")
@@ -182,10 +206,12 @@ class GUI(KeyNames):
             raise ViewError(f"{len(first)} beginnings and {len(last)} ends of lines")
         self._canvas.lines(first, last, 2.0 * float(radius), as_colors(color, len(first)))
 
+    @_interruptible
     def line(self, begin: Any, end: Any, radius: float = 1.0, color: Any = 0xFFFFFF) -> None:
         """A line, `2 * radius` pixels wide."""
         self.lines(begin, end, radius, as_colors(color))
 
+    @_interruptible
     def triangles(self, a: Any, b: Any, c: Any, color: Any = 0xFFFFFF) -> None:
         """Filled triangles with corners `a`, `b`, `c`, each (N, 2); `color`, one or N."""
         corners = [self._points(corner, name) for corner, name in ((a, "a"), (b, "b"), (c, "c"))]
@@ -193,21 +219,25 @@ class GUI(KeyNames):
             raise ViewError(f"triangles with {len(corners[0])}, {len(corners[1])} and {len(corners[2])} corners")
         self._canvas.triangles(np.stack(corners, axis=1), as_colors(color, len(corners[0])))
 
+    @_interruptible
     def triangle(self, a: Any, b: Any, c: Any, color: Any = 0xFFFFFF) -> None:
         """A filled triangle."""
         self.triangles(a, b, c, as_colors(color))
 
+    @_interruptible
     def rect(self, topleft: Any, bottomright: Any, radius: float = 1.0, color: Any = 0xFFFFFF) -> None:
         """The outline of a rectangle, `2 * radius` pixels wide."""
         (left, top), (right, bottom) = as_positions(topleft, "topleft")[0], as_positions(bottomright, "bottomright")[0]
         corners = np.array([[left, top], [right, top], [right, bottom], [left, bottom]])
         self.lines(corners, np.roll(corners, -1, axis=0), radius, as_colors(color))
 
+    @_interruptible
     def text(self, content: str, pos: Any, font_size: float = 15, color: Any = 0xFFFFFF) -> None:
         """Text with its top left corner at `pos`, `font_size` pixels high; several lines are allowed."""
         [[x, y]] = self._points(pos, "pos")
         self._canvas.text(str(content), float(x), float(y), float(font_size), as_colors(color))
 
+    @_interruptible
     def arrows(self, orig: Any, direction: Any, radius: float = 1.0, color: Any = 0xFFFFFF) -> None:
         """Arrows from `orig` (N, 2) along `direction` (N, 2), both in window coordinates; `color`, one or N."""
         start, along = as_positions(orig, "orig"), as_positions(direction, "direction")
@@ -227,10 +257,12 @@ class GUI(KeyNames):
             np.concatenate([begin, end, end]), np.concatenate([end, *barbs]), 2.0 * radius, np.concatenate([colors] * 3)
         )
 
+    @_interruptible
     def arrow(self, orig: Any, direction: Any, radius: float = 1.0, color: Any = 0xFFFFFF) -> None:
         """An arrow from `orig` along `direction`."""
         self.arrows(orig, direction, radius, as_colors(color))
 
+    @_interruptible
     def arrow_field(self, direction: Any, radius: float = 1.0, color: Any = 0xFFFFFF, bound: float = 0.5) -> None:
         """A vector field (columns, rows, 2) over the window: an arrow at each cell's centre; the longest is `bound`
         times a cell's size.
@@ -247,6 +279,7 @@ class GUI(KeyNames):
 
     vector_field = arrow_field
 
+    @_interruptible
     def point_field(self, radius: Any, color: Any = 0xFFFFFF) -> None:
         """A scalar field (columns, rows) over the window: at each cell's centre a circle of that radius in pixels."""
         field = as_array(radius)
@@ -256,12 +289,14 @@ class GUI(KeyNames):
             self._pixels(_cell_centers(*field.shape)), field.astype(np.float32).ravel(), as_colors(color)
         )
 
+    @_interruptible
     def set_image(self, img: Any) -> None:
         """Fill the window with an image of its size, indexed `[x, y]` from the bottom left: grey or colours; floats in
         [0, 1], or unsigned integers.
         """
         self._canvas.pixels[:] = as_image(img, self.res)
 
+    @_interruptible
     def get_image(self) -> np.ndarray:
         """The last frame that was shown (before the first: the one being drawn), as set_image takes it: (width, height,
         4), float32 in [0, 1].

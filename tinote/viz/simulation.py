@@ -256,7 +256,9 @@ class LiveSimulation(LiveView):
         return self._sampled()
 
     def _apart(self, job: Callable[..., Frame], *args: Any) -> Frame:
-        """Run `job` in an empty context of this view's own: no tape of a cell sees what it launches, and neither clears the other's gradients."""
+        """Run `job` in an empty context of this view's own: no tape of a cell sees what it launches, and neither clears
+        the other's gradients.
+        """
         context = contextvars.Context()
         context.run(party.set, self._party)
         return context.run(job, *args)

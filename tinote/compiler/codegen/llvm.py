@@ -15,22 +15,22 @@ from dataclasses import dataclass
 
 from tinote.compiler.codegen import llvm_privates
 from tinote.compiler.codegen.llvm_cost import PARALLEL_WORTH
-from tinote.compiler.codegen.llvm_debug import DebugInfo
-from tinote.compiler.codegen.llvm_function import Emitter
-from tinote.compiler.codegen.llvm_layout import Layout, make_layout
-from tinote.compiler.codegen.llvm_memory import Aliasing, access, load_cell, root_of
+from tinote.compiler.codegen.llvm_function import TaskText
+from tinote.compiler.codegen.llvm_layout import Layout
+from tinote.compiler.codegen.llvm_memory import access, load_cell
 from tinote.compiler.codegen.llvm_ranges import range_of
-from tinote.compiler.codegen.llvm_text import TYPES, Metadata
+from tinote.compiler.codegen.llvm_shared import Options, Shared
+from tinote.compiler.codegen.llvm_text import TYPES
 from tinote.compiler.codegen.llvm_work import work_of_a_turn
 from tinote.errors import CompilerBug
+from tinote.ir.access import root_of
 from tinote.ir.nodes import Atom, Function, Lit, Load, Region, Task
-from tinote.ir.query import buffers_of
 from tinote.ir.types import Scalar
 from tinote.runtime.sites import Site
 
 __all__ = ["Layout", "Module", "Options", "generate"]
 
-_FAST_MATH = " reassoc nsz arcp contract afn"
+_DEFAULT = Options()
 _MERGED_BY_CALLER = 1 << 13
 _DECLARATIONS = """\
 declare i32 @tn_parallel_for(ptr, ptr, i64, i64, i64) nounwind
@@ -41,21 +41,6 @@ declare ptr @tn_arena_alloc(ptr, i32, i64) nounwind
 declare i64 @tn_arena_mark(ptr, i32) nounwind
 declare void @tn_arena_release(ptr, i32, i64) nounwind
 """
-
-
-@dataclass(frozen=True, slots=True)
-class Options:
-    """What the code depends on beside the function.
-
-    `fast_math`: reassociation, contraction, reciprocals and approximate functions, never at the cost of NaN or infinity.
-    `vector_width`: the vectors to prefer, in bits (0: the target's choice). `source`: the user's file. `line_tables`:
-    debug locations go into the object, not only into LLVM's remarks and text.
-    """
-
-    fast_math: bool = True
-    vector_width: int = 512
-    source: str = ""
-    line_tables: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,48 +56,20 @@ class Module:
     digest: str
 
 
-def generate(fn: Function, options: Options = Options()) -> Module:
+def generate(fn: Function, options: Options = _DEFAULT) -> Module:
     """The module of a lowered function. Raises `CompilerBug` naming what has no machine code."""
-    return ModuleText(fn, options).finish()
+    return _ModuleText(fn, options).finish()
 
 
-class ModuleText:
-    """A module under construction: what its functions share."""
+class _ModuleText(Shared):
+    """A module under construction."""
 
     def __init__(self, fn: Function, options: Options) -> None:
-        self.fn = fn
-        self.options = options
-        self.flags = _FAST_MATH if options.fast_math else ""
-        self.helpers: dict[str, str] = {}
-        self.layout = make_layout(fn)
-        self.metadata = Metadata()
-        # Node 0 is empty: what `!invariant.load` asks for.
-        self.metadata.add("!{}")
-        self.debug = DebugInfo(options.source or fn.loc.file, options.line_tables)
-        self._buffers = buffers_of(fn)
-        self.aliasing = Aliasing(self.metadata, self._buffers)
-        self.likely = self.metadata.add('!{!"branch_weights", i32 2000, i32 1}')
-        self.unlikely = self.metadata.add('!{!"branch_weights", i32 1, i32 2000}')
-        self.sites: list[Site] = []
-        self._functions: list[tuple[str, Emitter]] = []
+        super().__init__(fn, options)
+        self._functions: list[tuple[str, TaskText]] = []
         self._attributes = "nounwind" + (
             f' "prefer-vector-width"="{options.vector_width}"' if options.vector_width else ""
         )
-
-    def site(self, site: Site) -> int:
-        """The number of a site."""
-        self.sites.append(site)
-        return len(self.sites) - 1
-
-    def shape_named(self, name: str, axis: int, extent: Atom) -> tuple[int, ...] | None:
-        """The shape of the buffer that a bounds check is about, where it is known."""
-        shapes = {b.shape for b in self._buffers if b.name == name and len(b.shape) > axis}
-        if len(shapes) != 1:
-            return None
-        (shape,) = shapes
-        if None in shape or (isinstance(extent, Lit) and extent.value != shape[axis]):
-            return None
-        return shape  # type: ignore[return-value]
 
     def finish(self) -> Module:
         entry = _Entry(self)
@@ -136,14 +93,14 @@ class ModuleText:
             lines += self.debug.lines()
         return "\n".join(lines) + "\n"
 
-    def add(self, header: str, function: Emitter) -> None:
+    def add(self, header: str, function: TaskText) -> None:
         self._functions.append((header, function))
 
     # tasks
 
     def serial(self, task: Task, number: int) -> str:
         """A serial task as a function; returns its name."""
-        e = Emitter(self, task.body, "0", task.loc)
+        e = TaskText(self, task.body, "0", task.loc)
         e.loops.plan(task.body)
         e.region(task.body)
         e.do("ret i32 0")
@@ -152,7 +109,7 @@ class ModuleText:
         return f"@task_{number}"
 
     def parallel(self, task: Task, number: int, places: llvm_privates.Slice) -> str:
-        e = Emitter(self, task.body, "%tid", task.loc)
+        e = TaskText(self, task.body, "%tid", task.loc)
         index = task.body.params[0]
         lows, highs = range_of(e.ranges, task.args[0]), range_of(e.ranges, task.args[1])
         e.ranges[index] = (lows[0], max(highs[1] - 1, lows[0]))
@@ -166,7 +123,7 @@ class ModuleText:
         return f"@task_{number}"
 
     def merger(self, task: Task, number: int, which: int, offset: int) -> str:
-        e = Emitter(self, Region((), ()), "%tid", task.loc)
+        e = TaskText(self, Region((), ()), "%tid", task.loc)
         llvm_privates.merge(e, task.privates[which], offset)
         self.add(f"define internal i32 @merge_{number}_{which}(ptr %block, i64 %lo, i64 %hi, i32 %tid) #0", e)
         return f"@merge_{number}_{which}"
@@ -175,9 +132,9 @@ class ModuleText:
 class _Entry:
     """The entry function: runs the tasks one after the other and leaves at the first that fails."""
 
-    def __init__(self, module: ModuleText) -> None:
+    def __init__(self, module: _ModuleText) -> None:
         self.module = module
-        self.e = Emitter(module, module.fn.region, "0", module.fn.loc)
+        self.e = TaskText(module, module.fn.region, "0", module.fn.loc)
         self._count = 0
         for buffer, offset in module.layout.temporaries.items():
             at = self.e.value(f"getelementptr i8, ptr %block, i64 {offset}")
@@ -229,7 +186,7 @@ class _Entry:
         self._leave_if_failed(self._run(task, name, lo, hi))
         for which, (private, offset) in enumerate(zip(task.privates, places.offsets, strict=True)):
             merger = module.merger(task, number, which, offset)
-            count = llvm_privates.element_count(private)
+            count = llvm_privates.merge_count(private)
             if count <= _MERGED_BY_CALLER:
                 e.value(f"call i32 {merger}(ptr %block, i64 0, i64 {count}, i32 0)")
             else:

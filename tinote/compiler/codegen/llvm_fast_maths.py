@@ -2,8 +2,9 @@
 vectorisation.
 
 Range reductions after Cody and Waite ("Software Manual for the Elementary Functions", 1980); the polynomials are
-minimax fits of our own. Errors, measured over all of the range: at most 2 units in the last place. NaN and infinities come out as from the C library. An argument of sin or cos beyond 1e15 gives
-NaN: its neighbours in f32 are millions of turns apart.
+minimax fits of our own. Errors, measured over all of the range: at most 2 units in the last place. NaN and infinities
+come out as from the C library. An argument of sin or cos beyond 1e15 gives NaN: its neighbours in f32 are millions of
+turns apart.
 """
 
 from __future__ import annotations

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from tinote.compiler.codegen.llvm_emitter import Emitter
 from tinote.compiler.codegen.llvm_text import TYPES
 from tinote.errors import CompilerBug
 from tinote.ir.nodes import Atom, Check, FaultKind, Lit, Print
 from tinote.ir.types import Scalar
 from tinote.runtime.sites import Bounds, Part, Site, SiteKind, Value
-
-if TYPE_CHECKING:
-    from tinote.compiler.codegen.llvm_function import Emitter
 
 __all__ = ["check", "fail_unless", "print_"]
 

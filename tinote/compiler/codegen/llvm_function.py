@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
 
-from tinote.compiler.codegen import llvm_faults, llvm_memory
+from tinote.compiler.codegen import llvm_cells, llvm_faults, llvm_memory
 from tinote.compiler.codegen.llvm_cost import BETWEEN_POLLS, LoopPlan, Loops, Polling
+from tinote.compiler.codegen.llvm_emitter import Emitter
 from tinote.compiler.codegen.llvm_offsets import offset_arithmetic
 from tinote.compiler.codegen.llvm_prims import emit_prim
 from tinote.compiler.codegen.llvm_ranges import range_of, result_range
+from tinote.compiler.codegen.llvm_shared import Shared
 from tinote.compiler.codegen.llvm_stacks import Stacks
-from tinote.compiler.codegen.llvm_text import MEMORY_TYPES, TYPES, FunctionText, literal
+from tinote.compiler.codegen.llvm_text import TYPES
 from tinote.errors import CompilerBug
 from tinote.ir import primitives as p
 from tinote.ir.nodes import (
     Atom,
     Atomic,
-    Buffer,
-    BufferKind,
     Check,
     Extent,
     For,
@@ -37,119 +36,25 @@ from tinote.ir.nodes import (
     Region,
     Set,
     Store,
-    Var,
     While,
 )
-from tinote.ir.query import walk
-from tinote.ir.types import Scalar, i32, i64, u1, u64
+from tinote.ir.types import Scalar, i64, u64
 from tinote.source import NOWHERE, Span
 
-if TYPE_CHECKING:
-    from tinote.compiler.codegen.llvm import ModuleText
-
-__all__ = ["Emitter"]
+__all__ = ["TaskText"]
 
 
-class Emitter(FunctionText):
-    """Emits one task function. `tid` is the thread's number as LLVM text."""
+class TaskText(Emitter):
+    """Emits the operations of one function."""
 
-    def __init__(self, module: ModuleText, region: Region, tid: str, loc: Span) -> None:
-        super().__init__(module.flags, module.helpers)
-        self.module = module
-        self.place = module.debug.function(module.fn.name, module.fn.loc)
-        self.mark = module.debug.location(loc, self.place)
-        self.tid = tid
-        self.env: dict[Var, str] = {}
+    def __init__(self, module: Shared, region: Region, tid: str, loc: Span) -> None:
+        super().__init__(module, region, tid, loc)
         self.stacks = Stacks(self)
         self.loops = Loops()
-        #: access groups of the parallel loops around the place under construction, and how an access says
-        #: that it belongs to them
+        #: access groups of the parallel loops around the place under construction
         self.groups: tuple[int, ...] = ()
-        self.group_text = ""
-        #: the same for the innermost loop alone, if it was proved independent, updates included
-        self.proved_text = ""
-        self.written = {llvm_memory.root_of(op.buffer) for op in walk(region) if isinstance(op, Store | Atomic)}
-        self._pointers: dict[Buffer, str] = {}
-        self._constants: dict[tuple[Buffer, int], str] = {}
-        self._wide: dict[Var, str] = {}
         self._offsets = offset_arithmetic(region)
         self._fuel = ""
-        #: the most words that a fault or print of this function shows
-        self.words = 0
-
-    # atoms
-
-    def use(self, atom: Atom) -> str:
-        """An atom as LLVM text."""
-        if type(atom) is Lit:
-            return literal(atom)
-        found = self.env.get(atom)  # type: ignore[arg-type]
-        if found is not None:
-            return found
-        offset = self.module.layout.parameters.get(atom)  # type: ignore[arg-type]
-        if offset is None:
-            raise CompilerBug("LLVM code", f"{atom!r} is not bound in this task")
-        text = self.slot(atom.type, offset)  # type: ignore[arg-type]
-        self.env[atom] = text  # type: ignore[index]
-        return text
-
-    def slot(self, t: Scalar, offset: int, notes: str = ", !invariant.load !0") -> str:
-        """A scalar in the launch block, loaded once at the start. `notes`: that nothing in the launch writes it."""
-        at = self.first(f"getelementptr i8, ptr %block, i64 {offset}")
-        value = self.first(f"load {MEMORY_TYPES[t]}, ptr {at}, align 8{notes}")
-        return self.first(f"icmp ne i8 {value}, 0") if t is u1 else value
-
-    def wide(self, atom: Atom) -> str:
-        """An integer atom as an i64."""
-        t = atom.type
-        assert isinstance(t, Scalar)
-        if type(atom) is Lit:
-            return str(i64.wrap(int(atom.value)))
-        found = self._wide.get(atom)  # type: ignore[arg-type]
-        if found is None:
-            text = self.use(atom)
-            found = (
-                text if t.bits == 64 else self.value(f"{'sext' if t.kind == 'i' else 'zext'} {TYPES[t]} {text} to i64")
-            )
-        return found
-
-    # the launch block
-
-    def pointer(self, buffer: Buffer) -> str:
-        """The base address of a buffer, loaded once."""
-        found = self._pointers.get(buffer)
-        if found is None:
-            layout = self.module.layout
-            if buffer.kind is BufferKind.PRIVATE:
-                raise CompilerBug("LLVM code", f"{buffer!r} is not private to this task")
-            if buffer.kind is BufferKind.TEMPORARY:
-                found = self.first(f"getelementptr i8, ptr %block, i64 {layout.temporaries[buffer]}")
-            else:
-                at = self.first(f"getelementptr i8, ptr %block, i64 {layout.pointers[buffer]}")
-                found = self.first(f"load ptr, ptr {at}, align 8, !invariant.load !0")
-            self._pointers[buffer] = found
-        return found
-
-    def extent(self, buffer: Buffer, axis: int) -> str:
-        key = (buffer, -1 - axis)
-        found = self._constants.get(key)
-        if found is None:
-            found = self._constants[key] = self.slot(i32, self.module.layout.extents[buffer, axis])
-        return found
-
-    def constant_temporary(self, buffer: Buffer, offset: int) -> str:
-        """A temporary that this task only reads."""
-        found = self._constants.get((buffer, offset))
-        if found is None:
-            # Not an invariant load: the task before, into whose company LLVM may bring this one, writes it.
-            at = self.module.layout.temporaries[buffer] + offset
-            found = self.slot(buffer.dtype, at, self.module.aliasing.of(buffer))
-            self._constants[buffer, offset] = found
-        return found
-
-    def assign_pointer(self, buffer: Buffer, address: str) -> None:
-        """Say where a private copy lies."""
-        self._pointers[buffer] = address
 
     # walking
 
@@ -182,8 +87,8 @@ class Emitter(FunctionText):
             self.no_wrap = fits or out in self._offsets
         else:
             self.no_wrap = False
-        if op.prim is p.cast and t is i64 and op.args[0] in self._wide:
-            self.env[out] = self._wide[op.args[0]]  # type: ignore[index]
+        if op.prim is p.cast and t is i64 and op.args[0] in self.widened:
+            self.env[out] = self.widened[op.args[0]]  # type: ignore[index]
             return
         operands = [self.use(a) for a in op.args]
         text = self.env[out] = emit_prim(self, op.prim, t, op.args, operands)
@@ -315,7 +220,7 @@ class Emitter(FunctionText):
             self.env[index] = self.value(f"trunc {'nsw' if t.kind == 'i' else 'nuw'} i64 {turn} to {TYPES[t]}")
         else:
             self.env[index] = turn
-        self._wide[index] = turn
+        self.widened[index] = turn
         for v, name in zip(body.params[1:], values, strict=True):
             self.env[v] = name
         outer = (self.groups, self.group_text, self.proved_text)
@@ -455,18 +360,18 @@ def _is_positive(atom: Atom) -> bool:
     return type(atom) is Lit and atom.value > 1e-30
 
 
-_HANDLERS: dict[type[Op], Callable[[Emitter, Op], None]] = {
-    Prim: Emitter.prim,
+_HANDLERS: dict[type[Op], Callable[[TaskText, Op], None]] = {
+    Prim: TaskText.prim,
     Load: llvm_memory.load,
     Store: llvm_memory.store,
     Atomic: llvm_memory.atomic,
     Extent: llvm_memory.extent,
-    For: Emitter.for_,
-    While: Emitter.while_,
-    If: Emitter.if_,
-    Local: llvm_memory.local,
-    Get: llvm_memory.get,
-    Set: llvm_memory.set_,
+    For: TaskText.for_,
+    While: TaskText.while_,
+    If: TaskText.if_,
+    Local: lambda e, op: llvm_cells.local(e, e.stacks, op),  # pyright: ignore[reportArgumentType]
+    Get: llvm_cells.get,
+    Set: llvm_cells.set_,
     NewStack: lambda e, op: e.stacks.new(op),  # pyright: ignore[reportArgumentType]
     Push: lambda e, op: e.stacks.push(op),  # pyright: ignore[reportArgumentType]
     Pop: lambda e, op: e.stacks.pop(op),  # pyright: ignore[reportArgumentType]

@@ -8,23 +8,25 @@ sums the same every time for the same number of threads.
 
 from __future__ import annotations
 
+import itertools
 import math
 from typing import NamedTuple
 
 from tinote.compiler.codegen import llvm_memory
-from tinote.compiler.codegen.llvm_function import Emitter
+from tinote.compiler.codegen.llvm_function import TaskText
 from tinote.compiler.codegen.llvm_layout import buffer_bytes
 from tinote.compiler.codegen.llvm_prims import combine
 from tinote.compiler.codegen.llvm_text import MEMORY_TYPES, number
 from tinote.ir import primitives as p
-from tinote.ir.nodes import Private, Task
+from tinote.ir.nodes import Buffer, Private, Task
 from tinote.ir.types import u1
 from tinote.runtime import layout as block
 
-__all__ = ["Slice", "begin_copies", "clear_flags", "end_copies", "merge", "place_copies"]
+__all__ = ["Slice", "begin_copies", "clear_flags", "end_copies", "merge", "merge_count", "place_copies"]
 
 _FLAG_BYTES = 64
 _LARGEST_IN_REGISTERS = 256
+_MOST_RUNS = 16
 
 
 class Slice(NamedTuple):
@@ -43,7 +45,7 @@ def place_copies(task: Task) -> Slice:
     return Slice(tuple(offsets), at if offsets else 0)
 
 
-def _slice_of(e: Emitter, tid: str) -> str:
+def _slice_of(e: TaskText, tid: str) -> str:
     """The address of a thread's slice."""
     base_at = e.value(f"getelementptr i8, ptr %block, i64 {block.SCRATCH}")
     base = e.value(f"load ptr, ptr {base_at}, align 8, !invariant.load !0")
@@ -53,7 +55,7 @@ def _slice_of(e: Emitter, tid: str) -> str:
     return e.value(f"getelementptr i8, ptr {base}, i64 {e.value(f'mul i64 {number_of}, {stride}')}")
 
 
-def begin_copies(e: Emitter, task: Task, places: Slice) -> list[tuple[str, str, int]]:
+def begin_copies(e: TaskText, task: Task, places: Slice) -> list[tuple[str, str, int]]:
     """Before the loop of a task: mark the slice as used and set the copies to their neutral elements.
 
     Returns what `end_copies` needs.
@@ -75,7 +77,7 @@ def begin_copies(e: Emitter, task: Task, places: Slice) -> list[tuple[str, str, 
     return moves
 
 
-def _fill(e: Emitter, private: Private, address: str, size: int) -> None:
+def _fill(e: TaskText, private: Private, address: str, size: int) -> None:
     t = private.copy.dtype
     start = p.neutral(private.prim, t)
     if start == 0 and not (t.kind == "f" and math.copysign(1.0, start) < 0):
@@ -90,33 +92,75 @@ def _fill(e: Emitter, private: Private, address: str, size: int) -> None:
         e.do(f"store {MEMORY_TYPES[t]} {text}, ptr {at}, align {t.size}")
 
 
-def end_copies(e: Emitter, moves: list[tuple[str, str, int]]) -> None:
+def end_copies(e: TaskText, moves: list[tuple[str, str, int]]) -> None:
     """After the loop of a task: copies that were kept in registers go to the slice."""
     for home, address, size in moves:
         e.do(f"call void @llvm.memcpy.p0.p0.i64(ptr align 64 {home}, ptr align 64 {address}, i64 {size}, i1 false)")
 
 
-def clear_flags(e: Emitter) -> None:
+def clear_flags(e: TaskText) -> None:
     """Before a task runs: no thread has taken part."""
     with e.counted("0", _threads(e)) as turn:
         e.do(f"store i64 0, ptr {_slice_of(e, e.value(f'trunc nsw i64 {turn} to i32'))}, align 8")
 
 
-def _threads(e: Emitter) -> str:
+def _threads(e: TaskText) -> str:
     at = e.value(f"getelementptr i8, ptr %block, i64 {block.NUM_THREADS}")
     return e.value(f"zext i32 {e.value(f'load i32, ptr {at}, align 8, !invariant.load !0')} to i64")
 
 
-def element_count(private: Private) -> int:
+class _Run(NamedTuple):
+    """Elements at equal distances: where they begin and how far apart they are, in the copy and in the target."""
+
+    copy_start: int
+    target_start: int
+    copy_step: int
+    target_step: int
+
+
+def _total(private: Private) -> int:
     return math.prod(n for n in private.copy.shape if n is not None) * math.prod(private.copy.element)
 
 
-def merge(e: Emitter, private: Private, offset: int) -> None:
+def _step(buffer: Buffer) -> int | None:
+    """The distance of consecutive elements, if it is the same from one row to the next."""
+    shape, strides = buffer.shape, buffer.strides or ()
+    step = strides[-1] if strides else buffer.dtype.size
+    wanted = step
+    for extent, stride in zip(reversed(shape), reversed(strides), strict=True):
+        if extent != 1 and stride != wanted:
+            return None
+        wanted *= extent or 0
+    return step
+
+
+def _runs(private: Private) -> list[_Run]:
+    """The copy and its target as runs of equal length, if they are few; else none."""
+    copy, target = private.copy, private.target
+    size = copy.dtype.size
+    same = copy.strides == target.strides and copy.element_strides == target.element_strides
+    if same and buffer_bytes(copy) == _total(private) * size:
+        # All of the memory, in whatever order.
+        return [_Run(0, 0, size, size)]
+    steps = _step(copy), _step(target)
+    if steps[0] is None or steps[1] is None or math.prod(copy.element) > _MOST_RUNS:
+        return []
+    found: list[_Run] = []
+    for index in itertools.product(*map(range, copy.element)):
+        starts = [sum(i * s for i, s in zip(index, b.element_strides, strict=True)) for b in (copy, target)]
+        found.append(_Run(starts[0], starts[1], steps[0], steps[1]))
+    return found
+
+
+def merge_count(private: Private) -> int:
+    """How far the range of a merging function goes."""
+    return _total(private) // max(1, len(_runs(private)))
+
+
+def merge(e: TaskText, private: Private, offset: int) -> None:
     """The body of a function that combines elements [%lo, %hi) of all threads' copies into the target, thread after
     thread."""
-    copy, target = private.copy, private.target
-    t = copy.dtype
-    into = e.pointer(target)
+    into = e.pointer(private.target)
     with e.counted("0", _threads(e)) as thread:
         base = _slice_of(e, e.value(f"trunc nsw i64 {thread} to i32"))
         used = e.value(f"icmp ne i64 {e.value(f'load i64, ptr {base}, align 8')}, 0")
@@ -124,32 +168,40 @@ def merge(e: Emitter, private: Private, offset: int) -> None:
         e.do(f"br i1 {used}, label %{take}, label %{skip}")
         e.begin(take)
         home = e.value(f"getelementptr i8, ptr {base}, i64 {offset}")
-        with e.counted("%lo", "%hi") as element:
-            here, there = _element_offsets(e, private, element)
-            address = e.value(f"getelementptr inbounds i8, ptr {into}, i64 {there}")
-            target_metadata, copy_metadata = llvm_memory.access(e, target), llvm_memory.access(e, copy)
-            old = llvm_memory.load_cell(e, t, address, target_metadata)
-            mine = llvm_memory.load_cell(
-                e, t, e.value(f"getelementptr inbounds i8, ptr {home}, i64 {here}"), copy_metadata
-            )
-            llvm_memory.store_cell(e, t, combine(e, private.prim, t, old, mine), address, target_metadata)
+        runs = _runs(private)
+        for run in runs:
+            with e.counted("%lo", "%hi") as turn:
+                here = e.value(f"mul nuw nsw i64 {turn}, {run.copy_step}")
+                there = e.value(f"mul nsw i64 {turn}, {run.target_step}")
+                if run.copy_start or run.target_start:
+                    here = e.value(f"add nuw nsw i64 {here}, {run.copy_start}")
+                    there = e.value(f"add nsw i64 {there}, {run.target_start}")
+                _combine_at(e, private, home, into, here, there)
+        if not runs:
+            with e.counted("%lo", "%hi") as turn:
+                _combine_at(e, private, home, into, *_element_offsets(e, private, turn))
         e.do(f"br label %{skip}")
         e.begin(skip)
     e.do("ret i32 0")
 
 
-def _element_offsets(e: Emitter, private: Private, element: str) -> tuple[str, str]:
+def _combine_at(e: TaskText, private: Private, home: str, into: str, here: str, there: str) -> None:
+    """Combine the number at offset `here` of a copy into the one at `there` of the target."""
+    t = private.copy.dtype
+    address = e.value(f"getelementptr inbounds i8, ptr {into}, i64 {there}")
+    mine_at = e.value(f"getelementptr inbounds i8, ptr {home}, i64 {here}")
+    target_metadata = llvm_memory.access(e, private.target)
+    old = llvm_memory.load_cell(e, t, address, target_metadata)
+    mine = llvm_memory.load_cell(e, t, mine_at, llvm_memory.access(e, private.copy))
+    llvm_memory.store_cell(e, t, combine(e, private.prim, t, old, mine), address, target_metadata)
+
+
+def _element_offsets(e: TaskText, private: Private, element: str) -> tuple[str, str]:
     """Byte offsets of an element, counted in row-major order, in the copy and in the target."""
     copy, target = private.copy, private.target
     extents = (*copy.shape, *copy.element)
     in_copy = (*(copy.strides or ()), *copy.element_strides)
     in_target = (*(target.strides or ()), *target.element_strides)
-    size = copy.dtype.size
-    dense = buffer_bytes(copy) == element_count(private) * size
-    if in_copy == in_target and dense:
-        # The order does not matter as long as it is the same in both.
-        offset = e.value(f"mul nuw nsw i64 {element}, {size}")
-        return offset, offset
     here = there = "0"
     left = element
     for extent, a, b in reversed(list(zip(extents, in_copy, in_target, strict=True))):

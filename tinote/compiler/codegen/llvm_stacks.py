@@ -7,9 +7,10 @@ gives back at its end.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from tinote.compiler.codegen import llvm_memory
+from tinote.compiler.codegen.llvm_emitter import Emitter
 from tinote.compiler.codegen.llvm_faults import fail_unless
 from tinote.compiler.codegen.llvm_text import MEMORY_TYPES
 from tinote.errors import CompilerBug
@@ -18,9 +19,6 @@ from tinote.ir.query import walk
 from tinote.ir.types import Scalar, Stack
 from tinote.runtime.sites import Site, SiteKind
 from tinote.source import Span
-
-if TYPE_CHECKING:
-    from tinote.compiler.codegen.llvm_function import Emitter
 
 __all__ = ["Stacks"]
 

@@ -6,9 +6,9 @@ It is computed at launch where it depends on lengths that are known only then.
 from __future__ import annotations
 
 from tinote.compiler.codegen.llvm_cost import own_cost
-from tinote.compiler.codegen.llvm_function import Emitter
-from tinote.compiler.codegen.llvm_memory import root_of
+from tinote.compiler.codegen.llvm_function import TaskText
 from tinote.ir import primitives as p
+from tinote.ir.access import root_of
 from tinote.ir.nodes import (
     Atom,
     Atomic,
@@ -46,7 +46,7 @@ _WORDS = {
 }
 
 
-def work_of_a_turn(e: Emitter, task: Task, lo: str, hi: str) -> Amount:
+def work_of_a_turn(e: TaskText, task: Task, lo: str, hi: str) -> Amount:
     """The work, at least 1: a number, or the name of an i64 that `e` (the entry function) computes.
 
     `lo` and `hi` are the task's bounds as text.
@@ -65,7 +65,7 @@ class _Amounts:
     """Evaluates lengths outside of the task, as far as they are made of literals, parameters, extents and loop indices
     (which count as the middle of their range)."""
 
-    def __init__(self, e: Emitter, task: Task) -> None:
+    def __init__(self, e: TaskText, task: Task) -> None:
         self._e = e
         self._made = definitions(task.body)
         self._written = {root_of(op.buffer) for op in walk(task.body) if isinstance(op, Store | Atomic)}

@@ -10,7 +10,7 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from tinote.compiler.frontend import constructors, maths
+from tinote.compiler.frontend import constructors, elementary, maths
 from tinote.compiler.frontend.arithmetic import conjunction, disjunction, total
 from tinote.compiler.frontend.constructors import truths
 from tinote.compiler.frontend.descriptions import describe
@@ -37,7 +37,7 @@ from tinote.ir.primitives import Primitive
 
 __all__ = ["BUILTINS", "PYTHON"]
 
-BUILTINS: dict[str, Expansion] = {**maths.TABLE, **constructors.TABLE}
+BUILTINS: dict[str, Expansion] = {**maths.TABLE, **elementary.TABLE, **constructors.TABLE}
 _define = define(BUILTINS)
 
 # atomics
@@ -170,6 +170,7 @@ def _static_assert(e: Emitter, condition: Any, message: Any) -> None:
 
 
 def _static_print(e: Emitter, *items: Any) -> None:
+    e.reproducible = False  # who compiles again wants to read it again
     print(*[describe(i) if isinstance(i, Value) else i for i in items])
 
 
@@ -294,6 +295,10 @@ PYTHON: dict[Any, Expansion] = {
     math.atan: BUILTINS["atan"],
     math.atan2: BUILTINS["atan2"],
     math.tanh: BUILTINS["tanh"],
+    math.sinh: BUILTINS["sinh"],
+    math.cosh: BUILTINS["cosh"],
+    math.exp2: BUILTINS["exp2"],
+    math.frexp: BUILTINS["frexp"],
     math.exp: BUILTINS["exp"],
     math.sqrt: BUILTINS["sqrt"],
     math.log2: BUILTINS["log2"],

@@ -72,6 +72,8 @@ class Context:
         self.packed: dict[Var, tuple[Atom, ...]] = {}
         #: what `loop_config` asked of the next loop
         self.loop_options: dict[str, Any] = {}
+        #: whether the same captures always give the same function: no Python function of the user's ran
+        self.reproducible = True
 
     # errors
 

@@ -22,10 +22,10 @@ from tinote.compiler.frontend.protocol import (
 from tinote.compiler.frontend.scopes import Variable
 from tinote.compiler.frontend.values import (
     CellPlace,
+    PartPlace,
     Place,
     Poison,
     StaticTensor,
-    SwizzlePlace,
     Text,
     Value,
     indices_of,
@@ -346,7 +346,7 @@ class Emitter(Context):
 
     def check_writable(self, place: Place) -> None:
         """Refuse to write a local variable from the iterations of a parallel loop that it was declared outside of."""
-        while isinstance(place, SwizzlePlace):
+        while isinstance(place, PartPlace):
             place = place.base
         owner = place.owner if isinstance(place, CellPlace) else None
         if isinstance(owner, Variable) and owner.nest is not self.nest:

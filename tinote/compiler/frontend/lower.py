@@ -83,6 +83,7 @@ class _Kernel(Statements):
             is_tuple,
             self.launch_seed is not None,
             tuple(self.warnings),
+            self.reproducible,
         )
 
     @staticmethod

@@ -36,7 +36,7 @@ from tinote.ir.types import (
     u64,
 )
 
-__all__ = ["TABLE"]
+__all__ = ["TABLE", "popcount"]
 
 TABLE: dict[str, Expansion] = {}
 _define = define(TABLE)
@@ -84,9 +84,6 @@ for _name, _prim in (
     _define(_name, "a b", lambda e, a, b, prim=_prim: apply(e, prim, a, b))
 _define("atan2", "y x", lambda e, y, x: apply(e, p.atan2, y, x))
 _define("atan", "x", lambda e, x: apply(e, p.atan2, x, 1.0))
-_define("log2", "x", lambda e, x: apply(e, p.mul, apply(e, p.log, x), 1.0 / math.log(2.0)))
-_define("log10", "x", lambda e, x: apply(e, p.mul, apply(e, p.log, x), 1.0 / math.log(10.0)))
-_define("exp2", "x", lambda e, x: apply(e, p.exp, apply(e, p.mul, x, math.log(2.0))))
 _define("pow", "x a", power)
 
 
@@ -143,7 +140,7 @@ def _isinf(e: Emitter, x: Any) -> Any:
 _define("isinf", "x", _isinf)
 
 
-def _popcount(e: Emitter, x: Any) -> Any:
+def popcount(e: Emitter, x: Any) -> Value:
     """How many bits are set: neighbouring counts are added in ever wider groups."""
     value = e.as_value(x)
     if value.dtype.kind not in "iu":
@@ -160,7 +157,7 @@ def _popcount(e: Emitter, x: Any) -> Any:
     return e.cast(e.prim(p.shr, product, wide.bits - 8), i32)
 
 
-_define("popcnt", "x", _popcount)
+_define("popcnt", "x", popcount)
 
 
 def _logical_shift(e: Emitter, a: Any, b: Any) -> Any:

@@ -10,6 +10,7 @@ The front end never imports the language's classes. It asks an object for one of
     __tinote_expand__(emitter, args, kwargs)  a built-in that emits IR for its call
     __tinote_kernel__                         a kernel: calling one from a kernel is refused
     __tinote_type__() -> Scalar | Tensor      a type annotation; called in a kernel, a constructor
+    __tinote_name__                           names what a version of the language gives a fixed meaning
     __tinote_template__                       the annotation of a parameter that is passed as it is
 """
 
@@ -251,7 +252,8 @@ class Warned(NamedTuple):
 class Lowered(NamedTuple):
     """What `lower` returns. `returns`: the types that the kernel gives back, one per returned item, or `None`; each
     component is one yield of the function, in order. `returns_tuple`: whether the user wrote a tuple type.
-    `uses_random`: whether the last parameter is the launch seed."""
+    `uses_random`: whether the last parameter is the launch seed. `reproducible`: whether the same text, arguments and
+    captures always give the same function; not so when Python functions ran, or something was printed, on the way."""
 
     function: Function
     captures: tuple[Capture, ...]
@@ -259,6 +261,7 @@ class Lowered(NamedTuple):
     returns_tuple: bool
     uses_random: bool
     warnings: tuple[Warned, ...]
+    reproducible: bool = True
 
 
 def buffer_of(candidate: Any) -> Buffer | None:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import ast
 import difflib
 import types
+from itertools import product
+from math import prod
 from typing import Any
 
 from tinote.compiler.frontend import tensors
@@ -15,9 +17,9 @@ from tinote.compiler.frontend.protocol import CaptureKind, buffer_of
 from tinote.compiler.frontend.values import (
     ArrayValue,
     MemoryPlace,
+    PartPlace,
     Place,
     StaticTensor,
-    SwizzlePlace,
     Value,
     is_number,
 )
@@ -127,7 +129,7 @@ class Subscripts(Emitter):
                 return base.components[position]
         else:
             atoms = tuple([self._index(front, part) for front, part in found])
-        if isinstance(base, SwizzlePlace) and not all(k is not None for k in fixed):
+        if isinstance(base, PartPlace) and not all(k is not None for k in fixed):
             base = base.load(self.b)
         if isinstance(base, Place):
             return base.component(atoms)
@@ -154,6 +156,8 @@ class Subscripts(Emitter):
             None if part is None else self.static_int(self.evaluate(part), "a bound of a slice")
             for part in (node.lower, node.upper, node.step)
         ]
+        if bounds[2] == 0:
+            self.error("the step of a slice must not be zero", node=node)
         return slice(*bounds)
 
     def _slices(self, base: Any, shape: tuple[int, ...], parts: list[ast.expr], node: ast.expr) -> Any:
@@ -172,11 +176,11 @@ class Subscripts(Emitter):
                 chosen.append([position])
         if 0 in kept:
             self.error("this slice is empty", node=node)
+        positions = list(product(*chosen))
+        if isinstance(base, Place):
+            return PartPlace(base, positions, tuple(kept))
         components = self.components(base)
-        if len(shape) == 1:
-            flat = [components[i] for i in chosen[0]]
-        else:
-            flat = [components[i * shape[1] + j] for i in chosen[0] for j in chosen[1]]
+        flat = [components[sum(k * prod(shape[axis + 1 :]) for axis, k in enumerate(p))] for p in positions]
         return tensor(self, flat, tuple(kept))
 
     def _item(self, base: Any, node: ast.expr) -> Any:

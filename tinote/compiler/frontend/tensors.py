@@ -10,7 +10,7 @@ from tinote.compiler.frontend.arithmetic import apply, conjunction, disjunction,
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.protocol import type_of
-from tinote.compiler.frontend.values import BoundMethod, Place, SwizzlePlace, Value, literal_indices
+from tinote.compiler.frontend.values import BoundMethod, PartPlace, Place, Value, literal_indices
 from tinote.ir import primitives as p
 from tinote.ir.types import Scalar
 
@@ -65,7 +65,9 @@ def attribute(e: Emitter, owner: Any, name: str) -> Any:
 
 def _swizzled(e: Emitter, owner: Any, positions: tuple[int, ...]) -> Any:
     if isinstance(owner, Place):
-        return owner.component(literal_indices(positions)) if len(positions) == 1 else SwizzlePlace(owner, positions)
+        if len(positions) == 1:
+            return owner.component(literal_indices(positions))
+        return PartPlace(owner, [(q,) for q in positions], (len(positions),))
     components = e.components(owner)
     return (
         components[positions[0]]

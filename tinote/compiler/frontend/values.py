@@ -28,11 +28,11 @@ __all__ = [
     "IndexRange",
     "MemoryPlace",
     "NdRange",
+    "PartPlace",
     "Place",
     "Poison",
     "StaticSequence",
     "StaticTensor",
-    "SwizzlePlace",
     "Text",
     "Value",
     "indices_of",
@@ -209,14 +209,18 @@ class MemoryPlace(Place):
         return None if before is None else Value(before)
 
 
-class SwizzlePlace(Place):
-    """Several components of a vector under one name, such as `v.xz`."""
+class PartPlace(Place):
+    """Several components of a vector or matrix that are read and written together: `v.xz`, `v[1:3]`, `m[:, 0]`.
+    `positions` are their indices in row-major order of `shape`.
+    """
 
-    __slots__ = ("base", "positions")
+    __slots__ = ("base", "positions", "shape")
 
-    def __init__(self, base: Place, positions: tuple[int, ...]) -> None:
+    def __init__(self, base: Place, positions: Sequence[tuple[int, ...]], shape: tuple[int, ...]) -> None:
+        assert len(positions) == prod(shape)
         self.base = base
-        self.positions = positions
+        self.positions = tuple(positions)
+        self.shape = shape
 
     @property
     def shared(self) -> bool:  # type: ignore[override]
@@ -225,27 +229,29 @@ class SwizzlePlace(Place):
     @property
     def type(self) -> Tensor:
         base = self.base.type
-        return Tensor(base.dtype if isinstance(base, Tensor) else base, (len(self.positions),))
+        return Tensor(base.dtype if isinstance(base, Tensor) else base, self.shape)
 
     def parts(self) -> list[Place]:
-        return [self.base.component((Lit(p, i32),)) for p in self.positions]
+        return [self.base.component(literal_indices(position)) for position in self.positions]
 
     def load(self, b: Builder) -> Value:
         return Value(b.pack([part.load(b).atom for part in self.parts()], self.type))
 
     def store(self, b: Builder, value: Atom) -> None:
-        for position, part in enumerate(self.parts()):
-            part.store(b, b.extract(value, Lit(position, i32)))
+        for index, part in zip(indices_of(self.shape), self.parts(), strict=True):
+            part.store(b, b.extract(value, *literal_indices(index)))
 
     def component(self, indices: tuple[Atom, ...]) -> Place:
-        (index,) = indices
-        assert isinstance(index, Lit), "a run-time index into a swizzle is refused before"
-        return self.base.component((Lit(self.positions[int(index.value)], i32),))
+        flat = 0
+        for index, extent in zip(indices, self.shape, strict=True):
+            assert isinstance(index, Lit), "a run-time index into a part is refused before"
+            flat = flat * extent + int(index.value)
+        return self.base.component(literal_indices(self.positions[flat]))
 
     def combine(self, b: Builder, prim: Primitive, value: Value, old: bool) -> Value | None:
         found: list[Atom] = []
-        for position, part in enumerate(self.parts()):
-            component = Value(b.extract(value.atom, Lit(position, i32))) if value.shape else value
+        for index, part in zip(indices_of(self.shape), self.parts(), strict=True):
+            component = Value(b.extract(value.atom, *literal_indices(index))) if value.shape else value
             before = part.combine(b, prim, component, old)
             if before is not None:
                 found.append(before.atom)

@@ -30,6 +30,7 @@ from tinote.ir.nodes import (
     Region,
     Task,
     While,
+    row_major,
 )
 from tinote.ir.primitives import Primitive
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
@@ -72,7 +73,13 @@ def _with_copies(task: Task, accesses: Accesses) -> Task:
 
 
 def _copy_of(target: Buffer) -> Buffer:
-    return Buffer(f"{target.name}.private", target.dtype, target.shape, target.element, BufferKind.PRIVATE)
+    """A copy keeps each component by itself, so that loops over elements update consecutive numbers."""
+    size = target.dtype.size
+    strides = row_major(tuple([n or 0 for n in target.shape]), size)
+    apart = row_major(target.element, size * math.prod([n or 0 for n in target.shape]))
+    return Buffer(
+        f"{target.name}.private", target.dtype, target.shape, target.element, BufferKind.PRIVATE, strides, apart
+    )
 
 
 class _Candidate:

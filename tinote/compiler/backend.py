@@ -1,0 +1,30 @@
+"""From a lowered function to LLVM text and the recipe of its launches."""
+
+from __future__ import annotations
+
+from tinote.compiler.codegen.llvm import Options, generate
+from tinote.compiler.recipe import Recipe
+from tinote.compiler.summary import summarise_tasks
+from tinote.config import Config
+from tinote.ir.nodes import Function
+from tinote.ir.types import Scalar
+
+__all__ = ["make_recipe"]
+
+
+def make_recipe(fn: Function, config: Config) -> tuple[Recipe, str]:
+    """The recipe, and the LLVM text of the machine code that it is about."""
+    module = generate(fn, Options(fast_math=config.fast_math, source=fn.loc.file))
+    layout = module.layout
+    recipe = Recipe(
+        module.digest,
+        layout.slots,
+        layout.scratch_bytes,
+        tuple([v.type for v in layout.parameters if isinstance(v.type, Scalar)]),
+        tuple(layout.pointers.items()),
+        tuple([(buffer, axis, offset) for (buffer, axis), offset in layout.extents.items()]),
+        tuple([(at, y.type) for at, y in zip(layout.results, fn.region.yields, strict=True) if isinstance(y.type, Scalar)]),
+        module.sites,
+        summarise_tasks(fn),
+    )
+    return recipe, module.text

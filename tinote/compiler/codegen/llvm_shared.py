@@ -1,0 +1,67 @@
+"""What the functions of a module share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tinote.compiler.codegen.llvm_alias import Aliasing
+from tinote.compiler.codegen.llvm_debug import DebugInfo
+from tinote.compiler.codegen.llvm_layout import make_layout
+from tinote.compiler.codegen.llvm_text import Metadata
+from tinote.ir.nodes import Atom, Function, Lit
+from tinote.ir.query import buffers_of
+from tinote.runtime.sites import Site
+
+__all__ = ["Options", "Shared"]
+
+_FAST_MATH = " reassoc nsz arcp contract afn"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the code depends on beside the function.
+
+    `fast_math`: reassociation, contraction, reciprocals and approximate functions, never at the cost of NaN or inf.
+    `vector_width`: the vectors to prefer, in bits (0: the target's choice). `source`: the user's file. `line_tables`:
+    debug locations go into the object, not only into LLVM's remarks and text.
+    """
+
+    fast_math: bool = True
+    vector_width: int = 512
+    source: str = ""
+    line_tables: bool = False
+
+
+class Shared:
+    """Layout, metadata, sites and helper functions of a module."""
+
+    def __init__(self, fn: Function, options: Options) -> None:
+        self.fn = fn
+        self.options = options
+        self.flags = _FAST_MATH if options.fast_math else ""
+        self.helpers: dict[str, str] = {}
+        self.layout = make_layout(fn)
+        self.metadata = Metadata()
+        # Node 0 is empty: what `!invariant.load` asks for.
+        self.metadata.add("!{}")
+        self.debug = DebugInfo(options.source or fn.loc.file, options.line_tables)
+        self._buffers = buffers_of(fn)
+        self.aliasing = Aliasing(self.metadata, self._buffers)
+        self.likely = self.metadata.add('!{!"branch_weights", i32 2000, i32 1}')
+        self.unlikely = self.metadata.add('!{!"branch_weights", i32 1, i32 2000}')
+        self.sites: list[Site] = []
+
+    def site(self, site: Site) -> int:
+        """The number of a site."""
+        self.sites.append(site)
+        return len(self.sites) - 1
+
+    def shape_named(self, name: str, axis: int, extent: Atom) -> tuple[int, ...] | None:
+        """The shape of the buffer that a bounds check is about, where it is known."""
+        shapes = {b.shape for b in self._buffers if b.name == name and len(b.shape) > axis}
+        if len(shapes) != 1:
+            return None
+        (shape,) = shapes
+        if None in shape or (isinstance(extent, Lit) and extent.value != shape[axis]):
+            return None
+        return shape  # type: ignore[return-value]

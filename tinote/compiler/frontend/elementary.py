@@ -1,0 +1,187 @@
+"""Built-in functions that are composed of others: logarithms and powers of two, hyperbolic functions, the parts of a
+floating-point number, leading zeros, refraction; and what says where derivatives come from.
+
+Their derivatives are those of the parts, except where the parts are bits: there `surrogate` supplies them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from tinote.compiler.frontend import tensors
+from tinote.compiler.frontend.arithmetic import apply
+from tinote.compiler.frontend.descriptions import describe
+from tinote.compiler.frontend.emitter import Emitter
+from tinote.compiler.frontend.expansion import Expansion, define
+from tinote.compiler.frontend.maths import popcount
+from tinote.compiler.frontend.values import StaticTensor, Value, is_number
+from tinote.ir import primitives as p
+from tinote.ir.nodes import Lit
+from tinote.ir.types import Scalar, f16, f32, f64, i32, i64, u8, u16, u32, u64, with_element
+
+__all__ = ["TABLE", "machine_epsilon"]
+
+TABLE: dict[str, Expansion] = {}
+_define = define(TABLE)
+
+#: Bits of the mantissa that are stored, and the exponent field of 1.0.
+_LAYOUT = {f32: (23, 127, i32), f64: (52, 1023, i64)}
+
+
+def _of_constants(f: Callable[[float], Any], expand: Callable[[Emitter, Any], Any]) -> Callable[..., Any]:
+    """`expand`, or `f` on every component of what is known at compile time."""
+
+    def either(e: Emitter, x: Any) -> Any:
+        constant = x if is_number(x) else e.static_tensor(x)
+        if constant is None:
+            return expand(e, x)
+        try:
+            return constant.map(f) if isinstance(constant, StaticTensor) else f(constant)
+        except (ValueError, OverflowError) as error:
+            e.error(f"this constant is outside of the function's domain: {error}")
+
+    return either
+
+
+def _floating(e: Emitter, x: Any) -> Value:
+    """A value as floats: integers become the default type."""
+    value = e.strong(x)
+    return value if value.dtype.kind == "f" else e.cast(value, e.fp)
+
+
+# the parts of a float
+
+
+def _parts(e: Emitter, x: Value) -> tuple[Value, Value]:
+    """Mantissa in [0.5, 1) and exponent: x = m · 2^n. Zeros, infinities and NaN are their own mantissa, with n = 0."""
+    if x.dtype is f16:
+        m, n = _parts(e, e.cast(x, f32))
+        return e.cast(m, f16), n
+    stored, one, integer = _LAYOUT[x.dtype]
+    fields = 2 * one + 1
+    tiny = e.prim(p.lt, e.prim(p.absolute, x), 2.0 ** (1 - one))
+    y = e.prim(p.select, tiny, e.prim(p.mul, x, 2.0 ** (stored + 1)), x)
+    bits = e.prim(p.bitcast, e.prim(p.surrogate, y, 0.0), type=with_element(x.type, integer))
+    field = e.prim(p.and_, e.prim(p.shr, bits, stored), fields)
+    kept = Value(Lit(integer.wrap(~(fields << stored)), integer))
+    half = Value(Lit((one - 1) << stored, integer))
+    mantissa = e.prim(p.bitcast, e.prim(p.or_, e.prim(p.and_, bits, kept), half), type=x.type)
+    # The exponents of the two factors stay in range for every finite number; only their derivative is asked for.
+    power = e.prim(p.bitcast, e.prim(p.shl, e.prim(p.sub, fields, field), stored), type=x.type)
+    scaled = e.prim(p.mul, e.prim(p.mul, y, 0.25), power)
+    exponent = e.prim(p.sub, field, e.prim(p.select, tiny, one + stored, one - 1))
+    special = e.prim(p.or_, e.prim(p.eq, x, 0.0), e.prim(p.eq, field, fields))
+    m = e.prim(p.select, special, x, e.prim(p.surrogate, mantissa, scaled))
+    n = e.prim(p.select, special, 0, exponent)
+    return m, e.cast(n, i32)
+
+
+def _frexp(e: Emitter, x: Any) -> Any:
+    return _parts(e, _floating(e, x))
+
+
+_define("frexp", "x", lambda e, x: math.frexp(x) if is_number(x) else _frexp(e, x))
+
+
+# powers and logarithms
+
+
+def _log2(e: Emitter, x: Any) -> Any:
+    """Exact for powers of two, and without loss of digits near 1."""
+    m, n = _parts(e, _floating(e, x))
+    low = e.prim(p.lt, m, math.sqrt(0.5))
+    m = e.prim(p.mul, m, e.prim(p.select, low, 2.0, 1.0))
+    n = e.prim(p.sub, n, e.prim(p.select, low, 1, 0))
+    return e.prim(p.add, e.prim(p.mul, e.prim(p.log, m), 1.0 / math.log(2.0)), e.cast(n, m.dtype))
+
+
+def _log10(e: Emitter, x: Any) -> Any:
+    return e.prim(p.mul, e.prim(p.log, x), 1.0 / math.log(10.0))
+
+
+_define("log2", "x", _of_constants(lambda v: math.log2(v) if v else -math.inf, _log2))
+_define("log10", "x", _of_constants(lambda v: math.log10(v) if v else -math.inf, _log10))
+_define("exp2", "x", _of_constants(lambda v: 2.0**v, lambda e, x: e.prim(p.power, 2.0, _floating(e, x))))
+
+
+# hyperbolic functions
+
+
+def _root_of_exp(e: Emitter, x: Any) -> Value:
+    """exp(|x| / 2): its square overflows no sooner than cosh."""
+    return e.prim(p.exp, e.prim(p.mul, e.prim(p.absolute, x), 0.5))
+
+
+def _cosh(e: Emitter, x: Any) -> Any:
+    root = _root_of_exp(e, _floating(e, x))
+    falling = e.prim(p.div, e.prim(p.div, 0.5, root), root)
+    return e.prim(p.add, e.prim(p.mul, e.prim(p.mul, 0.5, root), root), falling)
+
+
+def _sinh(e: Emitter, x: Any) -> Any:
+    """Near 0 by tanh(x/2), which keeps all digits."""
+    value = _floating(e, x)
+    t = e.prim(p.tanh, e.prim(p.mul, e.prim(p.maximum, e.prim(p.minimum, value, 1.0), -1.0), 0.5))
+    near = e.prim(p.div, e.prim(p.mul, 2.0, t), e.prim(p.sub, 1.0, e.prim(p.mul, t, t)))
+    root = _root_of_exp(e, value)
+    falling = e.prim(p.div, e.prim(p.div, 0.5, root), root)
+    far = e.prim(p.sub, e.prim(p.mul, e.prim(p.mul, 0.5, root), root), falling)
+    signed = e.prim(p.select, e.prim(p.lt, value, 0.0), e.prim(p.neg, far), far)
+    return e.prim(p.select, e.prim(p.lt, e.prim(p.absolute, value), 1.0), near, signed)
+
+
+_define("sinh", "x", _of_constants(math.sinh, _sinh))
+_define("cosh", "x", _of_constants(math.cosh, _cosh))
+
+
+# bits
+
+
+def _leading_zeros(e: Emitter, x: Any) -> Any:
+    """How many zeros stand before the first bit that is set: every bit is copied to all places below it."""
+    value = e.strong(x)
+    unsigned = {8: u8, 16: u16, 32: u32, 64: u64}.get(value.dtype.bits) if value.dtype.kind in "iu" else None
+    if unsigned is None:
+        e.error(f"leading zeros are counted in integers, not in {describe(x)}")
+    v = e.cast(value, unsigned)
+    shift = 1
+    while shift < unsigned.bits:
+        v = e.prim(p.or_, v, e.prim(p.shr, v, shift))
+        shift *= 2
+    return e.prim(p.sub, unsigned.bits, popcount(e, v))
+
+
+_define("clz", "x", _leading_zeros)
+
+
+# optics
+
+
+def _refract(e: Emitter, x: Any, n: Any, eta: Any) -> Any:
+    """The direction after a surface with unit normal `n` for the incident unit direction `x` and the ratio of indices
+    of refraction `eta`; zero at total reflection.
+    """
+    along = tensors.dot(e, n, x)
+    sine = apply(e, p.mul, apply(e, p.mul, eta, eta), apply(e, p.sub, 1.0, apply(e, p.mul, along, along)))
+    k = apply(e, p.sub, 1.0, sine)
+    root = apply(e, p.sqrt, apply(e, p.maximum, k, 0.0))
+    across = apply(e, p.mul, apply(e, p.add, apply(e, p.mul, eta, along), root), n)
+    return apply(e, p.select, apply(e, p.lt, k, 0.0), 0.0, apply(e, p.sub, apply(e, p.mul, eta, x), across))
+
+
+_define("refract", "x n eta", _refract)
+
+
+# derivatives
+
+
+def machine_epsilon(t: Scalar) -> float:
+    """The distance from 1 to the next larger number of a float type."""
+    return {f16: 2.0**-10, f32: 2.0**-23, f64: 2.0**-52}[t]
+
+
+_define("surrogate", "x z", lambda e, x, z: apply(e, p.surrogate, x, z))
+_define("stop_gradient", "x", lambda e, x: apply(e, p.surrogate, x, 0.0))
+_define("machine_epsilon", "x", lambda e, x: machine_epsilon(_floating(e, x).dtype))

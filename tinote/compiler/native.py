@@ -1,0 +1,170 @@
+"""Machine code and how it is launched: binaries by what they were made from, and a binary bound to memory."""
+
+from __future__ import annotations
+
+import importlib
+import struct
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any
+
+from tinote.config import Config
+from tinote.errors import CompilerBug
+from tinote.ir.nodes import Buffer
+from tinote.runtime.launch import Launcher
+from tinote.runtime.layout import SLOTS
+from tinote.runtime.memory import Memory
+
+if TYPE_CHECKING:
+    from tinote.compiler.recipe import Recipe
+    from tinote.runtime.cache import Store
+    from tinote.runtime.jit import Binary
+
+__all__ = ["Binaries", "Native", "Origin", "binary_cache"]
+
+ENTRY_POINTS = ("entry",)
+
+_FORMATS = {
+    "f16": "e6x",
+    "f32": "f4x",
+    "f64": "d",
+    "i8": "b7x",
+    "i16": "h6x",
+    "i32": "i4x",
+    "i64": "q",
+    "u1": "?7x",
+    "u8": "B7x",
+    "u16": "H6x",
+    "u32": "I4x",
+    "u64": "Q",
+}
+
+
+class Origin(Enum):
+    """Where machine code came from."""
+
+    COMPILED = "compiled"
+    MEMORY = "memory"  # another instance in this process has the same code
+    DISK = "disk"
+
+
+class Binaries:
+    """Machine code by what it was made from: in memory, then on disk, then made anew.
+
+    `compiled`, `hits` and `loaded` count what was made, found in memory, and found on disk.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, int], Binary] = {}
+        self.compiled = 0
+        self.hits = 0
+        self.loaded = 0
+
+    def find(self, code: str, level: int, store: Store | None) -> tuple[Binary, Origin] | None:
+        """The machine code that `code` identifies, compiled at an optimisation level, if it is known."""
+        found = self._known.get((code, level))
+        if found is not None:
+            self.hits += 1
+            return found, Origin.MEMORY
+        if store is None:
+            return None
+        jit = _jit()
+        image = store.get(jit.object_key(code, level))
+        if image is None:
+            return None
+        try:
+            found = self._known[code, level] = jit.link_object(image, ENTRY_POINTS)
+        except CompilerBug:
+            # Whole, but of another make: it is compiled anew.
+            return None
+        self.loaded += 1
+        return found, Origin.DISK
+
+    def get(self, code: str, text: str, level: int, store: Store | None) -> tuple[Binary, Origin]:
+        """The same, made from LLVM text if need be."""
+        found = self.find(code, level, store)
+        if found is not None:
+            return found
+        jit = _jit()
+        image, binary = jit.compile_image(text, level=level, entry_points=ENTRY_POINTS)
+        self._known[code, level] = binary
+        self.compiled += 1
+        if store is not None:
+            store.put(jit.object_key(code, level), image)
+        return binary, Origin.COMPILED
+
+
+def _jit() -> Any:
+    # llvmlite takes long to load: not before something is to be run.
+    return importlib.import_module("tinote.runtime.jit")
+
+
+binary_cache = Binaries()
+
+
+class Native:
+    """Machine code bound to memory: `launch(values)` runs it.
+
+    `seconds` is what it took to make or to find, `origin` where the machine code came from.
+    """
+
+    __slots__ = ("_acquire", "_pack", "_release", "_results", "_run", "launcher", "origin", "recipe", "seconds", "tasks")
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        binary: Binary,
+        origin: Origin,
+        config: Config,
+        memory_of: Callable[[Buffer], Memory],
+    ) -> None:
+        self.recipe = recipe
+        self.origin = origin
+        self.seconds = 0.0
+        self.tasks = recipe.tasks
+        image = bytearray(8 * recipe.slots)
+        memories: list[Memory] = []
+        for buffer, offset in recipe.pointers:
+            memory = memory_of(buffer)
+            memories.append(memory)
+            struct.pack_into("<Q", image, offset - SLOTS, memory.address)
+        launcher = self.launcher = Launcher(
+            binary,
+            "entry",
+            recipe.slots,
+            recipe.scratch_bytes,
+            recipe.sites,
+            config.num_threads,
+            memory_limit=config.memory_limit,
+            initial=bytes(image),
+            keep=memories,
+        )
+        self._pack = (
+            struct.Struct("<" + "".join(_FORMATS[t.name] for t in recipe.parameters)).pack_into
+            if recipe.parameters
+            else None
+        )
+        self._results = [(offset - SLOTS, struct.Struct("<" + _FORMATS[t.name][0])) for offset, t in recipe.results]
+        self._acquire = launcher.acquire
+        self._run = launcher.run
+        self._release = launcher.release
+
+    @property
+    def cached(self) -> bool:
+        """Whether the machine code was there already."""
+        return self.origin is not Origin.COMPILED
+
+    def launch(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """Run with these scalar arguments (the launch seed, if any, last). Raises `struct.error` for a value that does
+        not fit its type.
+        """
+        block = self._acquire()
+        try:
+            if self._pack is not None:
+                self._pack(block.slots, 0, *values)
+            self._run(block)
+            if not self._results:
+                return ()
+            return tuple([form.unpack_from(block.slots, offset)[0] for offset, form in self._results])
+        finally:
+            self._release(block)
