@@ -1,4 +1,4 @@
-"""Random programs in the user's language: several kernels under one tape, with overwrites between, against central differences."""
+"""Random programs in the user's language against differences: several kernels under a tape, with overwrites between."""
 
 import linecache
 import random
@@ -15,7 +15,7 @@ FIELDS = ("a", "b", "c")
 
 
 class Writer:
-    """Writes kernels over the fields `a`, `b`, `c` (of N numbers), `w` (of N vectors of 2), `k` (of N integers) and `loss`."""
+    """Writes kernels over the fields `a`, `b`, `c` (numbers), `w` (vectors of 2), `k` (integers below N) and `loss`."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -34,9 +34,16 @@ class Writer:
                 return self.pick(*names)
             if fields and leaf < 0.85:
                 field = self.pick(*fields)
-                return f"w[{self.index()}][{self.pick('0', '1', 'k[i] % 2')}]" if field == "w" else f"{field}[{self.index()}]"
+                return (
+                    f"w[{self.index()}][{self.pick('0', '1', 'k[i] % 2')}]"
+                    if field == "w"
+                    else f"{field}[{self.index()}]"
+                )
             return f"{self.random.uniform(-1.5, 1.5):.3f}"
-        inner = lambda: self.expression(names, fields, depth - 1)
+
+        def inner() -> str:
+            return self.expression(names, fields, depth - 1)
+
         return self.pick(
             lambda: f"({inner()} + {inner()})",
             lambda: f"({inner()} - {inner()})",
@@ -57,9 +64,12 @@ class Writer:
     def block(self, names: list[str], fields: tuple[str, ...], indent: str, depth: int) -> list[str]:
         lines: list[str] = []
         names = list(names)
+
+        def value() -> str:
+            return self.expression(names, fields)
+
         for _ in range(self.random.randint(1, 3)):
             kind = self.random.random()
-            value = lambda: self.expression(names, fields)
             if kind < 0.35 or not names:
                 new = self.name()
                 lines.append(f"{indent}{new} = {value()}")
@@ -84,7 +94,12 @@ class Writer:
             elif depth:
                 turn = self.name()
                 carried = self.pick(*names)
-                lines += [f"{indent}{turn} = 0", f"{indent}while {turn} < 3 and {carried} < 1.7:", f"{indent}    {carried} = 0.8 * {carried} + 0.3 * ti.cos({value()})", f"{indent}    {turn} += 1"]
+                lines += [
+                    f"{indent}{turn} = 0",
+                    f"{indent}while {turn} < 3 and {carried} < 1.7:",
+                    f"{indent}    {carried} = 0.8 * {carried} + 0.3 * ti.cos({value()})",
+                    f"{indent}    {turn} += 1",
+                ]
         return lines or [f"{indent}pass"]
 
     def kernel(self, number: int) -> str:
@@ -95,21 +110,40 @@ class Writer:
         if target == "loss":
             body.append(f"        loss[None] += s * {self.expression(['s'], fields, 1)}")
         elif target == "w":
-            body.append(f"        w[i] {self.pick('=', '+=')} ti.Vector([s, ti.sin(s) * {self.expression(['s'], fields, 1)}])")
+            body.append(
+                f"        w[i] {self.pick('=', '+=')} ti.Vector([s, ti.sin(s) * {self.expression(['s'], fields, 1)}])"
+            )
         else:
             scatter = self.random.random() < 0.4
-            body.append(f"        {target}[{self.index() if scatter else 'i'}] += ti.sin(s)" if scatter else f"        {target}[i] {self.pick('=', '+=')} ti.sin(s) + s * 0.2")
+            body.append(
+                f"        {target}[{self.index() if scatter else 'i'}] += ti.sin(s)"
+                if scatter
+                else f"        {target}[i] {self.pick('=', '+=')} ti.sin(s) + s * 0.2"
+            )
         return "\n".join(["@ti.kernel", f"def kernel{number}(turns: ti.i32):", "    for i in range(N):", *body, ""])
 
     def program(self) -> tuple[str, list[str]]:
         kernels = [self.kernel(n) for n in range(self.random.randint(2, 4))]
-        calls = [f"kernel{self.random.randrange(len(kernels))}({self.random.randint(0, 3)})" for _ in range(self.random.randint(2, 6))]
+        calls = [
+            f"kernel{self.random.randrange(len(kernels))}({self.random.randint(0, 3)})"
+            for _ in range(self.random.randint(2, 6))
+        ]
         for at in range(len(calls), 0, -1):
             if self.random.random() < 0.25:
                 field = self.pick(*FIELDS)
-                calls.insert(at, self.pick(f"{field}[{self.random.randrange(N)}] = {self.random.uniform(-1, 1):.3f}", f"k[{self.random.randrange(N)}] = {self.random.randrange(N)}", f"{field}.fill(0.25)"))
-        end = "@ti.kernel\ndef end():\n    for i in range(N):\n        loss[None] += (a[i] + 0.5 * b[i] * c[i]) * (i + 1) + w[i].norm_sqr() * 0.3\n"
-        return "\n".join([*kernels, end]), [*calls, "end()"]
+                calls.insert(
+                    at,
+                    self.pick(
+                        f"k[{self.random.randrange(N)}] = {self.random.randrange(N)}",
+                        f"{field}.fill(0.25)",
+                        f"{field}.copy_from({self.pick(*FIELDS)})",
+                    ),
+                )
+        # Every field is used before Python may replace it: its gradient is that of the values it has at the start.
+        frame = "@ti.kernel\ndef {}():\n    for i in range(N):\n        loss[None] += {}\n"
+        begin = frame.format("begin", "a[i] * b[i] - 0.3 * c[i] ** 2 + w[i].sum() * a[i]")
+        end = frame.format("end", "(a[i] + 0.5 * b[i] * c[i]) * (i + 1) + w[i].norm_sqr() * 0.3")
+        return "\n".join([begin, *kernels, end]), ["begin()", *calls, "end()"]
 
 
 def differentiate(seed: int) -> str:
@@ -153,11 +187,9 @@ def differentiate(seed: int) -> str:
     with ti.ad.Tape(loss=loss):
         exec(run, space)
     gradient = {name: space[name].grad.to_numpy() for name in start}
-    # The gradient of a field that Python writes inside the tape is the sum over the old and the new values.
-    written = {call[0] for call in calls if call[1] in "[."}
     jumps = 0
     for _ in range(3):
-        direction = {name: numbers.normal(size=v.shape) * (name not in written) for name, v in start.items()}
+        direction = {name: numbers.normal(size=v.shape) for name, v in start.items()}
         found = sum((gradient[name] * direction[name]).sum() for name in start)
         differences = [(value(h, direction) - value(-h, direction)) / (2 * h) for h in (1e-5, 3e-6, 1e-6)]
         if abs(differences[0] - differences[2]) > 1e-4 * (1 + abs(differences[2])):

@@ -53,7 +53,9 @@ def apply(b: Builder, prim: Primitive, u: Atom, v: Atom) -> Atom:
 
 
 #: `pack` moves components, and `surrogate` has another derivative than its value's: each has a test of its own.
-SMOOTH = [prim for prim, rule in RULES.items() if not isinstance(rule, NoDerivative) and prim not in (p.pack, p.surrogate)]
+SMOOTH = [
+    prim for prim, rule in RULES.items() if not isinstance(rule, NoDerivative) and prim not in (p.pack, p.surrogate)
+]
 
 Shape = Callable[[Builder, Program, Callable[[Builder, Atom, Atom], Atom]], None]
 

@@ -66,8 +66,12 @@ def ink(pixels: np.ndarray) -> np.ndarray:
 def tutorial(notebook):
     page = notebook(*tutorial_cells())
     page.run_all()
-    page.wait(f"{PAINTED} >= 1 && {EXPLORED} >= 1", 60)
-    page.wait_idle()
+    try:
+        page.wait(f"{PAINTED} >= 1 && {EXPLORED} >= 1", 60)
+        page.wait_idle()
+    except Exception as error:
+        shown = [page.page.evaluate(f"() => document.querySelectorAll('.jp-CodeCell')[{index}].innerText") for index in range(12)]
+        raise AssertionError(f"not painted: {error}\n{page.problems}\n" + "\n".join(shown)) from None
     return page
 
 

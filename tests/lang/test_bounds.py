@@ -52,7 +52,7 @@ def test_what_is_left_before_the_end_does_not_raise(x: Any) -> None:
     @ti.kernel
     def find(value: ti.i32, n: ti.i32) -> ti.i32:
         found = -1
-        for k in range(1):
+        for _ in range(1):
             for i in range(n):
                 if x[i] == value:
                     found = i
@@ -69,7 +69,7 @@ def test_loops_without_a_turn(x: Any) -> None:
     @ti.kernel
     def run(n: ti.i32, m: ti.i32, k: ti.i32) -> ti.i32:
         s = 0
-        for i in range(n):
+        for _ in range(n):
             for j in range(m):
                 s += x[k + j] + x[k]
         return s
@@ -104,7 +104,7 @@ def test_an_assertion_that_comes_first_is_reported_first() -> None:
 
     @ti.kernel
     def run(n: ti.i32):
-        for k in range(1):
+        for _ in range(1):
             for i in range(n):
                 assert i < 5, "five is enough"
                 x[i] += 1
@@ -121,7 +121,7 @@ def test_prints_before_the_fault_are_seen(capsys: pytest.CaptureFixture[str]) ->
 
     @ti.kernel
     def run(n: ti.i32):
-        for k in range(1):
+        for _ in range(1):
             for i in range(n):
                 print("at", i)
                 x[i] += 1

@@ -1,4 +1,4 @@
-"""What a user sees when it goes wrong: one golden file a topic, and the same from a file, a cell and a `%%kernel` cell."""
+"""What a user sees when it goes wrong: one golden file a topic; the same from a file, a cell and a `%%kernel` cell."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def programs(topic: str) -> list[str]:
 
 
 def error_of(text: str, file: str) -> Exception:
-    """What a program raises when it runs under this file name. The source stays known, so that the error can show it."""
+    """What a program raises under this file name. The source stays known, so that the error can show it."""
     linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
     try:
         exec(compile(text, file, "exec"), {"__name__": "__main__"})

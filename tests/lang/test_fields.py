@@ -12,7 +12,18 @@ import pytest
 import tinote as ti
 from tinote.errors import FieldError, KernelIndexError
 
-TYPES = {"i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64, "u8": np.uint8, "u16": np.uint16, "u32": np.uint32, "u64": np.uint64, "f32": np.float32, "f64": np.float64}
+TYPES = {
+    "i8": np.int8,
+    "i16": np.int16,
+    "i32": np.int32,
+    "i64": np.int64,
+    "u8": np.uint8,
+    "u16": np.uint16,
+    "u32": np.uint32,
+    "u64": np.uint64,
+    "f32": np.float32,
+    "f64": np.float64,
+}
 SHAPES: list[tuple[int, ...]] = [(), (5,), (3, 4), (2, 3, 4)]
 ELEMENTS: list[tuple[int, ...]] = [(), (1,), (3,), (2, 2), (2, 3)]
 
@@ -63,8 +74,8 @@ def test_a_kernel_reads_and_writes(name: str, shape: tuple[int, ...], element: t
 
         @ti.kernel
         def run():
-            for I in ti.grouped(x):
-                y[I] = x[I] * 2 + 1
+            for at in ti.grouped(x):
+                y[at] = x[at] * 2 + 1
     else:
 
         @ti.kernel
@@ -111,7 +122,15 @@ def test_all_atomics() -> None:
 
     run()
     a = x.to_numpy()
-    assert out.to_numpy().tolist() == [a.sum(), -a.sum(), a.min(), a.max(), np.bitwise_and.reduce(a | 1024), np.bitwise_or.reduce(a), np.bitwise_xor.reduce(a)]
+    assert out.to_numpy().tolist() == [
+        a.sum(),
+        -a.sum(),
+        a.min(),
+        a.max(),
+        np.bitwise_and.reduce(a | 1024),
+        np.bitwise_or.reduce(a),
+        np.bitwise_xor.reduce(a),
+    ]
 
 
 @pytest.mark.parametrize("name", ["f32", "f64"])
@@ -354,7 +373,17 @@ def test_a_field_from_before_a_reset() -> None:
 
     run()
     ti.reset()
-    for act in (run, x.to_numpy, lambda: x[0], lambda: x.__setitem__(0, 1), lambda: x.fill(0), lambda: x.from_numpy(np.zeros(3)), x.numpy_view, lambda: v[0], lambda: v.grad[0]):
+    for act in (
+        run,
+        x.to_numpy,
+        lambda: x[0],
+        lambda: x.__setitem__(0, 1),
+        lambda: x.fill(0),
+        lambda: x.from_numpy(np.zeros(3)),
+        x.numpy_view,
+        lambda: v[0],
+        lambda: v.grad[0],
+    ):
         with pytest.raises(FieldError, match="is gone"):
             act()
     x = ti.field(ti.f32, shape=3)

@@ -106,7 +106,7 @@ def test_gravity_and_its_gradient() -> None:
     U = ti.field(ti.f32, shape=(), needs_grad=True)
 
     @ti.kernel
-    def compute_U():
+    def compute_U():  # noqa: N802
         for i, j in ti.ndrange(n, n):
             r = x[i] - x[j]
             U[None] += -1 / r.norm(1e-3)

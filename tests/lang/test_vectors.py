@@ -56,10 +56,32 @@ def test_vector_algebra(n: int) -> None:
     reverse = (a + np.arange(n))[:, ::-1] + 1
     reverse[:, 0] *= 2
     length = np.linalg.norm(a, axis=1)
-    check(out, [a + b, a - 2 * b, a * b, a / (b + 10), -a, a / length[:, None], np.maximum(a, b) + np.minimum(a, 0), a**2, reverse])
+    check(
+        out,
+        [
+            a + b,
+            a - 2 * b,
+            a * b,
+            a / (b + 10),
+            -a,
+            a / length[:, None],
+            np.maximum(a, b) + np.minimum(a, 0),
+            a**2,
+            reverse,
+        ],
+    )
     square = (a * a).sum(1)
     more = a > b
-    expected = [(a * b).sum(1), length, square, a.sum(1), a.max(1) - a.min(1), np.sqrt(square + 1e-3), 1 / np.sqrt(((a - b) ** 2).sum(1) + 1e-3), more.any(1) * 2 + more.all(1)]
+    expected = [
+        (a * b).sum(1),
+        length,
+        square,
+        a.sum(1),
+        a.max(1) - a.min(1),
+        np.sqrt(square + 1e-3),
+        1 / np.sqrt(((a - b) ** 2).sum(1) + 1e-3),
+        more.any(1) * 2 + more.all(1),
+    ]
     check(numbers, expected, 1e-7)
 
 
@@ -99,13 +121,28 @@ def test_matrix_algebra(n: int) -> None:
     add = np.arange(n)[:, None] * 10 + np.arange(n)
     transposed = a.transpose(0, 2, 1)
     product = np.einsum("nij,nj->ni", a, b)
-    check(out, [a @ transposed, np.linalg.inv(a), a * a + 1, b[:, :, None] * product[:, None, :], 3 * np.eye(n) - a / 2, (a + add).transpose(0, 2, 1)], 1e-10)
+    check(
+        out,
+        [
+            a @ transposed,
+            np.linalg.inv(a),
+            a * a + 1,
+            b[:, :, None] * product[:, None, :],
+            3 * np.eye(n) - a / 2,
+            (a + add).transpose(0, 2, 1),
+        ],
+        1e-10,
+    )
     check(vectors, [product, np.einsum("nj,nji->ni", b, a), np.linalg.solve(a, b[..., None])[..., 0]], 1e-10)
     check(numbers, [np.linalg.det(a), np.trace(a, axis1=1, axis2=2), np.sqrt((a * a).sum((1, 2)))], 1e-10)
 
 
 def test_products_of_unequal_shapes() -> None:
-    a, b, c = ti.Matrix.field(2, 3, ti.f32, shape=()), ti.Matrix.field(3, 4, ti.f32, shape=()), ti.Matrix.field(2, 4, ti.f32, shape=())
+    a, b, c = (
+        ti.Matrix.field(2, 3, ti.f32, shape=()),
+        ti.Matrix.field(3, 4, ti.f32, shape=()),
+        ti.Matrix.field(2, 4, ti.f32, shape=()),
+    )
     random = np.random.default_rng(0)
     a.from_numpy(random.normal(size=(2, 3)))
     b.from_numpy(random.normal(size=(3, 4)))
@@ -214,10 +251,10 @@ def test_vector_indices() -> None:
 
     @ti.kernel
     def run():
-        for I in ti.grouped(ti.ndrange(3, 4)):
-            x[I + ti.Vector([1, 1])] = I.sum() + I[0]
+        for at in ti.grouped(ti.ndrange(3, 4)):
+            x[at + ti.Vector([1, 1])] = at.sum() + at[0]
             for D in ti.static(ti.grouped(ti.ndrange((-1, 1), (-1, 1)))):
-                x[I + D + 1] += 0.25
+                x[at + D + 1] += 0.25
 
     run()
     expected = np.zeros((4, 5), np.float32)
@@ -227,7 +264,7 @@ def test_vector_indices() -> None:
             for a in (-1, 0):
                 for b in (-1, 0):
                     added[i + a + 1, j + b + 1] += 1
-    # Which of an element's store and additions comes last depends on the order; where nothing is stored only additions count.
+    # Whether an element's store or additions come last depends on the order; row and column 0 have additions only.
     first = x.to_numpy()
     expected[0, :] = 0.25 * added[0, :]
     expected[:, 0] = 0.25 * added[:, 0]

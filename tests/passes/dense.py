@@ -26,7 +26,7 @@ class _Writer:
         self.random = random.Random(seed)
         self.b = Builder()
         self.buffers = [
-            Buffer("x", i32, (4,)),
+            Buffer("x", i32, (2,)),
             Buffer("y", i32, (4, 2)),
             Buffer("u", i32),
             Buffer("t", i32, kind=BufferKind.TEMPORARY),
@@ -36,6 +36,8 @@ class _Writer:
         self.pairs: list[Var] = []
         self.indices: list[tuple[Var, int]] = []
         self.depth = 0
+        #: every third program does little but store and load
+        self.memory = seed % 3 == 0
 
     def value(self) -> Atom:
         kind = self.random.random()
@@ -90,6 +92,8 @@ class _Writer:
     def statement(self) -> None:
         kind = self.random.randrange(18 if self.depth < 2 else 15 if self.depth < 3 else 14)
         buffer = self.random.choice((self.buffers[0], *self.buffers))
+        if self.memory and self.random.random() < 0.7:
+            buffer, kind = self.buffers[0], self.random.choice((7, 7, 10, 10, 13))
         if kind < 2:
             self.visible.append(self.b.prim(self.random.choice(_OPERATIONS), self.value(), self.value()))
         elif kind < 5 and self.cells:
@@ -124,10 +128,12 @@ class _Writer:
 
     def countdown(self) -> None:
         counter = self.b.local(i32, Lit(self.random.randint(0, 3), i32))
+        used = len(self.indices)
         with self.b.region() as test:
             positive = self.b.prim(p.gt, self.b.get(counter), Lit(0, i32))
             if self.random.random() < 0.3 and self.cells:
                 self.b.set(self.random.choice(self.cells), self.value())
+        del self.indices[used:]
         body = self.region()
         with self.b.region() as step:
             self.b.set(counter, self.b.prim(p.sub, self.b.get(counter), Lit(1, i32)))

@@ -72,9 +72,12 @@ def outcome(fn: Function, arguments: Sequence[float], memory: DictMemory) -> tup
         results = flattened(interpret(fn, arguments, memory, on_print=printed.append))
     except TinoteError as error:
         fault = f"{type(error).__name__} {error.message}"
+    # What was never written is zero, so zeros do not count.
     cells = {
-        buffer.name: {k: bits(v) for k, v in held.items() if v != 0 or math.copysign(1.0, v) < 0}
+        (buffer.name, place): bits(value)
         for buffer, held in memory.cells.items()
+        for place, value in held.items()
+        if value != 0 or math.copysign(1.0, value) < 0
     }
     return cells, results, printed, fault
 

@@ -25,9 +25,9 @@ def test_stable_fluid() -> None:
 
     @ti.func
     def sample(qf, u, v):
-        I = ti.Vector([int(u), int(v)])
-        I = ti.max(0, ti.min(n - 1, I))
-        return qf[I]
+        at = ti.Vector([int(u), int(v)])
+        at = ti.max(0, ti.min(n - 1, at))
+        return qf[at]
 
     @ti.func
     def lerp(a, b, f):
@@ -64,12 +64,20 @@ def test_stable_fluid() -> None:
     @ti.kernel
     def relax(pf: ti.template(), new_pf: ti.template()):
         for i, j in pf:
-            new_pf[i, j] = (sample(pf, i - 1, j) + sample(pf, i + 1, j) + sample(pf, i, j - 1) + sample(pf, i, j + 1) - divergence[i, j]) * 0.25
+            new_pf[i, j] = (
+                sample(pf, i - 1, j)
+                + sample(pf, i + 1, j)
+                + sample(pf, i, j - 1)
+                + sample(pf, i, j + 1)
+                - divergence[i, j]
+            ) * 0.25
 
     @ti.kernel
     def project(vf: ti.template(), pf: ti.template()):
         for i, j in vf:
-            vf[i, j] -= 0.5 * ti.Vector([sample(pf, i + 1, j) - sample(pf, i - 1, j), sample(pf, i, j + 1) - sample(pf, i, j - 1)])
+            vf[i, j] -= 0.5 * ti.Vector(
+                [sample(pf, i + 1, j) - sample(pf, i - 1, j), sample(pf, i, j + 1) - sample(pf, i, j - 1)]
+            )
 
     y, x = np.meshgrid(np.linspace(-1, 1, n), np.linspace(-1, 1, n))
     v = np.stack([-y * np.exp(-4 * (x * x + y * y)), x * np.exp(-3 * x * x)], -1).astype(np.float32)
@@ -107,7 +115,9 @@ def test_stable_fluid() -> None:
         project(velocity.now, pressure.now)
 
         v, d = back(v, v), back(v, d)
-        div = 0.5 * (at(v, i + 1, j)[..., 0] - at(v, i - 1, j)[..., 0] + at(v, i, j + 1)[..., 1] - at(v, i, j - 1)[..., 1])
+        div = 0.5 * (
+            at(v, i + 1, j)[..., 0] - at(v, i - 1, j)[..., 0] + at(v, i, j + 1)[..., 1] - at(v, i, j - 1)[..., 1]
+        )
         for _ in range(jacobi):
             p = 0.25 * (at(p, i - 1, j) + at(p, i + 1, j) + at(p, i, j - 1) + at(p, i, j + 1) - div)
         v = v - 0.5 * np.stack([at(p, i + 1, j) - at(p, i - 1, j), at(p, i, j + 1) - at(p, i, j - 1)], -1)

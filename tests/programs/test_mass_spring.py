@@ -25,15 +25,15 @@ class Net:
 
     @ti.kernel
     def step(self, stiffness: ti.f64, damping: ti.f64):
-        for I in ti.grouped(self.x):
+        for at in ti.grouped(self.x):
             force = ti.Vector([0.0, -9.8, 0.0], dt=ti.f64)
             for d in ti.static(self.offsets):
-                other = I + ti.Vector([d[0], d[1]])
+                other = at + ti.Vector([d[0], d[1]])
                 if 0 <= other[0] < self.n and 0 <= other[1] < self.n:
-                    relative = self.x[I] - self.x[other]
+                    relative = self.x[at] - self.x[other]
                     rest = ti.cast(0.1 * (d[0] ** 2 + d[1] ** 2) ** 0.5, ti.f64)
                     force += -stiffness * relative.normalized() * (relative.norm() - rest)
-            self.v[I] = (self.v[I] + self.dt * force) * ti.exp(-damping * self.dt)
+            self.v[at] = (self.v[at] + self.dt * force) * ti.exp(-damping * self.dt)
         for i, j in self.x:
             if not (j == 0 and (i == 0 or i == self.n - 1)):
                 self.x[i, j] += self.dt * self.v[i, j]

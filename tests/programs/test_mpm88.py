@@ -80,7 +80,7 @@ def test_mpm88() -> None:
 
     init()
     positions, velocities = x.to_numpy().astype(float), v.to_numpy().astype(float)
-    assert 0.2 <= positions.min()
+    assert positions.min() >= 0.2
     assert positions.max() < 0.6
     affine_c, volume = np.zeros((n_particles, 2, 2)), np.ones(n_particles)
     for _ in range(40):

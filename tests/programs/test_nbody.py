@@ -1,4 +1,4 @@
-"""Gravitating bodies by leapfrog, by hand-written forces and by the gradient of the energy: the same orbits, energy conserved."""
+"""Gravitating bodies by leapfrog: forces by hand and as the gradient of the energy give the same orbits."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def test_nbody_by_forces_and_by_energy() -> None:
     U = ti.field(ti.f64, shape=(), needs_grad=True)
 
     @ti.kernel
-    def compute_U():
+    def compute_U():  # noqa: N802
         for i in range(n):
             for j in range(i):
                 U[None] += -m[i] * m[j] / (x[i] - x[j]).norm(eps)

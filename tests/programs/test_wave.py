@@ -15,7 +15,9 @@ def test_wave_equation_and_its_gradient() -> None:
     @ti.kernel
     def step(t: ti.i32):
         for i, j in ti.ndrange((1, n - 1), (1, n - 1)):
-            laplacian = (p[t - 1, i - 1, j] + p[t - 1, i + 1, j] + p[t - 1, i, j - 1] + p[t - 1, i, j + 1] - 4 * p[t - 1, i, j]) / dx**2
+            laplacian = (
+                p[t - 1, i - 1, j] + p[t - 1, i + 1, j] + p[t - 1, i, j - 1] + p[t - 1, i, j + 1] - 4 * p[t - 1, i, j]
+            ) / dx**2
             p[t, i, j] = 2 * p[t - 1, i, j] - p[t - 2, i, j] + c2 * dt * dt * laplacian * (1 + p[t - 1, i, j] ** 2)
 
     @ti.kernel
@@ -32,7 +34,9 @@ def test_wave_equation_and_its_gradient() -> None:
         for t in range(2, steps + 1):
             a = q[t - 1]
             laplacian = (a[:-2, 1:-1] + a[2:, 1:-1] + a[1:-1, :-2] + a[1:-1, 2:] - 4 * a[1:-1, 1:-1]) / dx**2
-            q[t, 1:-1, 1:-1] = 2 * a[1:-1, 1:-1] - q[t - 2, 1:-1, 1:-1] + c2 * dt * dt * laplacian * (1 + a[1:-1, 1:-1] ** 2)
+            q[t, 1:-1, 1:-1] = (
+                2 * a[1:-1, 1:-1] - q[t - 2, 1:-1, 1:-1] + c2 * dt * dt * laplacian * (1 + a[1:-1, 1:-1] ** 2)
+            )
         return q, (q[steps] ** 2 * np.add.outer(np.arange(n), np.arange(n))).sum()
 
     p.from_numpy(start)

@@ -9,9 +9,10 @@ from typing import NamedTuple
 from tinote.autodiff.activity import writes_reached_from
 from tinote.autodiff.reverse import Reverser
 from tinote.errors import DifferentiationError, Note
-from tinote.ir.nodes import Atomic, Function, Load, Op, Store
+from tinote.ir.nodes import Atomic, Buffer, Function, Load, Op, Store
 from tinote.ir.primitives import Defaults
 from tinote.ir.query import free_variables, walk
+from tinote.source import Span
 
 __all__ = ["Gradient", "refuse_broken_chain", "reverse"]
 
@@ -41,7 +42,7 @@ def reverse(fn: Function, defaults: Defaults = DEFAULTS) -> Gradient:
     if region.body:
         _refuse_gradient_access(fn)
     for store in reverser.severed:
-        refuse_broken_chain(store, fn)
+        refuse_broken_chain(store.buffer, store.loc, fn)
     needed: dict[Op, None] = {}
     for op in walk(region):
         if isinstance(op, Load) and isinstance(op.origin, Load) and op.buffer is op.origin.buffer:
@@ -62,19 +63,19 @@ def reverse(fn: Function, defaults: Defaults = DEFAULTS) -> Gradient:
     )
 
 
-def refuse_broken_chain(store: Store | Atomic, fn: Function) -> list[Store | Atomic]:
-    """Raise when `fn` carries what `store` put into a field without gradient on into one that has a gradient: that way
-    would silently count as constant.
+def refuse_broken_chain(buffer: Buffer, place: Span, fn: Function) -> list[Store | Atomic]:
+    """Raise when `fn` carries values of `buffer`, which has no gradient, on into a field that has one: that way would
+    silently count as constant. `place`: where a value that is differentiated was put into `buffer`.
 
     Gives the writes that carry it into other fields without gradient.
     """
-    writes = writes_reached_from(fn, store.buffer)
+    writes = writes_reached_from(fn, buffer)
     for write in writes:
         if write.buffer.adjoint is not None:
             raise DifferentiationError(
-                f"'{store.buffer.name}' has no gradient, but values that are differentiated go through it",
-                store.loc,
-                hint=f"make '{store.buffer.name}' with needs_grad=True",
+                f"'{buffer.name}' has no gradient, but values that are differentiated go through it",
+                place,
+                hint=f"make '{buffer.name}' with needs_grad=True",
                 notes=[Note(f"from there they reach '{write.buffer.name}'", write.loc)],
             )
     return writes

@@ -23,7 +23,9 @@ def make_recipe(fn: Function, config: Config) -> tuple[Recipe, str]:
         tuple([v.type for v in layout.parameters if isinstance(v.type, Scalar)]),
         tuple(layout.pointers.items()),
         tuple([(buffer, axis, offset) for (buffer, axis), offset in layout.extents.items()]),
-        tuple([(at, y.type) for at, y in zip(layout.results, fn.region.yields, strict=True) if isinstance(y.type, Scalar)]),
+        tuple(
+            [(at, y.type) for at, y in zip(layout.results, fn.region.yields, strict=True) if isinstance(y.type, Scalar)]
+        ),
         module.sites,
         summarise_tasks(fn),
     )

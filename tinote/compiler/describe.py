@@ -145,9 +145,6 @@ class Describer:
             if value.__module__ in _FIXED or _is_ours(value.__module__):
                 return ("class", *_name_of(value))
             return self._object(value, kind)
-        name = getattr(value, "__tinote_name__", None)
-        if isinstance(name, str) and _is_ours(kind.__module__):
-            return ("language", name)
         if isinstance(value, types.BuiltinFunctionType | types.FunctionType):
             if value.__module__ in _FIXED or _is_ours(value.__module__):
                 return ("function", value.__module__, value.__qualname__)
@@ -161,9 +158,16 @@ class Describer:
         for ask, tell in _ASKED:
             found = _asked(ask, value)
             if found is not None:
-                return (tell, *_name_of(kind), self.buffer(found) if isinstance(found, Buffer) else self.describe(found))
+                return (
+                    tell,
+                    *_name_of(kind),
+                    self.buffer(found) if isinstance(found, Buffer) else self.describe(found),
+                )
         if getattr(kind, "__tinote_template__", False):
             return ("template",)
+        name = getattr(value, "__tinote_name__", None)
+        if isinstance(name, str):
+            return ("language", name)
         raise Undescribable(f"{value!r}")
 
     def _object(self, value: Any, kind: type) -> Description:

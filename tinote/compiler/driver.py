@@ -1,156 +1,77 @@
 """The driver: from a kernel's source and the kinds of its arguments to something that can be launched.
 
-A `Specialisation` is one kernel for one template signature. Its primal and its gradient are compiled apart, each when
-it is first needed. Machine code holds no address and no field's identity, so `Specialisation`s whose final IR is the
-same share one binary.
+A `Specialisation` is one kernel for one template signature. Its primal, its gradient and its tangent are compiled
+apart, each when it is first needed. Machine code holds no address and no field's identity, so `Specialisation`s whose
+final IR is the same share one binary; and it outlives the process: what an earlier one has compiled from the same
+source, constants and types is found on disk (`recall`). Then neither the front end nor the passes are loaded, which is
+why this file reaches them, and code generation, through `importlib`.
 """
 
 from __future__ import annotations
 
 import importlib
-import struct
 import time
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tinote.autodiff.gradient import Gradient
-from tinote.compiler.frontend.lower import lower
-from tinote.compiler.frontend.protocol import ArgumentSpec, FunctionSource, Lowered
-from tinote.compiler.pipeline import GRADIENT, PRIMAL, TANGENT, Listener, Snapshot, run_pipeline
-from tinote.compiler.summary import TaskSummary, Touched, summarise_tasks, touched_by
+from tinote.compiler.frontend.protocol import (
+    ArgumentSpec,
+    Capture,
+    FunctionSource,
+    Lowered,
+    Warned,
+)
+from tinote.compiler.modes import Mode
+from tinote.compiler.native import Native, Origin, binary_cache
+from tinote.compiler.summary import Touched, touched_by
 from tinote.config import Config
 from tinote.errors import KernelTypeError
 from tinote.ir.nodes import Buffer, Function
-from tinote.ir.types import Scalar
-from tinote.runtime.launch import Launcher
-from tinote.runtime.layout import SLOTS
+from tinote.ir.types import Scalar, Tensor
 from tinote.runtime.memory import Memory
 from tinote.source import NOWHERE, Span
 
-__all__ = ["Native", "Specialisation", "bad_argument", "binary_cache"]
+if TYPE_CHECKING:
+    from tinote.autodiff.gradient import Gradient
+    from tinote.compiler.pipeline import Listener, Snapshot
+    from tinote.compiler.recall import Question, Recalled
+    from tinote.compiler.recipe import Recipe, Signature
+    from tinote.compiler.stages import Stages
+    from tinote.runtime.cache import Store
 
-_FORMATS = {
-    "f16": "e6x",
-    "f32": "f4x",
-    "f64": "d",
-    "i8": "b7x",
-    "i16": "h6x",
-    "i32": "i4x",
-    "i64": "q",
-    "u1": "?7x",
-    "u8": "B7x",
-    "u16": "H6x",
-    "u32": "I4x",
-    "u64": "Q",
-}
-
-
-class _Binaries:
-    """Machine code by the digest of the text it was made from."""
-
-    def __init__(self) -> None:
-        self._known: dict[tuple[str, int], Any] = {}
-        self.compiled = 0
-        self.hits = 0
-
-    def get(self, key: str, text: str, level: int, entry_points: tuple[str, ...]) -> Any:
-        found = self._known.get((key, level))
-        if found is None:
-            # llvmlite takes long to load: not before something is compiled.
-            jit = importlib.import_module("tinote.runtime.jit")
-            found = self._known[key, level] = jit.compile_module(text, level=level, entry_points=entry_points)
-            self.compiled += 1
-        else:
-            self.hits += 1
-        return found
+__all__ = [
+    "GradientNeeds",
+    "Mode",
+    "Native",
+    "Origin",
+    "Specialisation",
+    "bad_argument",
+    "binary_cache",
+    "builtin_table",
+]
 
 
-binary_cache = _Binaries()
+def _load(name: str) -> Any:
+    """A part of the compiler that is loaded when something is compiled, not when tinote is imported."""
+    return importlib.import_module(f"tinote.compiler.{name}")
 
 
-class Native:
-    """Machine code bound to memory: `launch(values)` runs it.
+def builtin_table() -> dict[str, Any]:
+    """What the front end expands calls of the language's functions by."""
+    return _load("frontend.builtins").BUILTINS
 
-    `seconds` is what compiling took, `cached` whether the machine code was there already.
+
+class GradientNeeds(NamedTuple):
+    """What a gradient launch reads of the primal's memory, and where a varying value is stored into memory without a
+    gradient (`Gradient.severed`).
     """
 
-    __slots__ = (
-        "_acquire",
-        "_pack",
-        "_release",
-        "_results",
-        "_run",
-        "cached",
-        "launcher",
-        "module",
-        "seconds",
-        "tasks",
-    )
-
-    def __init__(self, fn: Function, config: Config, memory_of: Callable[[Buffer], Memory]) -> None:
-        started = time.perf_counter()
-        codegen = importlib.import_module("tinote.compiler.codegen.llvm")
-        module = self.module = codegen.generate(fn, codegen.Options(fast_math=config.fast_math, source=fn.loc.file))
-        hits = binary_cache.hits
-        binary = binary_cache.get(module.digest, module.text, config.opt_level, ("entry",))
-        self.cached = binary_cache.hits > hits
-        self.tasks: tuple[TaskSummary, ...] = summarise_tasks(fn)
-        layout = module.layout
-        image = bytearray(8 * layout.slots)
-        memories: list[Memory] = []
-        for buffer, offset in layout.pointers.items():
-            memory = memory_of(buffer)
-            memories.append(memory)
-            struct.pack_into("<Q", image, offset - SLOTS, memory.address)
-        launcher = self.launcher = Launcher(
-            binary,
-            "entry",
-            layout.slots,
-            layout.scratch_bytes,
-            module.sites,
-            config.num_threads,
-            memory_limit=config.memory_limit,
-            initial=bytes(image),
-            keep=memories,
-        )
-        parameters = [v.type for v in layout.parameters]
-        self._pack = (
-            struct.Struct("<" + "".join(_FORMATS[t.name] for t in parameters if isinstance(t, Scalar))).pack_into
-            if parameters
-            else None
-        )
-        self._results = [
-            (offset - SLOTS, struct.Struct("<" + _FORMATS[_scalar(y.type).name][0]))
-            for offset, y in zip(layout.results, fn.region.yields, strict=True)
-        ]
-        self._acquire = launcher.acquire
-        self._run = launcher.run
-        self._release = launcher.release
-        self.seconds = time.perf_counter() - started
-
-    def launch(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        """Run with these scalar arguments (the launch seed, if any, last). Raises `struct.error` for a value that does
-        not fit its type.
-        """
-        block = self._acquire()
-        try:
-            if self._pack is not None:
-                self._pack(block.slots, 0, *values)
-            self._run(block)
-            if not self._results:
-                return ()
-            return tuple([form.unpack_from(block.slots, offset)[0] for offset, form in self._results])
-        finally:
-            self._release(block)
-
-
-def _scalar(t: object) -> Scalar:
-    assert isinstance(t, Scalar)
-    return t
+    loaded: frozenset[Buffer]
+    severed: tuple[tuple[Buffer, Span], ...]
 
 
 class Specialisation:
-    """One kernel for one template signature."""
+    """One kernel for one template signature. Raises what compiling raises."""
 
     def __init__(
         self,
@@ -159,74 +80,232 @@ class Specialisation:
         config: Config,
         memory_of: Callable[[Buffer], Memory],
     ) -> None:
-        started = time.perf_counter()
         self.source = source
         self.arguments = tuple(arguments)
         self.config = config
         self._memory_of = memory_of
-        self.lowered: Lowered = lower(source, arguments, config)
-        self.front_end_seconds = time.perf_counter() - started
-        self.calls = 0
-        self._primal: Native | None = None
-        self._gradient: Native | None = None
-        self._tangent: Native | None = None
+        self.front_end_seconds = 0.0
+        self._natives: dict[Mode, Native] = {}
+        self._lowered: Lowered | None = None
+        self._signature: Signature | None = None
         self._gradient_facts: Gradient | None = None
-        self._touched: Touched | None = None
+        self._gradient_needs: GradientNeeds | None = None
+        self._question: Question | None = None
+        self._recalled: Recalled | None = None
+        started = time.perf_counter()
+        if not self._recall():
+            self._lower()
+        self.seconds = time.perf_counter() - started
+
+    # ---- what the kernel is
+
+    @property
+    def lowered(self) -> Lowered:
+        """What the front end makes of the kernel. Raises `KernelTypeError` when that can no longer be told: the code
+        came from disk, and what it captured has changed since.
+        """
+        if self._lowered is None:
+            if not self.is_current():
+                raise KernelTypeError(
+                    f"what kernel '{self.source.name}' uses from outside has changed since this version was compiled",
+                    self.source.span,
+                    hint="call the kernel again",
+                )
+            self._lower()
+        assert self._lowered is not None
+        return self._lowered
+
+    @property
+    def captures(self) -> tuple[Capture, ...]:
+        """What the code depends on outside of the kernel."""
+        return self.lowered.captures if self._recalled is None else self._recalled.captures
+
+    @property
+    def signature(self) -> Signature:
+        """What the kernel returns, draws, touches and warns of."""
+        if self._signature is None:
+            lowered = self.lowered
+            self._signature = _load("recipe").Signature(
+                lowered.returns,
+                lowered.returns_tuple,
+                lowered.uses_random,
+                touched_by(lowered.function.region),
+                lowered.warnings,
+            )
+        assert self._signature is not None
+        return self._signature
+
+    @property
+    def returns(self) -> tuple[Scalar | Tensor, ...] | None:
+        """The types that the kernel gives back, if any."""
+        return self.signature.returns
 
     @property
     def uses_random(self) -> bool:
-        return self.lowered.uses_random
+        return self.signature.uses_random
+
+    @property
+    def warnings(self) -> tuple[Warned, ...]:
+        return self.signature.warnings
+
+    def touched(self) -> Touched:
+        """What the primal does to memory."""
+        return self.signature.touched
+
+    def is_current(self) -> bool:
+        """Whether everything that the code captured is still what it was."""
+        if self._recalled is None and self._lowered is None:
+            return True
+        return all(capture.unchanged() for capture in self.captures)
+
+    # ---- machine code
 
     def primal(self) -> Native:
         """The machine code, compiled at the first call."""
-        if self._primal is None:
-            self._primal = self._compile(False)
-        return self._primal
+        return self._native(Mode.PRIMAL)
 
     def gradient(self) -> Native:
         """The machine code of the gradient, compiled at the first call. Raises `DifferentiationError` when it cannot be
         right.
         """
-        if self._gradient is None:
-            self._gradient = self._compile(True)
-        return self._gradient
+        return self._native(Mode.GRADIENT)
 
     def tangent(self) -> Native:
         """The machine code that computes tangents beside values, compiled at the first call. Raises
         `DifferentiationError`.
         """
-        if self._tangent is None:
-            fn, _ = run_pipeline(self.lowered.function, TANGENT, self.config)
-            self._tangent = Native(fn, self.config, self._memory_of)
-        return self._tangent
+        return self._native(Mode.TANGENT)
+
+    def compiled(self) -> Iterator[tuple[Mode, Native]]:
+        """The machine code that was needed so far."""
+        yield from self._natives.items()
 
     def gradient_facts(self) -> Gradient:
-        """What differentiation found out about the kernel."""
-        self.gradient()
+        """What differentiation found out about the kernel. Runs the passes, also when the machine code came from disk."""
+        if self._gradient_facts is None:
+            _, self._gradient_facts = self._run(Mode.GRADIENT)
         assert self._gradient_facts is not None
         return self._gradient_facts
 
-    def touched(self) -> Touched:
-        """What the primal does to memory."""
-        if self._touched is None:
-            self._touched = touched_by(self.lowered.function.region)
-        return self._touched
+    def gradient_needs(self) -> GradientNeeds:
+        """What the gradient asks of memory; compiles it if need be."""
+        self.gradient()
+        if self._gradient_needs is None:
+            self._gradient_needs = self._needs_of(self.gradient_facts())
+        return self._gradient_needs
 
-    def _compile(self, gradient: bool) -> Native:
-        fn, facts = run_pipeline(self.lowered.function, GRADIENT if gradient else PRIMAL, self.config)
-        if gradient:
+    def refuse_broken_chain(self, buffer: Buffer, place: Span) -> list[tuple[Buffer, Span]]:
+        """What becomes of a varying value in `buffer`, which has no gradient and was stored to at `place`: the stores
+        that carry it on. Raises `DifferentiationError` when the kernel differentiates with respect to it.
+        """
+        gradient = importlib.import_module("tinote.autodiff.gradient")
+        writes = gradient.refuse_broken_chain(buffer, place, self.gradient_facts().primal)
+        return [(write.buffer, write.loc) for write in writes]
+
+    def _native(self, mode: Mode) -> Native:
+        found = self._natives.get(mode)
+        if found is None:
+            started = time.perf_counter()
+            found = self._recalled_native(mode) or self._compile(mode)
+            found.seconds = time.perf_counter() - started  # of this mode: the front end's are apart
+            self._natives[mode] = found
+        return found
+
+    def _lower(self) -> None:
+        started = time.perf_counter()
+        self._lowered = _load("frontend.lower").lower(self.source, self.arguments, self.config)
+        self.front_end_seconds = time.perf_counter() - started
+        if self.config.print_ir:
+            _load("printing").print_first(self._lowered.function, self.front_end_seconds)
+
+    def _run(self, mode: Mode, listen: Listener | None = None) -> tuple[Function, Gradient | None]:
+        pipeline = _load("pipeline")
+        return pipeline.run_pipeline(self.lowered.function, pipeline.STEPS[mode], self.config, listen)
+
+    def _compile(self, mode: Mode) -> Native:
+        listen = _load("printing").printer(self.source.name, mode) if self.config.print_ir else None
+        fn, facts = self._run(mode, listen)
+        if mode is Mode.GRADIENT:
             self._gradient_facts = facts
-        return Native(fn, self.config, self._memory_of)
+        recipe, text = _load("backend").make_recipe(fn, self.config)
+        binary, origin = binary_cache.get(recipe.code, text, self.config.opt_level, self._store())
+        native = Native(recipe, binary, origin, self.config, self._memory_of)
+        self._remember(mode, recipe)
+        return native
+
+    # ---- from one process to the next
+
+    def _store(self) -> Store | None:
+        if not self.config.offline_cache:
+            return None
+        store = importlib.import_module("tinote.runtime.cache").open_store()
+        return None if store.problem else store
+
+    def _recall(self) -> bool:
+        """Take the machine code that an earlier process made from the same, if there is some."""
+        store = self._store()
+        if store is None or self.config.print_ir:
+            return False
+        recall = _load("recall")
+        machine = importlib.import_module("tinote.runtime.jit").machine_name()
+        self._question = recall.question_of(self.source, self.arguments, self.config, machine)
+        for recalled in recall.recall(self._question, store):
+            self._recalled = recalled
+            native = self._recalled_native(Mode.PRIMAL)
+            if native is not None:
+                self._natives[Mode.PRIMAL] = native
+                return True
+        self._recalled = None
+        return False
+
+    def _recalled_native(self, mode: Mode) -> Native | None:
+        """The machine code for a mode as an earlier process left it, if it did."""
+        store = self._store()
+        if store is None or self._recalled is None or self.config.print_ir:
+            return None
+        started = time.perf_counter()
+        answer = _load("recipe").read_answer(store, self._recalled, mode)
+        if answer is None:
+            return None
+        found = binary_cache.find(answer.recipe.code, self.config.opt_level, store)
+        if found is None:
+            return None
+        if answer.signature is not None:
+            self._signature = answer.signature
+        if answer.needs is not None:
+            self._gradient_needs = GradientNeeds(*answer.needs)
+        native = Native(answer.recipe, *found, self.config, self._memory_of)
+        native.seconds = time.perf_counter() - started
+        return native
+
+    def _remember(self, mode: Mode, recipe: Recipe) -> None:
+        """Leave the recipe to later processes."""
+        store = self._store()
+        if store is None or self._question is None:
+            return
+        if self._recalled is None and self._lowered is not None and self._lowered.reproducible:
+            self._recalled = _load("recall").remember(self._question, self._lowered.captures, store)
+        if self._recalled is not None:
+            signature = self.signature if mode is Mode.PRIMAL else None
+            needs = None if mode is not Mode.GRADIENT else self._needs_of(self.gradient_facts())
+            _load("recipe").write_answer(store, self._recalled, mode, recipe, signature, needs)
+
+    @staticmethod
+    def _needs_of(facts: Gradient) -> GradientNeeds:
+        severed = tuple([(store.buffer, store.loc) for store in facts.severed])
+        return GradientNeeds(frozenset([op.buffer for op in facts.needed_loads]), severed)
+
+    # ---- looking inside
 
     def snapshots(self, *, gradient: bool = False, listen: Listener | None = None) -> list[Snapshot]:
         """Every step of the pipeline, run again with somebody watching."""
         seen: list[Snapshot] = []
-        run_pipeline(self.lowered.function, GRADIENT if gradient else PRIMAL, self.config, listen or seen.append)
+        self._run(Mode.GRADIENT if gradient else Mode.PRIMAL, listen or seen.append)
         return seen
 
-    def is_current(self) -> bool:
-        """Whether everything that the code captured is still what it was."""
-        return all(capture.unchanged() for capture in self.lowered.captures)
+    def stages(self, *, gradient: bool = False) -> Stages:
+        """The way from the source to machine code, as text (`compiler/stages.py`)."""
+        return _load("stages").stages_of(self, gradient)
 
 
 def bad_argument(kernel: str, name: str, wanted: object, value: object, span: Span = NOWHERE) -> KernelTypeError:

@@ -108,7 +108,18 @@ class Native:
     `seconds` is what it took to make or to find, `origin` where the machine code came from.
     """
 
-    __slots__ = ("_acquire", "_pack", "_release", "_results", "_run", "launcher", "origin", "recipe", "seconds", "tasks")
+    __slots__ = (
+        "_acquire",
+        "_pack",
+        "_release",
+        "_results",
+        "_run",
+        "launcher",
+        "origin",
+        "recipe",
+        "seconds",
+        "tasks",
+    )
 
     def __init__(
         self,

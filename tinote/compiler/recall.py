@@ -15,11 +15,11 @@ from __future__ import annotations
 import ast
 import builtins
 import json
+import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
 from functools import cache
-from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -44,7 +44,7 @@ __all__ = ["Question", "Recalled", "question_of", "recall", "remember"]
 _OUTSIDE = ("random_seed", "memory_limit", "offline_cache", "print_ir")
 _WAYS_KEPT = 8
 _ANNOTATION = "annotation"
-_FOLDERS = ("autodiff", "compiler", "ir", "lang", "runtime")
+_WITHOUT_COMPILER = ("__pycache__", "magics", "static", "viz")
 
 
 class Recalled(NamedTuple):
@@ -84,13 +84,18 @@ def question_of(source: FunctionSource, arguments: Sequence[ArgumentSpec], confi
 @cache
 def _compiler_stamp() -> str:
     """Stands for the text of the compiler itself, so that who changes it gets no answers of the old one."""
-    package = Path(__file__).parents[1]
-    found = [f"{sys.implementation.cache_tag}"]
-    for folder in (package, *(p for name in _FOLDERS for p in sorted([package / name, *(package / name).rglob("*/")]))):
-        for file in sorted(folder.glob("*.py")):
-            status = file.stat()
-            found.append(f"{file.relative_to(package)} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}")
-    return digest(*found)
+    package = os.path.dirname(os.path.dirname(__file__))
+    found = [str(sys.implementation.cache_tag)]
+    waiting = [package]
+    while waiting:
+        with os.scandir(waiting.pop()) as listing:
+            for item in listing:
+                if item.name.endswith(".py"):
+                    status = item.stat()
+                    found.append(f"{item.name} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}")
+                elif item.name not in _WITHOUT_COMPILER and item.is_dir():
+                    waiting.append(item.path)
+    return digest(*sorted(found))
 
 
 # ---- both ways
@@ -144,6 +149,12 @@ class _Scene:
         if isinstance(owner, ModuleType) and sys.modules.get(owner.__name__) is owner:
             return ["module", owner.__name__]
         way = self.ways.get(id(owner))
+        if way is None and isinstance(owner, dict):
+            # Where the language's own device functions find what they use.
+            name = owner.get("__name__")
+            module = sys.modules.get(name) if isinstance(name, str) else None
+            if module is not None and module.__dict__ is owner:
+                return ["namespace", name]
         if way is None:
             raise Undescribable(f"no way leads to {owner!r}")
         return way
@@ -166,8 +177,8 @@ class _Scene:
         return tuple(told), tuple(describer.buffers)
 
 
-def _key(question: Question, ways: Any, told: Description) -> str:
-    return digest("answer", question.key, json.dumps(ways), repr(told))
+def _key(question: Question, steps: list[_Step], told: Description) -> str:
+    return digest("answer", question.key, json.dumps(steps), repr(told))
 
 
 # ---- the process that compiles
@@ -185,26 +196,16 @@ def remember(question: Question, captures: Sequence[Capture], store: Store) -> R
         annotations = list(_annotations(scene.sources))
         all_captures = [*captures, *(_annotated(scene.sources, *found) for found in annotations)]
         steps += [[_ANNOTATION, *found] for found in annotations]
-        ways = [steps, _python_names(scene.sources)]
         told, buffers = scene.described(all_captures)
-        key = _key(question, ways, told)
+        key = _key(question, steps, told)
     except (Undescribable, RecursionError):
         return None
     # What was described must be what was compiled, also if another thread has changed it meanwhile.
     if not all(c.unchanged() for c in captures):
         return None
-    known = [w for w in _known_ways(question, store) if w != ways]
-    store.put(question.key, json.dumps([ways, *known][:_WAYS_KEPT]).encode())
+    known = [ways for ways in _known_ways(question, store) if ways != steps]
+    store.put(question.key, json.dumps([steps, *known][:_WAYS_KEPT]).encode())
     return Recalled(key, tuple(captures), buffers, tuple(scene.sources))
-
-
-def _python_names(sources: Sequence[FunctionSource]) -> list[list[Any]]:
-    """Names that stand for Python's own objects as long as no module defines them: source by source."""
-    found: list[list[Any]] = []
-    for number, source in enumerate(sources):
-        names = {node.id for node in ast.walk(source.tree) if isinstance(node, ast.Name)}
-        found.append([number, sorted(n for n in names if hasattr(builtins, n) and n not in source.globals)])
-    return found
 
 
 def _annotations(sources: Sequence[FunctionSource]) -> Iterator[tuple[int, str]]:
@@ -267,9 +268,8 @@ def _annotated(sources: Sequence[FunctionSource], number: int, dotted: str) -> C
 
 def recall(question: Question, store: Store) -> Iterator[Recalled]:
     """What the code of this kernel would depend on, for each set of ways that was remembered for it."""
-    for ways in _known_ways(question, store):
+    for steps in _known_ways(question, store):
         try:
-            steps, python_names = ways
             scene = _Scene(question)
             captures: list[Capture] = []
             watched = 0
@@ -280,10 +280,8 @@ def recall(question: Question, store: Store) -> Iterator[Recalled]:
                 captures.append(_read(scene, captures, CaptureKind(kind), *step))
                 scene.add(captures[-1].value, ["value", number])
                 watched += 1
-            if any(name in scene.sources[number].globals for number, names in python_names for name in names):
-                continue
             told, buffers = scene.described(captures)
-            key = _key(question, ways, told)
+            key = _key(question, steps, told)
         except (Undescribable, LookupError, AttributeError, ValueError, TypeError, RecursionError):
             continue
         yield Recalled(key, tuple(captures[:watched]), buffers, tuple(scene.sources))
@@ -306,6 +304,8 @@ def _read(scene: _Scene, captures: Sequence[Capture], kind: CaptureKind, way: _W
         return Capture(kind, owner, key, getattr(owner, key or ""))
     if kind is CaptureKind.CONTENT:
         return Capture(kind, owner, None, content_of(owner))
+    if kind is CaptureKind.BUILTIN:
+        return Capture(kind, owner, key, owner[key] if key in owner else getattr(builtins, key or ""))
     return Capture(kind, owner, key, owner.cell_contents if kind is CaptureKind.CELL else owner[key])
 
 
@@ -328,4 +328,6 @@ def _follow(scene: _Scene, captures: Sequence[Capture], way: _Way) -> Any:
             return _follow(scene, captures, of).__tinote_self__
         case ["module", name]:
             return sys.modules[name]
+        case ["namespace", name]:
+            return sys.modules[name].__dict__
     raise LookupError(f"no way: {way!r}")

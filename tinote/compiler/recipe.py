@@ -117,12 +117,25 @@ class Codec:
             tuple([Warned(message, self._span_of_data(span)) for message, span in warnings]),
         )
 
+    # ---- gradients
+
+    def needs_to_data(self, needs: Needs) -> list[Any]:
+        """Raises `Unsaid`."""
+        loaded, severed = needs
+        places = [[self._number(buffer), self._span_to_data(place)] for buffer, place in severed]
+        return [self._buffers_to_data(loaded), places]
+
+    def needs_of_data(self, data: list[Any]) -> Needs:
+        loaded, severed = data
+        places = tuple([(self._buffers[number], self._span_of_data(place)) for number, place in severed])
+        return self._buffers_of_data(loaded), places
+
     # ---- parts
 
-    def buffers_to_data(self, buffers: frozenset[Buffer]) -> list[int]:
+    def _buffers_to_data(self, buffers: frozenset[Buffer]) -> list[int]:
         return sorted(self._number(buffer) for buffer in buffers)
 
-    def buffers_of_data(self, numbers: list[int]) -> frozenset[Buffer]:
+    def _buffers_of_data(self, numbers: list[int]) -> frozenset[Buffer]:
         return frozenset([self._buffers[number] for number in numbers])
 
     def _number(self, buffer: Buffer) -> int:
@@ -132,10 +145,10 @@ class Codec:
         return number
 
     def _touched_to_data(self, touched: Touched) -> list[list[int]]:
-        return [self.buffers_to_data(part) for part in touched]
+        return [self._buffers_to_data(part) for part in touched]
 
     def _touched_of_data(self, data: list[list[int]]) -> Touched:
-        return Touched(*[self.buffers_of_data(part) for part in data])
+        return Touched(*[self._buffers_of_data(part) for part in data])
 
     @staticmethod
     def _type_to_data(t: Scalar | Tensor) -> list[Any]:
@@ -188,14 +201,18 @@ class Codec:
 # ---- on disk
 
 
+#: Memory that a gradient reads, and the places where a varying value goes into memory without a gradient.
+Needs = tuple[frozenset[Buffer], tuple[tuple[Buffer, Span], ...]]
+
+
 class Answer(NamedTuple):
-    """What an earlier process left about one mode of a kernel. `signature` comes with the primal; `needs`, the memory
-    that is read and whether a varying value is lost, with the gradient.
+    """What an earlier process left about one mode of a kernel. `signature` comes with the primal; `needs` with the
+    gradient.
     """
 
     recipe: Recipe
     signature: Signature | None
-    needs: tuple[frozenset[Buffer], bool] | None
+    needs: Needs | None
 
 
 def write_answer(
@@ -204,7 +221,7 @@ def write_answer(
     mode: Mode,
     recipe: Recipe,
     signature: Signature | None,
-    needs: tuple[frozenset[Buffer], bool] | None,
+    needs: Needs | None,
 ) -> None:
     """Leave it for later processes; what cannot be told by numbers is not left."""
     codec = Codec(recalled.buffers, recalled.sources)
@@ -212,7 +229,7 @@ def write_answer(
         data = [
             codec.recipe_to_data(recipe),
             None if signature is None else codec.signature_to_data(signature),
-            None if needs is None else [codec.buffers_to_data(needs[0]), needs[1]],
+            None if needs is None else codec.needs_to_data(needs),
         ]
     except Unsaid:
         return
@@ -229,7 +246,7 @@ def read_answer(store: Store, recalled: Recalled, mode: Mode) -> Answer | None:
     return Answer(
         codec.recipe_of_data(recipe),
         None if signature is None else codec.signature_of_data(signature),
-        None if needs is None else (codec.buffers_of_data(needs[0]), needs[1]),
+        None if needs is None else codec.needs_of_data(needs),
     )
 
 

@@ -207,7 +207,7 @@ class Accesses(Ranges):
         return not any(self._differ(f, g, a, b, shared, loop, direction, apart) for f, g in pairs)
 
     def _known_distance(self, x: Atom, y: Atom, shared: Callable[[Var], bool], apart: int) -> bool:
-        """Whether two indices are one shared variable plus different numbers: t and t + 1 differ also where t + 1 wraps."""
+        """Whether two indices are a shared variable plus different numbers: t and t + 1 differ even if t + 1 wraps."""
         base, _ = _base_and_offset(x, self.definitions)
         return (base is None or shared(base)) and indices_differ((x,), (y,), self.definitions, apart)
 

@@ -32,6 +32,7 @@ __all__ = [
     "i64",
     "is_float",
     "is_integer",
+    "machine_epsilon",
     "promote",
     "scalar_named",
     "shape_of",
@@ -168,6 +169,11 @@ def with_element(t: Type, dtype: Scalar) -> Scalar | Tensor:
 def shape_of(t: Type) -> tuple[int, ...]:
     """A tensor's shape; `()` for a scalar."""
     return t.shape if isinstance(t, Tensor) else ()
+
+
+def machine_epsilon(t: Scalar) -> float:
+    """The distance from 1 to the next larger number of a float type."""
+    return {f16: 2.0**-10, f32: 2.0**-23, f64: 2.0**-52}[t]
 
 
 def is_float(t: Type) -> bool:

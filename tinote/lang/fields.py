@@ -18,7 +18,7 @@ from tinote.errors import FieldError, KernelIndexError
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar
 from tinote.lang.matrix import Matrix, Vector, numpy_type
-from tinote.lang.world import forget_gradients, note_python_write, note_view, recorder, scalar_type, world
+from tinote.lang.world import forget_gradients, note_python_write, note_replacement, note_view, recorder, scalar_type, world
 from tinote.runtime.memory import Memory
 from tinote.source import Span, caller, line_text
 
@@ -157,6 +157,7 @@ class Field:
             wanted = f"a number or elements of shape {self.element}" if self.element else "a number"
             raise FieldError(f"'{self.name}' is filled with {wanted}, not with {value!r}")
         self._wrote()
+        note_replacement(self.buffer)
         self._array[...] = source
 
     def to_numpy(self, dtype: Any = None) -> np.ndarray[Any, Any]:
@@ -171,6 +172,7 @@ class Field:
         if source.shape != self._array.shape:
             raise FieldError(f"'{self.name}' needs an array of shape {self._array.shape}, not {source.shape}")
         self._wrote()
+        note_replacement(self.buffer)
         self._array[...] = source
 
     def numpy_view(self) -> np.ndarray[Any, Any]:
@@ -183,8 +185,18 @@ class Field:
         return base.reshape(self._array.shape)
 
     def copy_from(self, other: Field) -> None:
-        """Copy all elements of a field of the same shape."""
-        self.from_numpy(other._array)
+        """Copy all elements of a field of the same shape. In a tape or forward mode this is differentiated."""
+        self._require_alive()
+        other._require_alive()
+        source = self._source(other._array)
+        if source.shape != self._array.shape:
+            raise FieldError(f"'{self.name}' has elements of shape {self._array.shape} in all, and '{other.name}' of shape {source.shape}: they cannot be copied")
+        self._wrote()
+        note_replacement(self.buffer, other.buffer)
+        self._array[...] = source
+        open_recorder = recorder.get()
+        if open_recorder is not None and open_recorder.clears_duals and self._dual is not None and other._dual is not None:
+            self._dual._array[...] = other._dual._array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return self.to_numpy(dtype)

@@ -20,8 +20,6 @@ import numpy as np
 from tinote.compiler.driver import Specialisation, bad_argument
 from tinote.compiler.frontend.protocol import (
     ArgumentSpec,
-    Capture,
-    CaptureKind,
     FunctionSource,
     TemplateArgument,
     ValueArgument,
@@ -29,59 +27,16 @@ from tinote.compiler.frontend.protocol import (
     is_template,
     type_of,
 )
-from tinote.compiler.pipeline import defaults_of
+from tinote.compiler.modes import defaults_of
 from tinote.config import Config
 from tinote.errors import KernelTypeError, TinoteError, at_users_frames
 from tinote.ir.types import Scalar, Tensor
+from tinote.lang.instances import Instance, Instances, Listing
 from tinote.lang.matrix import Matrix, Vector
 from tinote.lang.world import claim_gradients, memory_of, recorder, world
 from tinote.source import Span
 
 __all__ = ["Func", "Instance", "Kernel", "data_oriented", "func", "kernel", "template"]
-
-
-class Instance:
-    """One template signature of a kernel, ready to launch."""
-
-    __slots__ = ("_cells", "_names", "_others", "calls", "generation", "kernel_name", "last_seed", "needs_seed", "primal", "specialisation")
-
-    def __init__(self, specialisation: Specialisation) -> None:
-        self.specialisation = specialisation
-        self.kernel_name = specialisation.source.name
-        self.primal = specialisation.primal()
-        self.needs_seed = specialisation.uses_random
-        self.calls = 0
-        self.last_seed = 0  # a gradient replays the draws of the launch before it
-        self.generation = world.generation
-        names: list[tuple[dict[Any, Any], Any, Any]] = []
-        cells: list[tuple[types.CellType, Any]] = []
-        others: list[Capture] = []
-        for c in specialisation.lowered.captures:
-            owner = c.owner.__dict__ if c.kind is CaptureKind.ATTRIBUTE and isinstance(c.owner, types.ModuleType) else c.owner
-            if c.kind is CaptureKind.CELL:
-                cells.append((owner, c.value))
-            elif c.kind in (CaptureKind.NAME, CaptureKind.ATTRIBUTE) and isinstance(owner, dict):
-                if c.key in owner and not (owner.get("__name__") or "").startswith("tinote"):
-                    names.append((owner, c.key, c.value))
-            else:
-                others.append(c)
-        self._names, self._cells, self._others = tuple(names), tuple(cells), tuple(others)
-
-    def is_current(self) -> bool:
-        """Whether nothing that the code captured has changed. Tens of nanoseconds a captured name."""
-        try:
-            for owner, key, value in self._names:
-                if owner[key] is not value:
-                    return self.specialisation.is_current()
-            for cell, value in self._cells:
-                if cell.cell_contents is not value:
-                    return self.specialisation.is_current()
-        except (KeyError, ValueError):  # a name was deleted
-            return False
-        return all(capture.unchanged() for capture in self._others)
-
-    def __repr__(self) -> str:
-        return f"<instance of {self.kernel_name}, {self.calls} calls>"
 
 
 def _one(types_: Sequence[Scalar | Tensor], values: tuple[Any, ...], as_tuple: bool) -> Any:
@@ -269,7 +224,7 @@ class Kernel:
                 break
         else:
             specialisation = Specialisation(self.source, specs, self.config, memory_of)
-            for warned in specialisation.lowered.warnings:
+            for warned in specialisation.warnings:
                 warnings.warn_explicit(warned.message, UserWarning, warned.span.file, warned.span.line)
             retired = Instance(specialisation)
         if old is not None and old.generation == world.generation:
@@ -312,9 +267,9 @@ class Kernel:
         except KeyboardInterrupt as interrupt:
             raise at_users_frames(interrupt) from None
         if results:
-            returns = instance.specialisation.lowered.returns
+            returns = instance.specialisation.returns
             assert returns is not None
-            return _one(returns, results, instance.specialisation.lowered.returns_tuple)
+            return _one(returns, results, instance.specialisation.signature.returns_tuple)
         return None
 
     def _explain(self, values: tuple[Any, ...], error: Exception) -> None:
@@ -337,9 +292,31 @@ class Kernel:
         return _Gradient(self)
 
     @property
-    def instances(self) -> list[Instance]:
-        """The template signatures that were compiled and are still valid."""
-        return [i for i in self._instances.values() if i.generation == world.generation]
+    def instances(self) -> Instances:
+        """The template signatures that were compiled, and older versions of them, whose captures have changed since."""
+        return Instances(i for i in (*reversed(self._retired), *self._instances.values()) if i.generation == world.generation)
+
+    def _latest(self) -> Instance:
+        """The instance that was made last, made from the annotations alone if the kernel was not called yet."""
+        if not any(i.generation == world.generation for i in self._instances.values()):
+            if self.has_templates:
+                raise KernelTypeError(
+                    f"kernel '{self.source.name}' has not been called yet, so the types of its arguments are not known", self.source.span, hint="call it once"
+                )
+            self.specialise_by_types()
+        return self.instances[-1]
+
+    def ir(self, stage: str | None = None, *, gradient: bool = False) -> Listing:
+        """The IR of the last instance after a step of the compiler, by default after the last step (`Instance.ir`)."""
+        return self._latest().ir(stage, gradient=gradient)
+
+    def llvm(self, optimised: bool = False, *, gradient: bool = False) -> Listing:
+        """The LLVM IR of the last instance, as generated or after LLVM's own passes."""
+        return self._latest().llvm(optimised, gradient=gradient)
+
+    def asm(self, *, gradient: bool = False) -> Listing:
+        """The assembly of the last instance."""
+        return self._latest().asm(gradient=gradient)
 
     def specialise(self, *args: Any, **kwargs: Any) -> Specialisation:
         """The specialisation for these arguments, compiled but not launched."""
@@ -347,7 +324,7 @@ class Kernel:
 
     def specialisations(self) -> list[Specialisation]:
         """The specialisations that were compiled and are still valid."""
-        return [i.specialisation for i in self.instances]
+        return [i.specialisation for i in self._instances.values() if i.generation == world.generation]
 
     # ---- methods of classes
 
@@ -376,6 +353,11 @@ class BoundKernel:
     @property
     def grad(self) -> _Gradient:
         return _Gradient(self)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name == "kernel":
+            raise AttributeError(name)
+        return getattr(self.kernel, name)
 
     def __repr__(self) -> str:
         return f"<bound {self.kernel!r}>"

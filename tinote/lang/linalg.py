@@ -1,5 +1,5 @@
-"""Linear algebra of small matrices, written in the language itself: singular values, polar decomposition, eigenvalues,
-linear systems. Works in kernels and device functions, and in Python scope on whatever `ti.Matrix` accepts.
+"""Linear algebra of small matrices, written in the language itself: singular values, polar decomposition,
+eigenvalues, linear systems. Works in kernels and device functions, and in Python scope on whatever `ti.Matrix` accepts.
 
 Decompositions are computed by iterations whose own derivative is worthless at repeated singular values. So each result
 is a `surrogate`: its value comes from the iteration, its derivative from first-order perturbation theory (Kato,
@@ -13,9 +13,6 @@ P turns U and V together. Where σᵢ = σⱼ to rounding, U and V are determine
 derivative; P is taken as 0 there. The derivative of whatever does not depend on the turn is then exact: of isotropic
 functions of Σ, and of U Vᵀ.
 """
-
-# The names of the field: A = U Σ Vᵀ, R S.
-# ruff: noqa: N802
 
 from __future__ import annotations
 
@@ -52,7 +49,9 @@ def _scale(A: Any) -> Any:
 
 @func
 def _rotation(alpha: Any, beta: Any, gamma: Any) -> Any:
-    """Cosine and sine of the smaller angle that makes the off-diagonal of ((α, γ), (γ, β)) vanish (Rutishauser, 1966)."""
+    """Cosine and sine of the smaller angle that makes the off-diagonal of ((α, γ), (γ, β)) vanish (Rutishauser,
+    1966).
+    """
     delta = beta - alpha
     length = abs_(delta) + sqrt(delta * delta + 4.0 * gamma * gamma)
     t = zero(length)
@@ -164,10 +163,7 @@ def _turns(B: Any, sigma: Any) -> Any:
 @func
 def _floats(A: Any, dt: template) -> Any:  # type: ignore[valid-type]
     """A matrix of floats: `dt`, or the type that it has."""
-    found = Matrix(A) * 1.0
-    if static(dt is not None):
-        found = found.cast(dt)
-    return found
+    return Matrix(A) * 1.0 if static(dt is None) else Matrix(A).cast(dt)  # pyright: ignore[reportOperatorIssue]
 
 
 @func

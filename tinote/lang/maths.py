@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from tinote.compiler.frontend.builtins import BUILTINS
 from tinote.errors import KernelSyntaxError
 from tinote.lang.matrix import Matrix
 from tinote.lang.python_maths import PYTHON
@@ -19,10 +18,8 @@ class BuiltinFunction:
     """A function that the compiler knows. `python` is what it does outside of kernels."""
 
     def __init__(self, name: str, python: Callable[..., Any] | None) -> None:
-        self.__name__ = name
-        self.__tinote_expand__ = BUILTINS[name]
+        self.__name__ = self.__tinote_name__ = name
         self._python = python
-        self.__doc__ = BUILTINS[name].__doc__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._python is None:
@@ -41,15 +38,19 @@ class BuiltinFunction:
         return f"<ti.{self.__name__}>"
 
 
-#: Python's own names, which the front end knows as Python's own objects.
-_NOT_PUBLIC = frozenset(
-    "Vector Matrix bool enumerate float int len list print range reversed tuple zip machine_epsilon".split()
+#: What the front end expands, constructors of matrices aside: listed, because the front end is loaded when something is
+#: compiled.
+NAMES = tuple(
+    ["abs", "acos", "add", "all", "any", "asin", "atan", "atan2", "atomic_add", "atomic_and", "atomic_max", "atomic_min", "atomic_mul", "atomic_or", "atomic_sub", "atomic_xor", "bit_and", "bit_cast", "bit_not", "bit_or", "bit_sar", "bit_shl", "bit_shr", "bit_xor", "bool", "cast", "ceil", "clamp", "clz", "cos", "cosh", "cross", "degrees", "determinant", "distance", "div", "dot", "enumerate", "exp", "exp2", "float", "floor", "floordiv", "fract", "frexp", "grouped", "int", "inverse", "isinf", "isnan", "len", "length", "list", "log", "log10", "log2", "logical_and", "logical_not", "logical_or", "loop_config", "machine_epsilon", "max", "min", "mix", "mod", "mul", "ndrange", "neg", "normalize", "one", "outer_product", "popcnt", "pow", "print", "radians", "randn", "random", "range", "raw_div", "raw_mod", "reflect", "refract", "reversed", "rotation2d", "round", "rsqrt", "select", "sign", "sin", "sinh", "smoothstep", "sqrt", "static", "static_assert", "static_print", "step", "stop_gradient", "sub", "sum", "surrogate", "tan", "tanh", "trace", "transpose", "tuple", "zero", "zip"]
 )
 
-#: One object for each name that the front end expands, constructors of matrices aside.
-FUNCTIONS: dict[str, BuiltinFunction] = {
-    name: BuiltinFunction(name, PYTHON.get(name)) for name in BUILTINS if "." not in name
-}
+#: Python's own names, which the front end knows as Python's own objects.
+_NOT_PUBLIC = frozenset(
+    ["Vector", "Matrix", "bool", "enumerate", "float", "int", "len", "list", "print", "range", "reversed", "tuple", "zip", "machine_epsilon"]
+)
+
+#: One object for each of the names.
+FUNCTIONS: dict[str, BuiltinFunction] = {name: BuiltinFunction(name, PYTHON.get(name)) for name in NAMES}
 
 
 def make_builtins() -> dict[str, BuiltinFunction]:

@@ -1,7 +1,8 @@
 """`Vector` and `Matrix` in Python scope: small arrays of numbers with the operations that kernels have for them.
 
-In a kernel `ti.Vector([...])` and `ti.Matrix([[...]])` are compiled; here the same names hold values in ordinary Python. Reading a vector field gives a copy;
-assigning a component of that copy writes through to the field, as the dialect has it.
+In a kernel `ti.Vector([...])` and `ti.Matrix([[...]])` are compiled; here the same names hold values in ordinary
+Python. Reading a vector field gives a copy; assigning components of that copy writes through to the field, as the
+dialect has it.
 """
 
 from __future__ import annotations
@@ -11,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
-from tinote.compiler.frontend.builtins import BUILTINS
-from tinote.compiler.frontend.tensors import swizzle
+from tinote.compiler.frontend.protocol import swizzle
 from tinote.errors import FieldError
 from tinote.ir.types import Scalar
 from tinote.lang.world import scalar_type
 
 __all__ = ["Matrix", "Vector", "numpy_type"]
+
 
 def numpy_type(dtype: Scalar) -> np.dtype[Any]:
     """The NumPy type in which a scalar type is stored. Truth values take a byte."""
@@ -31,16 +32,22 @@ def _unwrap(value: Any) -> Any:
 class Matrix:
     """A matrix (or, with one dimension, a vector) of numbers.
 
-    `Matrix([[1, 2], [3, 4]])`, `Matrix([1, 2])`, `Matrix(n, m)` (zeros). Arithmetic is elementwise and broadcasts scalars; `@` is the matrix product.
+    `Matrix([[1, 2], [3, 4]])`, `Matrix([1, 2])`, `Matrix(n, m)` (zeros). Arithmetic is elementwise and broadcasts
+    scalars; `@` is the matrix product. `dt`: a number type, or what the session means by `float` and `int`.
     """
 
     __array_priority__ = 100
 
-    def __init__(self, values: Any, m: int | None = None, dt: Scalar | None = None, *, _parent: Callable[[Any, Any], None] | None = None) -> None:
+    def __init__(
+        self, values: Any, m: int | None = None, dt: Any = None, *, _parent: Callable[[Any, Any], None] | None = None
+    ) -> None:
         if isinstance(values, int) and not isinstance(values, bool):
             values = np.zeros((values,) if m is None else (values, m))
         try:
-            self.values: np.ndarray[Any, Any] = np.array([[_unwrap(c) for c in _unwrap(row)] if np.ndim(_unwrap(row)) else _unwrap(row) for row in _unwrap(values)])
+            rows = [_unwrap(row) for row in _unwrap(values)]
+            self.values: np.ndarray[Any, Any] = np.array(
+                [[_unwrap(c) for c in row] if np.ndim(row) else row for row in rows]
+            )
         except (TypeError, ValueError) as error:
             raise FieldError(f"a matrix needs rows of equal length: {error}") from None
         if self.values.ndim not in (1, 2) or self.values.dtype.kind not in "biuf":
@@ -124,10 +131,18 @@ class Matrix:
         return f"{'Vector' if self.values.ndim == 1 else 'Matrix'}({self.values.tolist()})"
 
     def __eq__(self, other: object) -> Any:
-        return Matrix(self.values == _unwrap(other)) if isinstance(other, Matrix | Sequence | np.ndarray) else NotImplemented
+        return (
+            Matrix(self.values == _unwrap(other))
+            if isinstance(other, Matrix | Sequence | np.ndarray)
+            else NotImplemented
+        )
 
     def __ne__(self, other: object) -> Any:
-        return Matrix(self.values != _unwrap(other)) if isinstance(other, Matrix | Sequence | np.ndarray) else NotImplemented
+        return (
+            Matrix(self.values != _unwrap(other))
+            if isinstance(other, Matrix | Sequence | np.ndarray)
+            else NotImplemented
+        )
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -204,19 +219,19 @@ class Matrix:
     # ---- constructors that the dialect names
 
     @staticmethod
-    def zero(dt: Scalar, n: int, m: int | None = None) -> Matrix:
+    def zero(dt: Any, n: int, m: int | None = None) -> Matrix:
         return Matrix(np.zeros((n,) if m is None else (n, m)), dt=dt)
 
     @staticmethod
-    def one(dt: Scalar, n: int, m: int | None = None) -> Matrix:
+    def one(dt: Any, n: int, m: int | None = None) -> Matrix:
         return Matrix(np.ones((n,) if m is None else (n, m)), dt=dt)
 
     @staticmethod
-    def identity(dt: Scalar, n: int) -> Matrix:
+    def identity(dt: Any, n: int) -> Matrix:
         return Matrix(np.eye(n), dt=dt)
 
     @staticmethod
-    def unit(n: int, i: int, dt: Scalar | None = None) -> Matrix:
+    def unit(n: int, i: int, dt: Any = None) -> Matrix:
         """The i-th unit vector of n components."""
         return Matrix(np.eye(n)[i], dt=dt)
 
@@ -264,7 +279,6 @@ for _name in ("lt", "le", "gt", "ge"):
 for _name in ("neg", "pos", "abs", "invert"):
     setattr(Matrix, f"__{_name}__", lambda self, _n=f"__{_name}__": Matrix(getattr(self.values, _n)()))
 for _class, _prefix in ((Matrix, "Matrix"), (Vector, "Vector")):
-    _class.__tinote_expand__ = BUILTINS[_prefix]  # type: ignore[attr-defined]
-    for _name in ("zero", "one", "identity", "unit", "diag", "rows", "cols", "rotation2d"):
-        if f"Matrix.{_name}" in BUILTINS:
-            getattr(Matrix, _name).__tinote_expand__ = BUILTINS[f"Matrix.{_name}"]
+    _class.__tinote_name__ = _prefix  # type: ignore[attr-defined]
+for _name in ("zero", "one", "identity", "unit", "diag", "rows", "cols", "rotation2d"):
+    getattr(Matrix, _name).__tinote_name__ = f"Matrix.{_name}"

@@ -13,10 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from tinote.compiler.frontend.elementary import machine_epsilon
 from tinote.errors import FieldError
 from tinote.ir.primitives import cast_number
-from tinote.ir.types import Scalar, f64, scalar_named
+from tinote.ir.types import Scalar, f64, machine_epsilon, scalar_named
 from tinote.lang.matrix import Matrix, numpy_type
 from tinote.lang.world import scalar_type, world
 
@@ -233,6 +232,6 @@ PYTHON: dict[str, Callable[..., Any]] = {
     "static_assert": _static_assert,
     "static_print": print,
     "surrogate": _surrogate,
-    "stop_gradient": lambda x: _surrogate(x, 0.0),
+    "stop_gradient": lambda x: np.array(x)[()],
     "machine_epsilon": _machine_epsilon,
 }

@@ -20,7 +20,7 @@ from tinote.runtime.memory import Memory
 from tinote.runtime.party import SESSION, party
 from tinote.source import NOWHERE, Span
 
-__all__ = ["Arch", "Recorder", "arch_named", "claim_gradients", "forget_gradients", "gradient_memories", "init", "is_viewed", "memory_of", "note_python_write", "note_view", "recorder", "reset", "scalar_type", "take_all_gradients", "world"]
+__all__ = ["Arch", "Recorder", "arch_named", "claim_gradients", "forget_gradients", "gradient_memories", "init", "is_viewed", "memory_of", "note_python_write", "note_replacement", "note_view", "recorder", "reset", "scalar_type", "take_all_gradients", "world"]
 
 
 class Arch:
@@ -57,6 +57,9 @@ class Recorder(Protocol):
 
     def written(self, buffer: Buffer) -> None:
         """Python is about to write to a field."""
+
+    def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
+        """Python gives a whole field new values: those of `source`, or constants."""
 
 
 #: The recorder of this context, if one is open. Threads and tasks that were started elsewhere do not see it.
@@ -140,6 +143,13 @@ def note_python_write(buffer: Buffer) -> None:
     open_recorder = recorder.get()
     if open_recorder is not None:
         open_recorder.written(buffer)
+
+
+def note_replacement(buffer: Buffer, source: Buffer | None = None) -> None:
+    """Tell an open recorder that Python gives every element of a field a new value, from `source` or from outside."""
+    open_recorder = recorder.get()
+    if open_recorder is not None:
+        open_recorder.replaced(buffer, source)
 
 
 def note_view(buffer: Buffer, base: Any) -> None:

@@ -302,4 +302,4 @@ class LiveView(anywidget.AnyWidget):
             self.prepare_unattended()
         data["text/plain"] = repr(self)
         data["image/png"] = base64.b64encode(self.picture()).decode()
-        return data, metadata
+        return data, {**metadata, "image/png": {"alt": self.label or repr(self)}}

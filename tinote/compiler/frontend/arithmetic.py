@@ -11,6 +11,7 @@ from typing import Any, NoReturn
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.values import StaticTensor, Value, is_number
+from tinote.errors import TinoteError
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Lit
 from tinote.ir.primitives import Primitive
@@ -117,7 +118,41 @@ def apply(e: Emitter, prim: Primitive, *operands: Any) -> Any:
     constants = [_constant(e, o) for o in operands]
     if any(c is None for c in constants):
         return e.prim(prim, *operands)
-    return _folded(e, FOLDS[prim], constants)
+    return _folded(e, _limited(e, prim, FOLDS[prim]), constants)
+
+
+#: How many bits an integer that is known at compile time may have, and how many items a text or list.
+_WIDEST = 4096
+_LONGEST = 100_000
+
+
+def _growth(prim: Primitive, a: Any, b: Any) -> int:
+    """About how many bits the result of an operation on two integers has; 0 for operations that do not grow."""
+    if not (isinstance(a, int) and isinstance(b, int)):
+        return 0
+    if prim is p.shl:
+        return a.bit_length() + max(b, 0) if a else 0
+    if prim is p.mul:
+        return a.bit_length() + b.bit_length()
+    if prim is p.power:
+        return (abs(a).bit_length() - (abs(a) in (0, 1))) * max(b, 0)
+    return 0
+
+
+def _limited(e: Emitter, prim: Primitive, f: Callable[..., Any]) -> Callable[..., Any]:
+    """`f`, refused before it starts when its result would be an enormous integer."""
+    if prim not in (p.shl, p.mul, p.power):
+        return f
+
+    def limited(a: Any, b: Any) -> Any:
+        if _growth(prim, a, b) > _WIDEST:
+            e.error(
+                "this constant is an enormous integer, which no number type can hold",
+                "write a float, for example `1e30`" if prim is not p.shl else "",
+            )
+        return f(a, b)
+
+    return limited
 
 
 def _folded(e: Emitter, f: Callable[..., Any], constants: list[Any]) -> Any:
@@ -140,6 +175,8 @@ def _folded(e: Emitter, f: Callable[..., Any], constants: list[Any]) -> Any:
             ],
             tensors[0].shape,
         )
+    except TinoteError:
+        raise
     except ZeroDivisionError:
         e.error("division by zero")
     except (TypeError, ValueError, OverflowError) as error:
@@ -165,6 +202,10 @@ def _python_binary(e: Emitter, prim: Primitive, symbol: str, left: Any, right: A
     for side in (left, right):
         if not isinstance(side, tuple | list | str | int):
             e.as_value(side)  # says what is wrong with it
+    items, times = (left, right) if isinstance(right, int) else (right, left)
+    if prim is p.mul and isinstance(items, tuple | list | str) and isinstance(times, int):
+        if len(items) * times > _LONGEST:
+            e.error(f"a {type(items).__name__} of {len(items) * times:,} items is too long to be known at compile time")
     try:
         return FOLDS[prim](left, right)
     except TypeError:

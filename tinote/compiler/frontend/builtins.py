@@ -171,7 +171,7 @@ def _static_assert(e: Emitter, condition: Any, message: Any) -> None:
 
 def _static_print(e: Emitter, *items: Any) -> None:
     e.reproducible = False  # who compiles again wants to read it again
-    print(*[describe(i) if isinstance(i, Value) else i for i in items])
+    print(*[describe(i) if isinstance(i, Value) else e.static_text(i) for i in items])
 
 
 _define("static_assert", "condition message=", _static_assert)

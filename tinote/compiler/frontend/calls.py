@@ -36,6 +36,20 @@ __all__ = ["Calls"]
 _PURE = {isinstance, issubclass, getattr, hasattr, type, str, repr, sorted, divmod, set, dict, round, id}
 
 
+def _is_fixed(callee: Any) -> bool:
+    """Whether one of Python's own functions is called, which gives the same for the same numbers and texts."""
+    return callee is not id and getattr(callee, "__module__", None) in ("builtins", "math")
+
+
+def _is_plain(front: Any) -> bool:
+    """Whether a compile-time value is numbers, texts, types of these, and containers of such."""
+    if isinstance(front, dict):
+        return _is_plain(list(front)) and _is_plain(list(front.values()))
+    if isinstance(front, tuple | list | set):
+        return all(_is_plain(item) for item in front)
+    return front is None or type(front) in (bool, int, float, str) or _is_fixed(front)
+
+
 class Calls(Expressions):
     """The emitter that knows calls. Lowering a function's body is left to the next layers."""
 
@@ -97,7 +111,9 @@ class Calls(Expressions):
             found = PYTHON.get(callee)
         except TypeError:  # not hashable
             found = None
-        return expansion_of(callee) if found is None else found
+        if found is None:
+            found = expansion_of(callee) or BUILTINS.get(getattr(callee, "__tinote_name__", ""))
+        return found
 
     def _arguments(self, node: ast.Call, places: int = 0) -> tuple[list[Any], dict[str, Any]]:
         """The values of a call's arguments; the first `places` of them as places."""
@@ -154,6 +170,9 @@ class Calls(Expressions):
         )
 
     def _python(self, callee: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+        if not (_is_fixed(callee) and _is_plain([*args, *kwargs.values()])) and callee is not getattr:
+            # What a user's function does, or an object answers, may change without a capture that tells.
+            self.reproducible = False
         try:
             found = callee(*args, **kwargs)
             if callee is getattr and hasattr(args[0], args[1]):

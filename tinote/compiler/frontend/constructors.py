@@ -169,6 +169,9 @@ def _filled(diagonal: int | None, everywhere: int) -> Callable[..., Any]:
             shape = (rows, rows)
         elif m is not None:
             shape = (rows, e.static_int(m, "the number of columns"))
+        if any(n < 1 for n in shape):
+            e.error(f"a vector or matrix needs positive dimensions, not {' by '.join(map(str, shape))}")
+        e.check_size(shape, t)
         components = [everywhere] * math.prod(shape)
         if diagonal is not None:
             components[:: rows + 1] = [diagonal] * rows
@@ -187,6 +190,7 @@ def _unit(e: Emitter, n: Any, i: Any, dt: Any) -> Any:
     size, position = e.static_int(n, "the length"), e.static_int(i, "the position")
     if not 0 <= position < size:
         e.error(f"position {position} is outside of a vector of {size}")
+    e.check_size((size,))
     return e.pack([int(k == position) for k in range(size)], (size,), e.ip if dt is None else scalar_type(e, dt))
 
 
@@ -196,6 +200,9 @@ _define("Matrix.unit", "n i dt=", _unit)
 
 def _diagonal(e: Emitter, dim: Any, val: Any) -> Any:
     n = e.static_int(dim, "the size")
+    if n < 1:
+        e.error(f"a matrix needs a positive size, not {n}")
+    e.check_size((n, n))
     return tensor(e, [val if i == j else 0 for i in range(n) for j in range(n)], (n, n))
 
 

@@ -53,6 +53,8 @@ class Context:
         self.frame: Frame
         self.scope: Scope
         self.errors: list[TinoteError] = []
+        #: the last error of a captured object that was given a place in the kernel
+        self.placed: TinoteError | None = None
         #: how often something was wrong, counting an error again for each time its code was lowered
         self.failures = 0
         self.warnings: list[Warned] = []
@@ -66,6 +68,8 @@ class Context:
         self.top_draws: tuple[Atom, Var] | None = None
         #: whether somebody uses the value of the call at hand
         self.wanted = True
+        #: how many turns of loops were unrolled so far
+        self.turns = 0
         #: inside `static(...)`: calls of plain Python functions are made at compile time
         self.in_static = 0
         #: what the tensors made here consist of
@@ -114,6 +118,16 @@ class Context:
         self.failures += 1
         if not any(e.message == error.message and e.span == error.span for e in self.errors):
             self.errors.append(error)
+
+    def placed_here(self, error: TinoteError) -> TinoteError:
+        """What a captured object raised when it was asked, as an error about the expression at hand: where the object
+        was made becomes a note. Errors about the kernel stay what they are.
+        """
+        if isinstance(error, CompilationError) or error is self.placed:
+            return error
+        made = [Note("it is made here", error.span)] if error.span.line > 0 else []
+        self.placed = type(error)(error.message, self.b.loc, error.hint, [*made, *error.notes])
+        return self.placed
 
     @contextmanager
     def at(self, node: ast.AST) -> Iterator[None]:
@@ -180,7 +194,7 @@ class Context:
         if name in source.globals:
             return self.captured(CaptureKind.NAME, source.globals, name, source.globals[name])
         if hasattr(builtins, name):
-            return getattr(builtins, name)
+            return self.captured(CaptureKind.BUILTIN, source.globals, name, getattr(builtins, name))
         ended = self.frame.ended.get(name)
         if ended is not None:
             self.error(

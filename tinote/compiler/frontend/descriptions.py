@@ -32,6 +32,10 @@ def describe(front: Any) -> str:
         )
     if front is None:
         return "None"
+    if isinstance(front, int) and front.bit_length() > 256:
+        return f"an integer of {front.bit_length():,} bits"
+    if isinstance(front, str) and len(front) > 60:
+        return f"the text {front[:50]!r}…"
     if isinstance(front, bool | int | float | str):
         return f"the constant {front!r}"
     if buffer_of(front) is not None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import product
+from itertools import islice, product
+from math import prod
 from typing import Any
 
 from tinote.compiler.frontend.descriptions import describe
@@ -19,8 +20,9 @@ from tinote.compiler.frontend.values import (
     Value,
     is_number,
 )
+from tinote.errors import KernelSyntaxError
 
-__all__ = ["Domain", "domain_of", "is_domain", "static_items"]
+__all__ = ["UNROLLED", "Domain", "check_unrolled", "domain_of", "is_domain", "static_items"]
 
 Domain = IndexRange | NdRange | FieldDomain | Grouped | StaticSequence
 
@@ -56,6 +58,20 @@ def domain_of(e: Emitter, front: Any) -> Domain:
     )
 
 
+#: How many turns all unrolled loops of a kernel may have together, and how many items a compile-time list.
+UNROLLED = 100_000
+
+
+def check_unrolled(e: Emitter, count: int) -> None:
+    """Refuse to unroll what would never end."""
+    if count > UNROLLED:
+        e.error(
+            f"unrolling {count:,} turns would take forever; at most {UNROLLED:,} are",
+            "leave out `ti.static` for a loop that runs",
+            kind=KernelSyntaxError,
+        )
+
+
 def _static_bounds(e: Emitter, *bounds: Any) -> tuple[int, ...]:
     return tuple([e.static_int(bound, "a bound of a loop that is unrolled") for bound in bounds])
 
@@ -68,6 +84,16 @@ def _axes(e: Emitter, domain: NdRange | FieldDomain) -> list[range]:
     return [range(*_static_bounds(e, lo, hi)) for lo, hi in domain.axes]
 
 
+def _count(numbers: range) -> int:
+    """How many they are; `len` is limited to machine words."""
+    return max(0, -((numbers.start - numbers.stop) // numbers.step))
+
+
+def _walked(e: Emitter, numbers: range) -> tuple[int, ...]:
+    check_unrolled(e, _count(numbers))
+    return tuple(numbers)
+
+
 def static_items(e: Emitter, front: Any) -> tuple[Any, ...]:
     """Everything that an unrolled loop over `front` walks over."""
     if isinstance(front, StaticSequence):
@@ -76,9 +102,10 @@ def static_items(e: Emitter, front: Any) -> tuple[Any, ...]:
         lo, hi, step = _static_bounds(e, *front)
         if step == 0:
             e.error("the step of a range must not be zero")
-        return tuple(range(lo, hi, step))
+        return _walked(e, range(lo, hi, step))
     if isinstance(front, NdRange | FieldDomain):
         axes = _axes(e, front)
+        check_unrolled(e, prod(map(_count, axes)))
         return tuple(axes[0]) if len(axes) == 1 else tuple(product(*axes))
     if isinstance(front, Grouped):
         if isinstance(front.domain, StaticSequence):
@@ -88,7 +115,9 @@ def static_items(e: Emitter, front: Any) -> tuple[Any, ...]:
                     for i in front.domain.items
                 ]
             )
-        return tuple([StaticTensor(index, (len(index),)) for index in product(*_axes(e, front.domain))])
+        axes = _axes(e, front.domain)
+        check_unrolled(e, prod(map(_count, axes)))
+        return tuple([StaticTensor(index, (len(index),)) for index in product(*axes)])
     if isinstance(front, tuple | list):
         return tuple(front)
     buffer = buffer_of(front)
@@ -96,6 +125,10 @@ def static_items(e: Emitter, front: Any) -> tuple[Any, ...]:
         return static_items(e, FieldDomain(buffer))
     if e.static_tensor(front) is not None or (isinstance(front, Value) and front.shape):
         return tuple(e.components(front))
+    if isinstance(front, range):
+        return _walked(e, front)
     if isinstance(front, Iterable):
-        return tuple(front)
+        items = tuple(islice(front, UNROLLED + 1))
+        check_unrolled(e, len(items))
+        return items
     e.error(f"{describe(front)} cannot be looped over")

@@ -19,9 +19,9 @@ from tinote.compiler.frontend.maths import popcount
 from tinote.compiler.frontend.values import StaticTensor, Value, is_number
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Lit
-from tinote.ir.types import Scalar, f16, f32, f64, i32, i64, u8, u16, u32, u64, with_element
+from tinote.ir.types import f16, f32, f64, i32, i64, machine_epsilon, u8, u16, u32, u64, with_element
 
-__all__ = ["TABLE", "machine_epsilon"]
+__all__ = ["TABLE"]
 
 TABLE: dict[str, Expansion] = {}
 _define = define(TABLE)
@@ -177,11 +177,13 @@ _define("refract", "x n eta", _refract)
 # derivatives
 
 
-def machine_epsilon(t: Scalar) -> float:
-    """The distance from 1 to the next larger number of a float type."""
-    return {f16: 2.0**-10, f32: 2.0**-23, f64: 2.0**-52}[t]
+def _stop_gradient(e: Emitter, x: Any) -> Any:
+    """`x` as a constant: no derivative flows through it. Integers have none anyway."""
+    if is_number(x) or e.static_tensor(x) is not None or e.as_value(x).dtype.kind != "f":
+        return x
+    return e.prim(p.surrogate, x, 0.0)
 
 
 _define("surrogate", "x z", lambda e, x, z: apply(e, p.surrogate, x, z))
-_define("stop_gradient", "x", lambda e, x: apply(e, p.surrogate, x, 0.0))
+_define("stop_gradient", "x", _stop_gradient)
 _define("machine_epsilon", "x", lambda e, x: machine_epsilon(_floating(e, x).dtype))

@@ -113,6 +113,8 @@ class Emitter(Context):
         if isinstance(front, bool):
             return Value(Lit(front, u1))
         if isinstance(front, int):
+            if front.bit_length() > 1023:
+                self.error(f"an integer of {front.bit_length():,} bits fits no number type")
             return Value(Lit(front, weak_int))
         if isinstance(front, float):
             return Value(Lit(front, weak_float))
@@ -156,6 +158,7 @@ class Emitter(Context):
         """A tensor of `shape` from its components in row-major order. Its type is `dtype`, or what the components
         promote to.
         """
+        self.check_size(shape, dtype)
         values = [self.as_value(c) for c in components]
         for v in values:
             if v.shape:
@@ -164,11 +167,22 @@ class Emitter(Context):
                     "every component of a vector or matrix is one number",
                 )
         t = dtype or self.promoted([v.dtype for v in values], like)
+        self.check_size(shape, t)
         atoms = [self.fitting(v.atom, t) if isinstance(v.atom, Lit) else v.atom for v in values]
         packed = self.b.pack(atoms, Tensor(t, shape))
         if all(atom.type is t for atom in atoms):
             self.packed[packed] = tuple(atoms)
         return Value(packed)
+
+    def check_size(self, shape: tuple[int, ...], dtype: Scalar | None = None) -> None:
+        """Refuse a local vector or matrix that is too large for a thread to keep."""
+        size = prod(shape) * (1 if dtype is None else dtype.size)
+        if size > LARGEST_ARRAY:
+            of = f" {dtype}" if dtype is not None else " numbers"
+            self.error(
+                f"a local array of {' by '.join(f'{n:,}' for n in shape)}{of} is larger than 64 kB",
+                "large arrays are fields: `ti.field(…)`",
+            )
 
     def promoted(self, types: Sequence[Scalar], like: Scalar | None = None) -> Scalar:
         """The type in which numbers of these types are held together; wholly constant ones follow `like` where it can
@@ -388,7 +402,7 @@ class Emitter(Context):
                 texts += inner
                 atoms += more
             elif self.is_static(part):
-                text = str(part)
+                text = self.static_text(part)
                 if texts and texts[-1] is not None:
                     texts[-1] += text
                 else:
@@ -402,6 +416,13 @@ class Emitter(Context):
                 texts.append(None)
                 atoms.append(self.as_value(part).atom)
         return tuple(texts), tuple(atoms)
+
+    def static_text(self, front: Any) -> str:
+        """What Python shows of something known at compile time."""
+        try:
+            return str(front)
+        except Exception as error:
+            self.error(f"{describe(front)} cannot be shown: {type(error).__name__}: {error}")
 
     # compile-time numbers
 
@@ -429,6 +450,8 @@ class Emitter(Context):
         return self.b.cast(value.atom, i64 if value.dtype.bits >= 32 else i32)
 
 
+#: Bytes that one local vector or matrix may take.
+LARGEST_ARRAY = 64 << 10
 _HARMLESS_LIMIT = 12
 _ORDERED = (p.lt, p.le, p.gt, p.ge)
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from tinote.compiler.frontend.arithmetic import COMPARISONS, UNARY, apply, binary
 from tinote.compiler.frontend.descriptions import describe
-from tinote.compiler.frontend.domains import static_items
+from tinote.compiler.frontend.domains import check_unrolled, static_items
 from tinote.compiler.frontend.emitter import is_harmless
 from tinote.compiler.frontend.scopes import Constant, Variable
 from tinote.compiler.frontend.subscripts import Subscripts
@@ -19,7 +19,7 @@ from tinote.compiler.frontend.values import (
     Value,
     is_number,
 )
-from tinote.errors import KernelSyntaxError
+from tinote.errors import KernelSyntaxError, TinoteError
 from tinote.ir import primitives as p
 from tinote.ir.build import OpenRegion
 from tinote.ir.nodes import If, Lit, Var, false, true
@@ -51,6 +51,8 @@ class Expressions(Subscripts):
         saved, self.b.loc = self.b.loc, self.span(node)
         try:
             return self.force(self._visit(node))
+        except TinoteError as error:
+            raise self.placed_here(error) from None
         finally:
             self.b.loc = saved
 
@@ -59,6 +61,8 @@ class Expressions(Subscripts):
         try:
             found = self._visit(node)
             return self.force(found) if found is POISON else found
+        except TinoteError as error:
+            raise self.placed_here(error) from None
         finally:
             self.b.loc = saved
 
@@ -310,6 +314,8 @@ class Expressions(Subscripts):
             generator = node.generators[depth]
             with self.at(generator.iter):
                 items = static_items(self, self.evaluate(generator.iter))
+                self.turns += len(items)
+                check_unrolled(self, self.turns)
             for item in items:
                 with self.block("comprehension", node):
                     self.bind_target(generator.target, item, "loop variable")

@@ -18,7 +18,7 @@ from typing import Any
 
 from tinote.compiler.frontend import analysis
 from tinote.compiler.frontend.calls import Calls
-from tinote.compiler.frontend.domains import Domain, domain_of, static_items
+from tinote.compiler.frontend.domains import Domain, check_unrolled, domain_of, static_items
 from tinote.compiler.frontend.emitter import is_harmless
 from tinote.compiler.frontend.scopes import Anchor, Loop, ParallelNest, Way
 from tinote.compiler.frontend.values import FieldDomain, Grouped, IndexRange, NdRange, StaticSequence, Value
@@ -299,6 +299,10 @@ class Loops(Calls):
                 self.bind_target(node.target, item, "variable of an unrolled loop")
                 return self.iteration(loop, node.body)
 
+        with self.at(node.iter):
+            self.turns += len(items)
+            check_unrolled(self, self.turns)
+        failures = self.failures
         for item in items:
             stops = [loop.broken] if loop.broken is not None and loop.breaks else []
             if results.returned is not None and results.sets > sets_before:
@@ -307,6 +311,8 @@ class Loops(Calls):
                 self.unless(stops, lambda item=item: once(item))
             elif once(item) is Way.LEAVES:
                 return
+            if self.failures > failures:
+                return  # the other turns would say the same
 
     # while
 

@@ -10,13 +10,14 @@ The front end never imports the language's classes. It asks an object for one of
     __tinote_expand__(emitter, args, kwargs)  a built-in that emits IR for its call
     __tinote_kernel__                         a kernel: calling one from a kernel is refused
     __tinote_type__() -> Scalar | Tensor      a type annotation; called in a kernel, a constructor
-    __tinote_name__                           names what a version of the language gives a fixed meaning
+    __tinote_name__                           the name of a built-in that the front end expands (`builtins.BUILTINS`)
     __tinote_template__                       the annotation of a parameter that is passed as it is
 """
 
 from __future__ import annotations
 
 import ast
+import builtins
 import inspect
 import linecache
 import types
@@ -30,6 +31,7 @@ from tinote.ir.types import Scalar, Tensor, f32, i32, u1
 from tinote.source import Span
 
 __all__ = [
+    "AXES",
     "ArgumentSpec",
     "ArrayArgument",
     "Capture",
@@ -45,6 +47,7 @@ __all__ = [
     "function_of",
     "function_source",
     "is_template",
+    "swizzle",
     "type_of",
 ]
 
@@ -173,6 +176,7 @@ class CaptureKind(Enum):
 
     NAME = "name"  # owner: a namespace
     CELL = "cell"  # owner: a closure cell
+    BUILTIN = "builtin"  # owner: a namespace that does not have the name, so that it is Python's own
     ATTRIBUTE = "attribute"  # owner: any object
     CONTENT = "content"  # owner: a list, dict, set or constant vector or matrix; the value is a copy of its content
 
@@ -190,6 +194,8 @@ class Capture(NamedTuple):
         match self.kind:
             case CaptureKind.NAME:
                 return self.owner[self.key]
+            case CaptureKind.BUILTIN:
+                return self.owner[self.key] if self.key in self.owner else getattr(builtins, self.key)
             case CaptureKind.CELL:
                 return self.owner.cell_contents
             case CaptureKind.ATTRIBUTE:
@@ -280,6 +286,20 @@ def function_of(candidate: Any) -> FunctionSource | None:
     """The source of a device function, or `None`."""
     found = getattr(candidate, "__tinote_function__", None)
     return found if isinstance(found, FunctionSource) else None
+
+
+AXES = ("xyzw", "rgba", "stpq")
+
+
+def swizzle(name: str, count: int) -> tuple[int, ...] | None:
+    """The positions that a name such as `x` or `zxy` selects of a vector of `count`, or `None` when it is no such
+    name.
+    """
+    for letters in AXES:
+        if name and len(name) <= 4 and all(c in letters for c in name):
+            positions = tuple([letters.index(c) for c in name])
+            return positions if max(positions) < count else None
+    return None
 
 
 def expansion_of(candidate: Any) -> Callable[..., Any] | None:

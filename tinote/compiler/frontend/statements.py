@@ -68,7 +68,7 @@ class Statements(Loops):
         try:
             return action()
         except TinoteError as error:
-            self.report(error)
+            self.report(self.placed_here(error))
         except Silenced:
             pass
         finally:

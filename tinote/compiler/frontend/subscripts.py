@@ -13,7 +13,7 @@ from tinote.compiler.frontend import tensors
 from tinote.compiler.frontend.arithmetic import tensor
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
-from tinote.compiler.frontend.protocol import CaptureKind, buffer_of
+from tinote.compiler.frontend.protocol import CaptureKind, buffer_of, function_of
 from tinote.compiler.frontend.values import (
     ArrayValue,
     MemoryPlace,
@@ -21,13 +21,15 @@ from tinote.compiler.frontend.values import (
     Place,
     StaticTensor,
     Value,
-    is_number,
 )
-from tinote.errors import KernelNameError
+from tinote.errors import KernelNameError, TinoteError
 from tinote.ir.nodes import Atom, Buffer, Lit
 from tinote.ir.types import i32
 
 __all__ = ["Subscripts"]
+
+#: Modules whose functions and submodules stay what they are.
+_FIXED_MODULES = ("tinote", "math", "numpy")
 
 
 class Subscripts(Emitter):
@@ -80,7 +82,7 @@ class Subscripts(Emitter):
         """One element of a field."""
         parts = self.indices(node)
         if buffer.rank == 0:
-            if len(parts) == 1 and (parts[0][0] is None or (parts[0][0] == 0 and is_number(parts[0][0]))):
+            if len(parts) == 1 and parts[0][0] is None:
                 return MemoryPlace(buffer, ())
             self.error(
                 f"field `{buffer.name}` has no dimensions, and is indexed with {len(parts)}",
@@ -213,6 +215,8 @@ class Subscripts(Emitter):
             self.error(f"{describe(base)} has no attribute `{name}`", "make a vector of it with `ti.Vector([…])`")
         try:
             found = getattr(base, name)
+        except TinoteError:
+            raise
         except AttributeError:
             close = difflib.get_close_matches(name, [k for k in dir(base) if not k.startswith("_")], 1)
             owner = f"module `{base.__name__}`" if isinstance(base, types.ModuleType) else describe(base)
@@ -221,6 +225,8 @@ class Subscripts(Emitter):
                 f"did you mean `{close[0]}`?" if close else "",
                 kind=KernelNameError,
             )
+        except Exception as error:
+            self.error(f"reading `{ast.unparse(node)}` at compile time failed: {type(error).__name__}: {error}")
         buffer = buffer_of(base)
         if buffer is not None:
             if found is None and name in ("grad", "dual"):
@@ -229,13 +235,13 @@ class Subscripts(Emitter):
                     f"declare it with `needs_{name}=True`",
                 )
             return found
-        if (
-            isinstance(base, types.ModuleType)
-            and (callable(found) or isinstance(found, types.ModuleType))
-            and buffer_of(found) is None
-        ):
-            return found
-        if callable(found) and not hasattr(found, "__tinote_function__") and buffer_of(found) is None:
+        if isinstance(base, types.ModuleType):
+            # What the user's own modules hold may change: a module that is loaded again has new functions.
+            fixed = base.__name__.partition(".")[0] in _FIXED_MODULES
+            plain = buffer_of(found) is None and function_of(found) is None
+            if fixed and plain and (callable(found) or isinstance(found, types.ModuleType)):
+                return found
+        elif callable(found) and not hasattr(found, "__tinote_function__") and buffer_of(found) is None:
             return found
         return self.captured(CaptureKind.ATTRIBUTE, base, name, found)
 

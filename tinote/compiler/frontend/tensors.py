@@ -9,7 +9,7 @@ from typing import Any
 from tinote.compiler.frontend.arithmetic import apply, conjunction, disjunction, power, reduce, tensor, total
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
-from tinote.compiler.frontend.protocol import type_of
+from tinote.compiler.frontend.protocol import AXES, swizzle, type_of
 from tinote.compiler.frontend.values import BoundMethod, PartPlace, Place, Value, literal_indices
 from tinote.ir import primitives as p
 from tinote.ir.types import Scalar
@@ -25,22 +25,8 @@ __all__ = [
     "length",
     "normalised",
     "outer_product",
-    "swizzle",
     "transpose",
 ]
-
-_AXES = ("xyzw", "rgba", "stpq")
-
-
-def swizzle(name: str, count: int) -> tuple[int, ...] | None:
-    """The positions that a name such as `x` or `zxy` selects of a vector of `count`, or `None` when it is no such
-    name.
-    """
-    for letters in _AXES:
-        if name and len(name) <= 4 and all(c in letters for c in name):
-            positions = tuple([letters.index(c) for c in name])
-            return positions if max(positions) < count else None
-    return None
 
 
 def attribute(e: Emitter, owner: Any, name: str) -> Any:
@@ -50,10 +36,10 @@ def attribute(e: Emitter, owner: Any, name: str) -> Any:
         positions = swizzle(name, shape[0])
         if positions is not None:
             return _swizzled(e, owner, positions)
-        if any(name and all(c in letters for c in name) for letters in _AXES) and name not in METHODS:
+        if any(name and all(c in letters for c in name) for letters in AXES) and name not in METHODS:
             e.error(
                 f"{describe(owner)} has no component `{name}`",
-                f"its components are {', '.join(_AXES[0][: shape[0]])}" if shape[0] <= 4 else "index it with numbers",
+                f"its components are {', '.join(AXES[0][: shape[0]])}" if shape[0] <= 4 else "index it with numbers",
             )
     if shape and name in ("n", "m"):
         return shape[0] if name == "n" else (shape[1] if len(shape) > 1 else 1)

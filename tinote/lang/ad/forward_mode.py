@@ -76,6 +76,9 @@ class FwdMode:
     def written(self, buffer: Buffer) -> None:
         """A field clears the duals of what Python writes itself."""
 
+    def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
+        """A field copies or clears its duals itself."""
+
 
 def _fields(given: Any, what: str) -> list[Field]:
     found = [given] if isinstance(given, Field) else list(given) if isinstance(given, list | tuple) else []

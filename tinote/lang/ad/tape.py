@@ -13,16 +13,19 @@ Recording is per context (`contextvars`): launches of other threads and of other
 from __future__ import annotations
 
 import ctypes
+import math
 from contextvars import Token
 from types import TracebackType
 from typing import Any, NamedTuple
 
-from tinote.autodiff.gradient import refuse_broken_chain
+import numpy as np
+
 from tinote.compiler.summary import TaskSummary
-from tinote.errors import DifferentiationError, KernelMemoryError, at_users_frames
-from tinote.ir.nodes import Atomic, Buffer, Store
+from tinote.errors import DifferentiationError, KernelMemoryError, Note, at_users_frames
+from tinote.ir.nodes import Buffer
 from tinote.lang.fields import Field
 from tinote.lang.kernel import Instance
+from tinote.lang.matrix import numpy_type
 from tinote.lang.world import (
     Recorder,
     claim_gradients,
@@ -34,7 +37,7 @@ from tinote.lang.world import (
     world,
 )
 from tinote.runtime.memory import Memory
-from tinote.source import caller
+from tinote.source import Span, caller
 
 __all__ = ["Record", "Tape", "clear_all_gradients"]
 
@@ -63,11 +66,21 @@ class Record(NamedTuple):
         return self.instance.primal.tasks
 
 
+class _Replacement(NamedTuple):
+    """After `position` launches, Python gave a whole field new values: those of `source`, or constants."""
+
+    position: int
+    target: Buffer
+    source: Buffer | None
+    place: Span
+
+
 class Tape:
     """Record the launches in a `with` block, and at its end accumulate the derivative of `loss` into the gradients of the fields.
 
     `loss`: a 0-D field with a gradient; it is set to 0 at entry and its gradient to 1 at exit. `clear_gradients`: set all gradients to zero at entry. An exception inside of the
-    block leaves everything as it is and no gradient is computed. Raises `DifferentiationError` for a loss that cannot be differentiated and for what cannot be
+    block leaves everything as it is and no gradient is computed. `fill`, `from_numpy` and `copy_from` in the block are differentiated: behind them a field's gradient is that of its
+    new values only until the first launch that uses the field; single elements that Python writes are constants whose gradient is added to that of the values before. Raises `DifferentiationError` for a loss that cannot be differentiated and for what cannot be
     differentiated right.
     """
 
@@ -87,6 +100,9 @@ class Tape:
         self.loss = loss
         self.clear_gradients = clear_gradients
         self.records: list[Record] = []
+        self._replacements: list[_Replacement] = []
+        self._touched: set[Buffer] = set()
+        self._looked_at = 0  # so many records are counted in `_touched`
         self._pending: Record | None = None
         self._versions: dict[Buffer, int] = {}
         self._wanted: set[tuple[Buffer, int]] = set()
@@ -125,8 +141,7 @@ class Tape:
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched."""
         specialisation = instance.specialisation
-        facts = specialisation.gradient_facts()
-        needed = {op.buffer for op in facts.needed_loads}
+        needed = specialisation.gradient_needs().loaded
         written = specialisation.touched().written
         for buffer in written:
             self.written(buffer)
@@ -161,7 +176,30 @@ class Tape:
             self._copied_bytes += memory.nbytes
         self._versions[buffer] = version + 1
 
+    def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
+        """Python gives a whole field new values. What no launch has used yet simply begins with them."""
+        if source is buffer:
+            return
+        for record in self.records[self._looked_at :]:
+            touched = record.instance.specialisation.touched()
+            self._touched |= touched.loaded | touched.written
+        self._looked_at = len(self.records)
+        if buffer in self._touched or source is not None:
+            self._replacements.append(_Replacement(len(self.records), buffer, source, caller()))
+            self._touched.add(buffer)
+
     # ---- the way back
+
+    def _replace_back(self, position: int) -> None:
+        """The reverse of what Python did after so many launches: the gradient of new values is not that of the old."""
+        while self._replacements and self._replacements[-1].position >= position:
+            done = self._replacements.pop()
+            if done.target.adjoint is None:
+                continue
+            target = _numbers(done.target.adjoint)
+            if done.source is not None and done.source.adjoint is not None:
+                _numbers(done.source.adjoint)[...] += target
+            target[...] = 0
 
     def _differentiate(self) -> None:
         self._refuse_severed()
@@ -171,7 +209,9 @@ class Tape:
             claim_gradients(record.instance.specialisation.gradient().tasks, clear=self.clear_gradients)
         self.loss.grad.fill(1)
         try:
-            for record in reversed(self.records):
+            for position in range(len(self.records), 0, -1):
+                self._replace_back(position)
+                record = self.records[position - 1]
                 for buffer, version in record.versions.items():
                     if shown.get(buffer, 0) != version:
                         memory = memory_of(buffer)
@@ -180,6 +220,7 @@ class Tape:
                         ctypes.memmove(memory.address, self._copies[buffer, version].address, memory.nbytes)
                         shown[buffer] = version
                 record.instance.specialisation.gradient().launch(record.values)
+            self._replace_back(0)
         finally:
             for buffer, final in finals.items():
                 ctypes.memmove(memory_of(buffer).address, final.address, final.nbytes)
@@ -187,18 +228,45 @@ class Tape:
 
     def _refuse_severed(self) -> None:
         """A varying value that goes through a field without gradient would silently count as constant."""
-        severed: dict[Buffer, Store | Atomic] = {}
-        for record in self.records:
+        severed: dict[Buffer, Span] = {}
+        replacements = iter([*self._replacements, None])
+        coming = next(replacements)
+        for position, record in enumerate(self.records):
+            while coming is not None and coming.position <= position:
+                self._sever(severed, coming)
+                coming = next(replacements)
             specialisation = record.instance.specialisation
-            facts = specialisation.gradient_facts()
             if severed:
                 for buffer in specialisation.touched().loaded:
-                    store = severed.get(buffer)
-                    if store is not None:
-                        for write in refuse_broken_chain(store, facts.primal):
-                            severed.setdefault(write.buffer, write)
-            for store in facts.severed:
-                severed.setdefault(store.buffer, store)
+                    place = severed.get(buffer)
+                    if place is not None:
+                        for further, write in specialisation.refuse_broken_chain(buffer, place):
+                            severed.setdefault(further, write)
+            for buffer, place in specialisation.gradient_needs().severed:
+                severed.setdefault(buffer, place)
+
+    @staticmethod
+    def _sever(severed: dict[Buffer, Span], done: _Replacement) -> None:
+        """What a copy by Python means for the chain from parameter to loss."""
+        target, source = done.target, done.source
+        if source is None:
+            severed.pop(target, None)
+        elif source in severed:
+            if target.adjoint is not None:
+                raise DifferentiationError(
+                    f"'{source.name}' has no gradient, but values that are differentiated go through it",
+                    severed[source],
+                    hint=f"make '{source.name}' with needs_grad=True",
+                    notes=[Note(f"from there they are copied to '{target.name}'", done.place)],
+                )
+            severed.setdefault(target, severed[source])
+        elif source.adjoint is not None and target.adjoint is None and target.dtype.kind == "f":
+            severed.setdefault(target, done.place)
+
+
+def _numbers(buffer: Buffer) -> np.ndarray[Any, Any]:
+    """All numbers of a field, in a row."""
+    return np.frombuffer(memory_of(buffer).view(), dtype=numpy_type(buffer.dtype), count=math.prod(buffer.shape) * math.prod(buffer.element))
 
 
 def _copy(memory: Memory) -> Memory:

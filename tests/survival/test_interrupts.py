@@ -1,0 +1,204 @@
+"""An interrupt ends whatever a kernel does within half a second, and the session goes on with its data."""
+
+from collections.abc import Callable
+
+import pytest
+
+# Interrupts. The last argument of `run` says what is called; each is warmed up with a harmless argument.
+ENDLESS = {
+    "while": """
+@ti.kernel
+def run(forever: ti.i32) -> ti.i32:
+    k = 1
+    while k != 0 and forever == 1:
+        k = k * 3 + 2 * (k % 2)
+    return k
+run(0)
+act = lambda: run(1)
+""",
+    "empty while": """
+@ti.kernel
+def run(forever: ti.i32):
+    while forever == 1:
+        pass
+run(0)
+act = lambda: run(1)
+""",
+    "while true": """
+x = ti.field(ti.i32, shape=())
+@ti.kernel
+def run():
+    while True:
+        x[None] += 1
+act = lambda: run()
+""",
+    "for of 10**12 turns": """
+@ti.kernel
+def run(n: ti.i64) -> ti.f64:
+    s = ti.cast(0.0, ti.f64)
+    for k in range(1):
+        for i in range(n):
+            s = ti.sin(s + i)
+    return s
+run(3)
+act = lambda: run(10**12)
+""",
+    "serialised for of 10**12 turns": """
+x = ti.field(ti.i64, shape=())
+@ti.kernel
+def run(n: ti.i64):
+    ti.loop_config(serialize=True)
+    for i in range(n):
+        x[None] = x[None] * 3 + i
+run(3)
+act = lambda: run(10**12)
+""",
+    "parallel for of 10**12 turns": """
+x = ti.field(ti.i64, shape=16)
+@ti.kernel
+def run(n: ti.i64):
+    for i in range(n):
+        x[ti.cast(i % 16, ti.i32)] += i * i
+run(3)
+act = lambda: run(10**12)
+""",
+    "reduction of 10**12 turns": """
+@ti.kernel
+def run(n: ti.i64) -> ti.i64:
+    s = ti.cast(0, ti.i64)
+    for i in range(n):
+        s += i ^ (i >> 3)
+    return s
+run(3)
+act = lambda: run(10**12)
+""",
+    "nested loops": """
+@ti.kernel
+def run(n: ti.i32) -> ti.f64:
+    s = ti.cast(0.0, ti.f64)
+    for i in range(1):
+        for j in range(n):
+            for k in range(n):
+                for l in range(3):
+                    s += ti.sin(s) * 1e-9
+    return s
+run(3)
+act = lambda: run(10**9)
+""",
+    "one iteration of a parallel loop": """
+x = ti.field(ti.i32, shape=100)
+@ti.kernel
+def run(bad: ti.i32):
+    for i in x:
+        x[i] += 1
+        k = 1
+        while i == bad and k != 0:
+            k = k * 3 + 2 * (k % 2)
+run(-1)
+act = lambda: run(77)
+""",
+    "the first iteration of a parallel loop": """
+x = ti.field(ti.i32, shape=100000)
+@ti.kernel
+def run(bad: ti.i32):
+    for i in x:
+        x[i] += 1
+        while i == bad:
+            x[i] += 1
+run(-1)
+act = lambda: run(0)
+""",
+    "a reverse pass": """
+@ti.kernel
+def run(n: ti.i64):
+    for i in range(1):
+        s = data[5]
+        for k in range(n):
+            s = s * 0.999 + 0.5
+        loss[None] += s
+run(3)
+run.grad(3)
+loss.grad[None] = 1
+act = lambda: run.grad(10**12)
+""",
+    "a reverse pass with saved values": """
+@ti.kernel
+def run(forever: ti.i32):
+    for i in range(2):
+        s = data[5] * 0.001
+        k = 0
+        while k < 3 or forever == 1:
+            s += 1e-9 * data[k % N]
+            k += 1
+            if k > 100:
+                k = 50
+        loss[None] += s
+run(0)
+run.grad(0)
+loss.grad[None] = 1
+act = lambda: run.grad(1)
+""",
+    "many launches": """
+@ti.kernel
+def run():
+    for i in data:
+        data.grad[i] += 1
+def act():
+    while True:
+        run()
+""",
+}
+
+
+@pytest.mark.parametrize("which", ENDLESS)
+def test_an_interrupt_ends_it_and_the_session_goes_on(which: str, child: Callable[..., str]) -> None:
+    script = f"""
+{ENDLESS[which]}
+interrupted(act)
+good()
+interrupted(act, 0.05)
+"""
+    assert child(script) == "alive\n"
+
+
+def test_an_interrupt_of_an_endless_print(child: Callable[..., str]) -> None:
+    script = """
+class Null:
+    count = 0
+    def write(self, text):
+        Null.count += len(text)
+    def flush(self):
+        pass
+@ti.kernel
+def run():
+    for i in range(2):
+        while True:
+            print("again and again", i)
+real, sys.stdout = sys.stdout, Null()
+try:
+    interrupted(run)
+finally:
+    sys.stdout = real
+assert Null.count > 0
+"""
+    assert child(script) == "alive\n"
+
+
+def test_an_interrupt_while_compiling_leaves_the_kernel_usable(child: Callable[..., str]) -> None:
+    script = """
+lines = "".join(f"    s = s * 3 + (s >> {k % 5})\\n" for k in range(1500))
+run = define(HEAD + "    s = a\\n" + lines + "    return s\\n")
+def send():
+    time.sleep(0.2)
+    os.kill(os.getpid(), signal.SIGINT)
+threading.Thread(target=send).start()
+try:
+    run(1)
+    time.sleep(1)
+except KeyboardInterrupt:
+    pass
+except Exception as error:
+    raise AssertionError(error)
+assert isinstance(run(1), int)
+"""
+    assert child(script, 120) == "alive\n"
