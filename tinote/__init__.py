@@ -18,12 +18,11 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
-from tinote import errors, math
+from tinote import errors
 from tinote.ir.types import f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
-from tinote.lang import ad, linalg, types
+from tinote.lang import ad, types
 from tinote.lang.fields import Field, MatrixField, ScalarField, field
 from tinote.lang.kernel import data_oriented, func, kernel, template
-from tinote.lang.linalg import eig, polar_decompose, solve, svd, sym_eig
 from tinote.lang.maths import make_builtins
 from tinote.lang.matrix import Matrix, Vector
 from tinote.lang.world import arch_named, init, reset
@@ -51,11 +50,19 @@ __all__ = [
     "kernel", "linalg", "math", "polar_decompose", "reset", "solve", "svd", "sym_eig", "template", "types",
 ]  # fmt: skip
 
-_LAZY = {"viz": ("tinote.viz", None), "GUI": ("tinote.viz.gui", "GUI")}
+_LAZY = {
+    "viz": ("tinote.viz", None),
+    "GUI": ("tinote.viz.gui", "GUI"),
+    "math": ("tinote.math", None),
+    "linalg": ("tinote.lang.linalg", None),
+    **{name: ("tinote.lang.linalg", name) for name in ("eig", "polar_decompose", "solve", "svd", "sym_eig")},
+}
 
 
 def __getattr__(name: str) -> Any:
-    """Pictures are loaded when they are first asked for, so that importing tinote stays fast."""
+    """Pictures, and what is written in the language itself, are loaded when they are first asked for, so that importing
+    tinote stays fast.
+    """
     if name in _LAZY:
         module, attribute = _LAZY[name]
         found = importlib.import_module(module)

@@ -3,8 +3,8 @@ eigenvalues, linear systems. Works in kernels and device functions, and in Pytho
 
 Decompositions are computed by iterations whose own derivative is worthless at repeated singular values. So each result
 is a `surrogate`: its value comes from the iteration, its derivative from first-order perturbation theory (Kato,
-"Perturbation Theory for Linear Operators"; for singular values Papadopoulo and Lourakis, "Estimating the Jacobian of the
-singular value decomposition", 2000). With A = U Σ Vᵀ and B = Uᵀ dA V:
+"Perturbation Theory for Linear Operators", 1966; for singular values Papadopoulo and Lourakis, "Estimating the Jacobian
+of the singular value decomposition", 2000). With A = U Σ Vᵀ and B = Uᵀ dA V:
 
     dσᵢ = Bᵢᵢ        dU = U (P + Q)    Pᵢⱼ = (Bᵢⱼ + Bⱼᵢ) / 2(σⱼ - σᵢ)
                      dV = V (P - Q)    Qᵢⱼ = (Bᵢⱼ - Bⱼᵢ) / 2(σⱼ + σᵢ)
