@@ -151,9 +151,13 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         server.wait(15)
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    """A headless Chromium, driven by playwright."""
+    """A headless Chromium, driven by playwright.
+
+    Not for the whole session: playwright keeps an event loop running in this thread, and tests of other folders run
+    loops of their own.
+    """
     if sync_playwright is None:
         _missing("playwright")
     if CHROMIUM is None:

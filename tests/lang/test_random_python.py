@@ -168,7 +168,8 @@ def as_kernel(text: str) -> str:
 
 
 def check(seed: int) -> None:
-    ti.init(default_fp=ti.f64, default_ip=ti.i64, fast_math=bool(seed % 2), opt_level=seed % 4)
+    # Approximations may decide a jump of `//` or `%` differently, so they are left out.
+    ti.init(default_fp=ti.f64, default_ip=ti.i64, fast_math=False, opt_level=seed % 4)
     text = Writer(seed).program()
     python: dict[str, Any] = {}
     exec(text, python)

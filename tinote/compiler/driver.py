@@ -36,7 +36,6 @@ if TYPE_CHECKING:
     from tinote.compiler.pipeline import Listener, Snapshot
     from tinote.compiler.recall import Question, Recalled
     from tinote.compiler.recipe import Recipe, Signature
-    from tinote.compiler.stages import Stages
     from tinote.runtime.cache import Store
     from tinote.runtime.jit import Binary
 
@@ -303,8 +302,8 @@ class Specialisation:
         self._run(Mode.GRADIENT if gradient else Mode.PRIMAL, listen or seen.append)
         return seen
 
-    def stages(self, *, gradient: bool = False) -> Stages:
-        """The way from the source to machine code, as text (`compiler/stages.py`)."""
+    def stages(self, *, gradient: bool = False) -> Any:
+        """The way from the source to machine code, as text: the `Stages` of `compiler/stages.py`."""
         return _load("stages").stages_of(self, gradient)
 
 

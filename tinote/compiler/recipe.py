@@ -246,12 +246,16 @@ def read_answer(store: Store, recalled: Recalled, mode: Mode) -> Answer | None:
     if data is None:
         return None
     codec = Codec(recalled.buffers, recalled.sources)
-    recipe, signature, needs = json.loads(data)
-    return Answer(
-        codec.recipe_of_data(recipe),
-        None if signature is None else codec.signature_of_data(signature),
-        None if needs is None else codec.needs_of_data(needs),
-    )
+    try:
+        recipe, signature, needs = json.loads(data)
+        return Answer(
+            codec.recipe_of_data(recipe),
+            None if signature is None else codec.signature_of_data(signature),
+            None if needs is None else codec.needs_of_data(needs),
+        )
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
+        # Well sealed, and not what this version writes.
+        return None
 
 
 def _first_line(source: FunctionSource) -> int:

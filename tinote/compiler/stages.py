@@ -347,7 +347,10 @@ class _Native:
     def text(self) -> str:
         # The driver's own seam: llvmlite takes long to load.
         codegen: Any = importlib.import_module("tinote.compiler.codegen.llvm")
-        return codegen.generate(self._fn, codegen.Options(fast_math=self._config.fast_math, line_tables=True)).text
+        options = codegen.Options(
+            fast_math=self._config.fast_math, line_tables=True, profile=self._config.kernel_profiler
+        )
+        return codegen.generate(self._fn, options).text
 
     @cached_property
     def jit(self) -> Any:

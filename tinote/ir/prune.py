@@ -23,6 +23,9 @@ def prune(region: Region, live: Iterable[Var] = (), *, keep_while: bool = False)
     somebody. `keep_while`: a `While` stays even if it has no effect but to take its time, perhaps for ever."""
     marker = _Marker(keep_while)
     marker.collect(region, None)
+    # Only now is it known who binds what: an effect in the condition of a `While` needs what that yields further down.
+    for op in marker.effects:
+        marker.keep(op)
     marker.mark(region.yields)
     marker.mark(live)
     marker.spread()
@@ -45,11 +48,11 @@ class _Marker:
         self.live: set[Op] = set()
         self.needed: set[tuple[Op, int]] = set()
         self.pending: list[tuple[Op, int]] = []
+        self.effects: list[Op] = []
 
     def collect(self, region: Region, parent: Op | None) -> None:
-        """Learn who binds what, and mark the effects."""
+        """Learn who binds what, and what has effects."""
         owner, parents = self.owner, self.parent
-        effects: list[Op] = []
         for op in region.body:
             parents[op] = parent
             for k, out in enumerate(op.outs):
@@ -61,11 +64,9 @@ class _Marker:
                         owner[param] = (op, -1 if isinstance(op, Task) else k - first)
                     self.collect(inner, op)
                 if isinstance(op, Task) or (self.keep_while and isinstance(op, While)):
-                    effects.append(op)
+                    self.effects.append(op)
             elif op.writes:
-                effects.append(op)
-        for op in effects:
-            self.keep(op)
+                self.effects.append(op)
 
     def mark(self, atoms: Iterable[Atom]) -> None:
         owner, needed = self.owner, self.needed

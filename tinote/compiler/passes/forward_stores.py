@@ -171,14 +171,16 @@ def _without_overwritten(body: list[Op], forwarder: _Forwarder) -> list[Op]:
     stored = [root_of(op.buffer) for op in body if isinstance(op, Store)]
     if len(set(stored)) == len(stored):
         return body
-    covered: dict[Buffer, set[Place]] = {}
+    covered: dict[Buffer, dict[Place, None]] = {}
     kept: list[Op] = []
     for op in reversed(body):
         if isinstance(op, Store):
-            places = covered.setdefault(root_of(op.buffer), set())
+            places = covered.setdefault(root_of(op.buffer), {})
             if _place(op) in places:
                 continue
-            places.add(_place(op))
+            places[_place(op)] = None
+            if len(places) > _REMEMBERED:
+                del places[next(iter(places))]
         elif covered:
             if isinstance(op, Load | Atomic):
                 _uncover(covered, op, forwarder)
@@ -195,12 +197,12 @@ def _without_overwritten(body: list[Op], forwarder: _Forwarder) -> list[Op]:
     return kept
 
 
-def _uncover(covered: dict[Buffer, set[Place]], op: Memory, forwarder: _Forwarder | None) -> None:
+def _uncover(covered: dict[Buffer, dict[Place, None]], op: Memory, forwarder: _Forwarder | None) -> None:
     """Take out what `op` reads. Without the forwarder, places are not compared: their indices are bound elsewhere."""
     root = root_of(op.buffer)
     for buffer in [b for b in covered if buffers_may_meet(b, root)]:
         if forwarder is not None and buffer is root:
             here = _place(op)
-            covered[buffer] = {place for place in covered[buffer] if forwarder.differ(place, here, root)}
+            covered[buffer] = {place: None for place in covered[buffer] if forwarder.differ(place, here, root)}
         else:
             del covered[buffer]

@@ -57,9 +57,9 @@ class Custom:
     """A stretch of the program with a gradient of its own: `gradient` runs in its place on the way back.
 
     `loaded`: what its launches read of values from before; `renewed`: fields that it gave new values throughout;
-    `severed`: fields without a gradient in which it may have left varying values, with the place. `versions`: the
-    fields as they were at its end, which `gradient` finds again. `scratch`: fields that `gradient` promises to compute
-    itself before it reads them.
+    `severed`: fields without a gradient in which it left varying values, with the place (None: perhaps in all that it
+    wrote). `versions`: the fields as they were at its end, which `gradient` finds again. `scratch`: fields that
+    `gradient` promises to compute itself before it reads them.
     """
 
     name: str
@@ -68,7 +68,7 @@ class Custom:
     loaded: set[Buffer] = field(default_factory=set)
     written: set[Buffer] = field(default_factory=set)
     renewed: set[Buffer] = field(default_factory=set)
-    severed: dict[Buffer, Span] = field(default_factory=dict)
+    severed: dict[Buffer, Span] | None = None
     scratch: frozenset[Buffer] = frozenset()
     versions: dict[Buffer, int] = field(default_factory=dict)
 
@@ -81,7 +81,8 @@ class Custom:
         """Follow the fields without gradient that hold varying values through this stretch."""
         for buffer in self.renewed:
             severed.pop(buffer, None)
-        for buffer in self.loaded & severed.keys():
+        broken = self.loaded & severed.keys()
+        for buffer in broken:
             if any(b.adjoint is not None for b in self.written):
                 raise DifferentiationError(
                     f"'{buffer.name}' has no gradient, but values that are differentiated go through it",
@@ -89,7 +90,11 @@ class Custom:
                     hint=f"make '{buffer.name}' with needs_grad=True",
                     notes=[Note(f"from there '{self.name}' reads them", self.place)],
                 )
-        for buffer, place in self.severed.items():
+        left = self.severed
+        if left is None:
+            varies = broken or any(b.adjoint is not None for b in self.loaded)
+            left = {b: self.place for b in self.written if varies and b.adjoint is None and b.dtype.kind == "f"}
+        for buffer, place in left.items():
             severed.setdefault(buffer, place)
 
 
@@ -203,15 +208,20 @@ class Recording:
 
     # ---- the way back
 
-    def reverse(self, *, clear: bool) -> None:
-        """Run the gradients of all that was recorded, the last first, each on the fields as it left them; afterwards
-        the fields hold again what they hold now. `clear`: gradients that belonged to another party start at zero.
+    def claim(self, *, clear: bool) -> None:
+        """The gradients that `reverse` will touch belong to the present party from now on. `clear`: those that were
+        another's start at zero.
         """
-        self._shown = dict(self._versions)
-        replacements = list(self._replacements)
         for record in self.records:
             if isinstance(record, Record):
                 claim_gradients(record.instance.specialisation.gradient().tasks, clear=clear)
+
+    def reverse(self) -> None:
+        """Run the gradients of all that was recorded, the last first, each on the fields as it left them; afterwards
+        the fields hold again what they hold now.
+        """
+        self._shown = dict(self._versions)
+        replacements = list(self._replacements)
         try:
             for position in range(len(self.records), 0, -1):
                 _replace_back(replacements, position)

@@ -94,6 +94,7 @@ class Tape(Recording):
 
     def _differentiate(self) -> None:
         self.refuse_severed()
+        self.claim(clear=self.clear_gradients)
         self.loss.grad.fill(1)
-        self.reverse(clear=self.clear_gradients)
+        self.reverse()
         self.loss.grad.fill(1)

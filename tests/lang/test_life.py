@@ -1,0 +1,331 @@
+"""The life of a kernel as a user sees it: its instances, what is inside of them, and where its time goes."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+import tinote as ti
+from tinote.errors import KernelTypeError, TinoteError
+from tinote.runtime.profile import profile
+
+SCALE = 3
+
+
+@ti.kernel
+def scaled(a: ti.i32) -> ti.i32:
+    return a * SCALE
+
+
+@ti.kernel
+def chosen(a: ti.i32) -> ti.i32:
+    s = 0
+    for i in range(a):
+        s = max(s, i)
+    return s
+
+
+@pytest.fixture(autouse=True)
+def fresh() -> Any:
+    ti.init()
+    profile.clear()
+    yield
+    ti.reset()
+
+
+# instances
+
+
+def test_decorating_compiles_nothing() -> None:
+    @ti.kernel
+    def run(n: ti.template()):
+        undefined_name(n)  # noqa: F821  found out when it is compiled
+
+    assert run.instances == []
+    assert "not called" in repr(run.instances)
+    assert "not called" in run.instances._repr_html_()
+
+
+def test_instances_list_signature_time_calls_and_hits() -> None:
+    x, y = ti.field(ti.f32, shape=4), ti.field(ti.f32, shape=4)
+
+    @ti.kernel
+    def add(field: ti.template(), amount: ti.f32, k: ti.template()):
+        for i in field:
+            field[i] += amount * k * 0.12345
+
+    add(x, 42, 2)
+    add(x, 1, 2)
+    add(y, 42, 2)
+    add(y, 42, 3)
+    first, second, third = add.instances
+    assert first.signature == f"add(field={x!r}, amount: f32, k=2)"
+    assert second.signature == f"add(field={y!r}, amount: f32, k=2)"
+    assert third.signature.endswith("k=3)")
+    assert [i.calls for i in add.instances] == [2, 1, 1]
+    assert [i.cache_hits for i in add.instances] == [0, 1, 0], "the second has the same machine code as the first"
+    assert 0 < second.seconds < first.seconds
+    lines = repr(add.instances).splitlines()
+    assert lines[0].split("  ")[0] == "signature"
+    assert len(lines) == 4
+    assert re.search(r"current +\d+\.\d ms +memory +1 +1$", lines[2])
+    page = add.instances._repr_html_()
+    assert page.count("<tr>") == 4
+    assert "&lt;field x: f32" in page, "text of the user's is escaped"
+    assert repr(first).startswith(f"<instance {first.signature}: 2 calls, made in ")
+
+
+def test_a_gradient_counts_in() -> None:
+    x = ti.field(ti.f32, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def run():
+        x[None] += 1
+
+    run()
+    before = run.instances[0].seconds
+    run.grad()
+    assert run.instances[0].seconds > before
+    assert "compiled, gradient: compiled" in repr(run.instances)
+
+
+def test_a_changed_capture_keeps_both_versions() -> None:
+    assert scaled(2) == 6
+    globals()["SCALE"] = 10
+    try:
+        assert scaled(2) == 20
+        older, newer = scaled.instances
+        assert (older.calls, newer.calls) == (1, 1)
+        assert (older.is_current(), newer.is_current()) == (False, True)
+        assert [
+            line.split("  ")[1:] != [] and ("older" in line) for line in repr(scaled.instances).splitlines()[1:]
+        ] == [
+            True,
+            False,
+        ]
+        assert scaled.specialisations() == [newer.specialisation]
+    finally:
+        globals()["SCALE"] = 3
+    assert scaled(2) == 6
+    assert older.calls == 2, "the first version is used again"
+    assert len(scaled.instances) == 2
+
+
+def test_a_name_of_pythons_that_becomes_the_users_recompiles() -> None:
+    assert chosen(5) == 4
+    globals()["max"] = ti.min
+    try:
+        assert chosen(5) == 0
+    finally:
+        del globals()["max"]
+    assert chosen(5) == 4
+    assert len(chosen.instances) == 2
+
+
+def test_whole_field_helpers_have_no_kernels_to_compile() -> None:
+    x = ti.field(ti.f32, shape=4)
+
+    @ti.kernel
+    def run():
+        for i in x:
+            x[i] += 1
+
+    run()
+    (instance,) = run.instances
+    x.fill(2)
+    x.from_numpy(x.to_numpy())
+    run()
+    assert run.instances == [instance]
+    assert instance.calls == 2
+
+
+# looking inside
+
+
+def make() -> Any:
+    x = ti.field(ti.f32, shape=64, needs_grad=True)
+    U = ti.field(ti.f32, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def energy(k: ti.f32):
+        for i in x:
+            U[None] += k * x[i] ** 2
+
+    return energy
+
+
+def test_ir_of_every_stage() -> None:
+    energy = make()
+    energy(1)
+    first, last = energy.ir("front end"), energy.ir()
+    assert "func energy(%k: f32)" in first
+    assert "for " in first
+    assert "task parallel" in last
+    assert "task parallel" not in first
+    assert energy.ir("offload") != energy.ir("lower_access")
+    assert energy.ir("fold") == energy.ir(energy_last_fold(energy))
+    assert repr(last) == str(last), "it shows as it is at the end of a cell"
+    assert "reverse" not in str(energy.ir("infer_types"))
+    assert re.search(r"(store|add) @x.grad", energy.ir("reverse", gradient=True))
+    assert not re.search(r"(store|add) @x.grad", last)
+    with pytest.raises(TinoteError, match=r"no stage of 'energy' is called 'fuse'") as caught:
+        energy.ir("fuse")
+    assert "front end, infer_types" in caught.value.hint
+
+
+def energy_last_fold(kernel: Any) -> str:
+    stages = kernel.instances[-1].specialisation.stages().stages
+    return [f"{s.group}: {s.name}" for s in stages if s.name == "fold"][-1]
+
+
+def test_llvm_and_assembly() -> None:
+    energy = make()
+    energy(1)
+    plain, optimised = energy.llvm(), energy.llvm(optimised=True)
+    assert "define i32 @entry(ptr" in plain
+    assert "define" in optimised
+    assert plain != optimised
+    assert re.search(r"^ +ret", energy.asm(), re.MULTILINE)
+    assert energy.llvm(gradient=True) != plain
+    assert energy.asm(gradient=True) != energy.asm()
+
+
+def test_looking_before_the_first_call() -> None:
+    energy = make()
+    assert "task parallel" in energy.ir()
+    assert energy.instances[0].calls == 0
+
+    @ti.kernel
+    def run(x: ti.template()):
+        x[None] = 1
+
+    for look in (run.ir, run.llvm, run.asm):
+        with pytest.raises(KernelTypeError, match="has not been called yet"):
+            look()
+    run(ti.field(ti.i32, shape=()))
+    assert "func run" in run.ir()
+
+
+def test_looking_at_a_method() -> None:
+    class Sim:
+        def __init__(self) -> None:
+            self.x = ti.field(ti.i32, shape=3)
+
+        @ti.kernel
+        def run(self):
+            for i in self.x:
+                self.x[i] = i
+
+    sim = Sim()
+    sim.run()
+    assert "func run" in sim.run.ir()
+    assert len(sim.run.instances) == 1
+    with pytest.raises(AttributeError):
+        _ = sim.run.nonsense
+
+
+def test_print_ir(capsys: pytest.CaptureFixture[str]) -> None:
+    ti.init(print_ir=True)
+    energy = make()
+    energy(1)
+    printed = capsys.readouterr().out
+    titles = re.findall(r"^==== (.*) \(\d+\.\d ms\) ====$", printed, re.MULTILINE)
+    assert titles[0] == "energy: front end"
+    assert "energy: offload" in titles
+    assert printed.count("func energy(") == len(titles)
+    energy(2)
+    assert capsys.readouterr().out == "", "it is compiled once"
+    energy.grad(1)
+    assert "energy, gradient: reverse" in capsys.readouterr().out
+
+
+# the profiler
+
+
+def profiled() -> Any:
+    x = ti.field(ti.f32, shape=20_000)
+    U = ti.field(ti.f32, shape=())
+
+    @ti.kernel
+    def work(n: ti.i32) -> ti.f32:
+        for i in x:
+            for _ in range(n):
+                x[i] = ti.sin(x[i]) + 1
+        U[None] = 1
+        for i in x:
+            U[None] += x[i]
+        return U[None]
+
+    return work
+
+
+def test_the_profiler_attributes_time_to_tasks(capsys: pytest.CaptureFixture[str]) -> None:
+    ti.init(kernel_profiler=True)
+    work = profiled()
+    for _ in range(3):
+        work(20)
+    table = ti.profiler.kernel_profiler_info()
+    assert table[0].task == "work.0", "the loop that does all the work comes first"
+    assert {row.count for row in table} == {3}
+    assert table[0].total > 10 * sum(row.total for row in table if row.task != "work.0" and row.task != "work.2")
+    assert table[0].least <= table[0].mean <= table[0].most <= table[0].total
+    lines = open(__file__, encoding="utf-8").read().splitlines()  # noqa: SIM115
+    assert lines[table[0].place.line - 1].strip() == "for i in x:"
+    ti.profiler.print_kernel_profiler_info()
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0].split() == "task place share launches total ms least ms mean ms most ms".split()
+    assert printed[1].startswith("work.0")
+    assert table._repr_html_().count("<tr>") == len(table) + 1
+    whole = ti.profiler.query_kernel_profiler_info("work")
+    assert whole is not None
+    assert whole.count == 3
+    assert whole.total == sum(row.total for row in table)
+    one = ti.profiler.query_kernel_profiler_info("work.0")
+    assert one == table[0]
+    assert ti.profiler.get_kernel_profiler_total_time() == pytest.approx(1e-9 * whole.total)
+    ti.profiler.print_kernel_profiler_info("trace")
+    assert len(capsys.readouterr().out.splitlines()) == 1 + 3 * len(table)
+    with pytest.raises(TinoteError, match="no profiler mode"):
+        ti.profiler.print_kernel_profiler_info("all")
+    ti.profiler.clear_kernel_profiler_info()
+    assert ti.profiler.kernel_profiler_info() == []
+    assert ti.profiler.query_kernel_profiler_info("work") is None
+    assert "nothing was launched yet" in repr(ti.profiler.kernel_profiler_info())
+
+
+def test_a_launch_that_fails_is_measured_up_to_there() -> None:
+    ti.init(kernel_profiler=True)
+    x = ti.field(ti.i32, shape=4)
+
+    @ti.kernel
+    def run(n: ti.i32):
+        for i in x:
+            x[i] = i
+        for i in range(n):
+            x[i] = 1
+        for i in x:
+            x[i] = 7
+
+    run(4)
+    with pytest.raises(IndexError):
+        run(5)
+    last = ti.profiler.query_kernel_profiler_info("run.2")
+    assert last is not None
+    assert last.least == 0, "the task behind the fault did not run"
+
+
+def test_the_profiler_is_off_unless_asked_for(capsys: pytest.CaptureFixture[str]) -> None:
+    profiled()(1)
+    ti.profiler.print_kernel_profiler_info()
+    assert "ti.init(kernel_profiler=True)" in capsys.readouterr().out
+    assert "clock_gettime" not in profiled().llvm()
+
+
+def test_gradients_are_measured_too() -> None:
+    ti.init(kernel_profiler=True)
+    energy = make()
+    energy(1)
+    energy.grad(1)
+    assert {row.kernel for row in ti.profiler.kernel_profiler_info()} == {"energy", "energy.grad"}

@@ -1,0 +1,292 @@
+"""Gradients of the user's own, and stretches of a program without any.
+
+    @ti.ad.grad_replaced
+    def forward(scale):
+        solve(scale)
+
+    @ti.ad.grad_for(forward)
+    def backward(scale):
+        solve_adjoint(scale)
+
+Under a tape the launches inside of `forward` are not recorded; in the reverse order, at its place, `backward` is called
+with the same arguments. There it finds all fields as they were when `forward` returned, and it may overwrite them:
+afterwards they are what they were. It takes the gradients of what `forward` wrote and accumulates into those of what
+`forward` read; a launch of `kernel.grad` inside of it does that for one kernel.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import Any, overload
+
+from tinote.errors import DifferentiationError, Note
+from tinote.ir import primitives
+from tinote.ir.nodes import Atomic, Buffer
+from tinote.ir.query import walk
+from tinote.lang.ad.forward_mode import FwdMode
+from tinote.lang.ad.recording import Custom, Recording
+from tinote.lang.fields import Field
+from tinote.lang.kernel import Func, Instance
+from tinote.lang.world import recorder
+from tinote.source import NOWHERE, Span, caller
+
+__all__ = ["Replaced", "grad_for", "grad_replaced", "no_grad"]
+
+Scratch = Field | Sequence[Field] | Callable[..., Field | Sequence[Field]]
+
+
+class Replaced:
+    """A function with a gradient of its own; `grad`, called with the same arguments, runs that gradient alone."""
+
+    def __init__(self, function: Callable[..., Any], scratch: Scratch = ()) -> None:
+        functools.update_wrapper(self, function)
+        self._function = function
+        self._scratch = scratch
+        self._name = getattr(function, "__name__", "function")
+        self.gradient: Callable[..., Any] | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        tape = recorder.get()
+        if isinstance(tape, FwdMode):
+            raise DifferentiationError(
+                f"'{self._name}' has a gradient for reverse mode only, and forward mode cannot pass through it",
+                caller(),
+                hint="use a tape, or call an undecorated function in forward mode",
+            )
+        if not isinstance(tape, Recording):
+            return self._function(*args, **kwargs)
+        place = caller()
+        gradient = self._required_gradient(place)
+        scratch = self._scratch(*args, **kwargs) if callable(self._scratch) else self._scratch
+        custom = Custom(self._name, place, lambda _: gradient(*args, **kwargs), scratch=_buffers(scratch, place))
+        inside = _Inside(tape, custom)
+        token = recorder.set(inside)
+        try:
+            result = self._function(*args, **kwargs)
+        finally:
+            recorder.reset(token)
+        tape.custom(custom)
+        return result
+
+    @property
+    def grad(self) -> Callable[..., Any]:
+        """The registered gradient. Raises `DifferentiationError` when there is none."""
+        return self._required_gradient(caller())
+
+    def _required_gradient(self, place: Span) -> Callable[..., Any]:
+        if self.gradient is None:
+            raise DifferentiationError(
+                f"the gradient of '{self._name}' is replaced, but no function was registered for it",
+                place,
+                hint=f"decorate one with @ti.ad.grad_for({self._name})",
+                notes=[Note("the function", _definition(self._function))],
+            )
+        return self.gradient
+
+    @overload
+    def __get__(self, owner: None, cls: type) -> Replaced: ...
+
+    @overload
+    def __get__(self, owner: object, cls: type | None = None) -> _BoundReplaced: ...
+
+    def __get__(self, owner: Any, cls: type | None = None) -> Replaced | _BoundReplaced:
+        return self if owner is None else _BoundReplaced(self, owner)
+
+    def __repr__(self) -> str:
+        return f"<{self._name} with a replaced gradient>"
+
+
+class _BoundReplaced:
+    """A method with a gradient of its own, bound to its object."""
+
+    def __init__(self, replaced: Replaced, owner: Any) -> None:
+        self.replaced = replaced
+        self.owner = owner
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.replaced(self.owner, *args, **kwargs)
+
+    @property
+    def grad(self) -> Callable[..., Any]:
+        """The registered gradient, bound to the same object."""
+        return functools.partial(self.replaced.grad, self.owner)
+
+    def __repr__(self) -> str:
+        return f"<bound {self.replaced!r}>"
+
+
+def grad_replaced(function: Callable[..., Any] | None = None, *, scratch: Scratch = ()) -> Any:
+    """Give a Python function that launches kernels a gradient of its own, which `grad_for` registers.
+
+    Everything that a later launch overwrites is kept for that gradient. `scratch` names fields that it computes again
+    before it reads them, so that they need not be kept: a field, several, or a function of the call's arguments that
+    gives them; numbers in them are NaN when the gradient starts.
+    """
+    if function is None:
+        return functools.partial(grad_replaced, scratch=scratch)
+    _require_function(function, "grad_replaced")
+    return Replaced(function, scratch)
+
+
+def grad_for(primal: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """Register the decorated function as the gradient of `primal`. It gets the arguments of the call to `primal`, a
+    method's object included.
+    """
+    if not isinstance(primal, Replaced):
+        raise DifferentiationError(
+            f"{primal!r} is not a function with a replaced gradient",
+            caller(),
+            hint="decorate it with @ti.ad.grad_replaced first; of a method, name the function in the class",
+        )
+
+    def register(gradient: Callable[..., Any]) -> Callable[..., Any]:
+        _require_function(gradient, "grad_for")
+        primal.gradient = gradient
+        return gradient
+
+    return register
+
+
+def no_grad(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Make a function whose launches no tape records: what they compute counts as constant. Its `grad` does nothing.
+
+    Under a tape, a launch inside of it is refused when it stores to elements of a field whose values so far the tape
+    has computed: their gradient would reach what computed the old ones. Raises `DifferentiationError`.
+    """
+    _require_function(function, "no_grad")
+
+    @functools.wraps(function)
+    def constant(*args: Any, **kwargs: Any) -> Any:
+        outer = recorder.get()
+        if isinstance(outer, FwdMode):
+            raise DifferentiationError(
+                f"'{constant.__name__}' runs without gradients, which forward mode does not support yet",
+                caller(),
+                hint="call it outside of the block",
+            )
+        if not isinstance(outer, Recording):
+            return function(*args, **kwargs)
+        token = recorder.set(_Constant(outer, caller()))
+        try:
+            return function(*args, **kwargs)
+        finally:
+            recorder.reset(token)
+
+    constant.grad = lambda *args, **kwargs: None  # type: ignore[attr-defined]
+    return constant
+
+
+class _Inside:
+    """The recorder within a replaced function: nothing is recorded, but what is overwritten is told to the tape."""
+
+    clears_duals = False
+
+    def __init__(self, tape: Recording, custom: Custom) -> None:
+        self._tape = tape
+        self._custom = custom
+
+    def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
+        """A kernel is about to be launched."""
+        touched = instance.specialisation.touched()
+        self._custom.loaded |= {b for b in touched.loaded - self._custom.renewed if b.primal is None}
+        for buffer in touched.written:
+            self.written(buffer)
+
+    def launched(self) -> None:
+        """The launch is no record."""
+
+    def written(self, buffer: Buffer) -> None:
+        """A field is about to be written."""
+        if buffer.primal is None:
+            self._custom.written.add(buffer)
+        self._tape.written(buffer)
+
+    def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
+        """A field gets new values: a part of what the replacement gradient stands for."""
+        self._custom.written.add(buffer)
+        if source is None:
+            self._custom.renewed.add(buffer)
+        else:
+            self._custom.loaded.add(source)
+
+
+class _Constant:
+    """The recorder within a function without gradient."""
+
+    clears_duals = False
+
+    def __init__(self, tape: Recording, place: Span) -> None:
+        self._tape = tape
+        self._place = place
+
+    def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
+        """A kernel is about to be launched."""
+        touched = instance.specialisation.touched()
+        for buffer in touched.written:
+            if buffer.adjoint is not None and self._tape.computed_before(buffer):
+                if buffer in touched.stored or not _only_adds(instance, buffer):
+                    self._refuse(instance, buffer)
+            self._tape.written(buffer)
+
+    def launched(self) -> None:
+        """The launch is no record."""
+
+    def written(self, buffer: Buffer) -> None:
+        """Python is about to write to a field: as anywhere else under the tape."""
+        self._tape.written(buffer)
+
+    def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
+        """Python gives a field new values: as anywhere else under the tape."""
+        self._tape.replaced(buffer, source)
+
+    def _refuse(self, instance: Instance, buffer: Buffer) -> None:
+        raise DifferentiationError(
+            f"'{instance.kernel_name}' stores constants to '{buffer.name}', which the tape has computed before: the "
+            "gradient of the new values would reach what computed the old ones",
+            self._place,
+            hint="let it write to a field of its own",
+            notes=[Note("the kernel", instance.specialisation.source.span)],
+        )
+
+
+def _only_adds(instance: Instance, buffer: Buffer) -> bool:
+    """Whether all that the kernel does to the field is to add to it, which passes gradients through."""
+    return all(
+        op.prim in (primitives.add, primitives.sub)
+        for op in walk(instance.specialisation.lowered.function.region)
+        if isinstance(op, Atomic) and op.buffer is buffer
+    )
+
+
+def _buffers(fields: Any, place: Span) -> frozenset[Buffer]:
+    found = [fields] if isinstance(fields, Field) else list(fields)
+    for field in found:
+        if not isinstance(field, Field):
+            raise DifferentiationError(f"scratch is made of fields, not {field!r}", place)
+    return frozenset([field.buffer for field in found])
+
+
+def _require_function(function: Any, decorator: str) -> None:
+    if isinstance(function, Func):
+        raise DifferentiationError(
+            f"@ti.ad.{decorator} cannot decorate a device function yet",
+            _definition(function),
+            hint="replace the gradient of a Python function that launches kernels",
+        )
+    if not callable(function):
+        raise DifferentiationError(f"@ti.ad.{decorator} decorates a function, not {function!r}", caller())
+    if any(
+        is_kind(function)
+        for is_kind in (inspect.isgeneratorfunction, inspect.iscoroutinefunction, inspect.isasyncgenfunction)
+    ):
+        raise DifferentiationError(
+            f"@ti.ad.{decorator} cannot decorate a generator or a coroutine, whose launches come after the call",
+            _definition(function),
+        )
+
+
+def _definition(function: Any) -> Span:
+    code = getattr(inspect.unwrap(function), "__code__", None)
+    return NOWHERE if code is None else Span(code.co_filename, code.co_firstlineno)
