@@ -12,7 +12,6 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tinote.autodiff.hazards import refuse_hazards
 from tinote.autodiff.forward import forward
 from tinote.autodiff.gradient import Gradient, reverse
 from tinote.compiler.modes import Mode, defaults_of
@@ -97,7 +96,6 @@ def _simplify(form: Form) -> Fixpoint:
 
 def _differentiate(fn: Function, context: Context) -> Function:
     context.gradient = reverse(fn, context.defaults)
-    refuse_hazards(fn, context.gradient)
     return context.gradient.function
 
 
