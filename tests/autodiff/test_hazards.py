@@ -63,22 +63,6 @@ def test_in_place_update_keeps_the_values() -> None:
     assert_gradient(program)
 
 
-def test_two_parallel_loops_that_overwrite_each_other_are_refused_with_both_lines() -> None:
-    def build(b: Builder, q: Program) -> None:
-        for _ in range(2):
-            i = Var(i32, "i")
-            with b.region(i) as inside:
-                old = b.load(q.y, (i,))
-                b.store(q.y, (i,), b.prim(p.add, b.prim(p.sin, old), b.load(q.x, (i,))))
-            b.emit(For(Lit(0, i32), Lit(4, i32), (), inside.close(), parallel=True))
-
-    program = made(build)
-    assert program.fn is not None
-    with pytest.raises(DifferentiationError) as caught:
-        reverse(program.fn)
-    assert "'y'" in str(caught.value) and caught.value.notes[0].text == "overwritten here"
-
-
 def test_write_before_the_read_is_no_hazard() -> None:
     def build(b: Builder, q: Program) -> None:
         b.store(q.y, (Lit(0, i32),), b.prim(p.sin, b.load(q.x, (Lit(1, i32),))))

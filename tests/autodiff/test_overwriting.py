@@ -8,7 +8,7 @@ from tests.autodiff.support import Program, assert_gradient
 from tinote.autodiff.gradient import reverse
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
-from tinote.ir.nodes import Atom, For, Function, Lit, Var, While
+from tinote.ir.nodes import Atom, Buffer, BufferKind, For, Function, Lit, Var, While
 from tinote.ir.types import f64, i32
 
 
@@ -16,21 +16,21 @@ def real(value: float) -> Lit:
     return Lit(value, f64)
 
 
-def parallel(b: Builder, body) -> None:  # noqa: ANN001
+def parallel(b: Builder, body) -> None:
     i = Var(i32, "i")
     with b.region(i) as inside:
         body(i)
     b.emit(For(Lit(0, i32), Lit(4, i32), (), inside.close(), parallel=True))
 
 
-def loop(b: Builder, hi: Atom, body) -> None:  # noqa: ANN001
+def loop(b: Builder, hi: Atom, body) -> None:
     t = Var(i32, "t")
     with b.region(t) as inside:
         body(t)
     b.emit(For(Lit(0, i32), hi, (), inside.close()))
 
 
-def made(build) -> Program:  # noqa: ANN001
+def made(build) -> Program:
     program, b = Program(), Builder()
     with b.region() as top:
         build(b, program)
@@ -177,5 +177,57 @@ def test_atomics_of_an_own_element(prim: p.Primitive) -> None:
             squash(b, q, i)
 
         parallel(b, body)
+
+    assert_gradient(made(build))
+
+
+def test_parallel_loops_that_overwrite_each_others_values() -> None:
+    """Two fields updated in turn by separate loops of one kernel, twice over."""
+
+    def build(b: Builder, q: Program) -> None:
+        def kick(i: Var) -> None:
+            pull = b.prim(p.mul, b.load(q.x, (i,)), b.prim(p.cos, b.load(q.y, (i,))))
+            b.store(q.y, (i,), b.prim(p.add, b.load(q.y, (i,)), pull))
+
+        def drift(i: Var) -> None:
+            b.store(q.x, (i,), b.prim(p.sin, b.prim(p.mul, b.load(q.x, (i,)), b.load(q.y, (i,)))))
+
+        for _ in range(2):
+            parallel(b, kick)
+            parallel(b, drift)
+
+    assert_gradient(made(build))
+
+
+def test_a_sum_over_a_field_that_is_overwritten_afterwards() -> None:
+    """The sum goes through a temporary that the loop fills; the loop behind it overwrites what was summed."""
+
+    def build(b: Builder, q: Program) -> None:
+        total = Buffer("s", f64, (), (), BufferKind.TEMPORARY)
+
+        def count(i: Var) -> None:
+            a = b.load(q.x, (i,))
+            b.atomic(p.add, total, (), b.prim(p.mul, a, a))
+            b.store(q.x, (i,), b.prim(p.exp, a))
+
+        parallel(b, count)
+
+        def scale(i: Var) -> None:
+            b.store(q.y, (i,), b.prim(p.mul, b.load(q.x, (i,)), b.load(total, ())))
+            b.store(q.x, (i,), b.prim(p.tanh, b.load(q.x, (i,))))
+
+        parallel(b, scale)
+
+    assert_gradient(made(build))
+
+
+def test_serial_and_parallel_parts_together() -> None:
+    def build(b: Builder, q: Program) -> None:
+        first = b.load(q.y, (Lit(0, i32),))
+        b.store(q.y, (Lit(0, i32),), b.prim(p.sin, b.prim(p.add, first, b.load(q.x, (Lit(0, i32),)))))
+        parallel(b, lambda i: squash(b, q, i))
+        last = b.load(q.y, (Lit(3, i32),))
+        b.store(q.y, (Lit(3, i32),), b.prim(p.mul, last, b.prim(p.exp, last)))
+        parallel(b, lambda i: squash(b, q, i))
 
     assert_gradient(made(build))

@@ -23,6 +23,8 @@ tool", 2013.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from itertools import product
 from typing import TYPE_CHECKING, NamedTuple
 
 from tinote.autodiff.turns import content_of, counting, look
@@ -47,23 +49,48 @@ from tinote.ir.nodes import (
 )
 from tinote.ir.query import free_variables
 from tinote.ir.rewrite import clone_region
-from tinote.ir.types import Stack, i64
+from tinote.ir.types import Stack, i32, i64
 
 if TYPE_CHECKING:
     from tinote.autodiff.reverse import Reverser
-    from tinote.ir.build import OpenRegion
+    from tinote.ir.build import Builder, OpenRegion
 
-__all__ = ["NOTHING", "Copy", "Keeper", "Keeping", "finished"]
+__all__ = ["NOTHING", "Copy", "Keeper", "Keeping", "copy_buffer", "finished"]
 
 
 class Keeping(NamedTuple):
-    """The top-level operations that keep their effects in the gradient, and the buffers that these effects are on."""
+    """The top-level operations that keep their effects in the gradient, and the buffers that these effects are on.
+
+    `saved`: for a parallel loop that something further down depends on, pairs of a copy and a buffer: the forward part
+    copies the buffer and runs the loop, and the reverse part copies it back before it runs the loop again.
+    """
 
     ops: frozenset[Op]
     buffers: frozenset[Buffer]
+    saved: dict[Op, tuple[tuple[Buffer, Buffer], ...]]
 
 
-NOTHING = Keeping(frozenset(), frozenset())
+NOTHING = Keeping(frozenset(), frozenset(), {})
+
+
+def copy_buffer(builder: Builder, source: Buffer, target: Buffer) -> None:
+    """Emit loops that copy all elements of a buffer of known shape."""
+
+    def level(index: tuple[Var, ...]) -> None:
+        axis = len(index)
+        if axis < target.rank:
+            extent = target.shape[axis]
+            assert extent is not None
+            position = Var(i32, "i")
+            with builder.region(position) as inside:
+                level((*index, position))
+            builder.emit(For(Lit(0, i32), Lit(extent, i32), (), inside.close(), (), builder.loc, parallel=True))
+            return
+        for component in product(*[range(n) for n in target.element]):
+            place = (*index, *[Lit(k, i32) for k in component])
+            builder.store(target, place, builder.load(source, place))
+
+    level(())
 
 
 class _Part:
@@ -119,9 +146,10 @@ def finished(copy: Copy) -> list[Op]:
 class Keeper:
     """Differentiates operations that keep their effects on `buffers`. `stacks` must stand in front of all of them."""
 
-    def __init__(self, reverser: Reverser, buffers: frozenset[Buffer]) -> None:
+    def __init__(self, reverser: Reverser, buffers: frozenset[Buffer], *, again: bool = False) -> None:
         self.reverser = reverser
         self.buffers = buffers
+        self.again = again  # the loop has run before: temporaries hold what it put there
         self.stacks: list[Op] = []
 
     def fused(self, opened: OpenRegion, region: Region, env: dict[Var, Atom], adjoints: dict[Var, Atom]) -> None:
@@ -132,6 +160,18 @@ class Keeper:
         opened.body.extend([*self.stacks, *part.region().body, *backward.body])
 
     # ---- forward
+
+    def run_ahead(self, op: For, env: dict[Var, Atom], saved: Sequence[tuple[Buffer, Buffer]]) -> None:
+        """Run a parallel loop for its effects alone, where something further down needs them, after saving what it
+        changes.
+        """
+        if not saved:
+            return
+        builder = self.reverser.builder
+        for copy, buffer in saved:
+            copy_buffer(builder, buffer, copy)
+        part = self.part(op.body, tuple([Var(q.type, q.name) for q in op.body.params]), dict(env))
+        builder.emit(For(look(env, op.lo), look(env, op.hi), (), part.region(), (), op.loc, parallel=True, origin=op))
 
     def part(self, region: Region, params: tuple[Var, ...], env: dict[Var, Atom]) -> _Part:
         """The forward copy of `region`; `env` learns what stands for the variables that it binds."""
@@ -163,6 +203,11 @@ class Keeper:
         parts = [self.part(r, tuple([Var(q.type, q.name) for q in r.params]), env) for r in op.regions]
         env.update(zip(op.outs, outs, strict=True))
         return _Structure(op, args, parts, outs)
+
+    def keeps_effect(self, op: Store | Atomic) -> bool:
+        if op.buffer.kind is BufferKind.TEMPORARY:
+            return not self.again
+        return op.buffer in self.buffers
 
     # ---- backward
 

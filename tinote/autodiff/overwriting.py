@@ -16,31 +16,45 @@ __all__ = ["plan_keeping"]
 
 
 def plan_keeping(fn: Function, hazards: Sequence[Hazard]) -> Keeping:
-    """The top-level operations around the hazards, and the buffers that must begin as they were before the launch.
+    """The top-level operations that touch what is overwritten, and the buffers that must begin as they were before the
+    launch.
 
-    One parallel loop can keep its effects, and so can any number of serial operations at the top of the kernel. Two
-    loops that overwrite each other's values cannot be told apart after the launch: that is refused with a
-    `DifferentiationError` that names the lines.
+    A parallel loop runs again in the reverse part, on the buffers as they were when it ran first: where other
+    operations follow that depend on it, or it fills a temporary, a copy of these buffers is taken before. The last one
+    needs none. Raises `DifferentiationError` for an array whose shape is not known.
     """
-    top = {inner: op for op in fn.region.body for inner in walk(Region((), (op,)))}
     buffers = frozenset(hazard.load.buffer for hazard in hazards)
-    touching: dict[Buffer, dict[Op, None]] = {b: {} for b in buffers}
-    for inner, op in top.items():
-        if isinstance(inner, Memory) and inner.buffer in buffers:
-            touching[inner.buffer][op] = None
-    kept: set[Op] = set()
-    for hazard in hazards:
-        group = touching[hazard.load.buffer]
-        parallel = [op for op in group if isinstance(op, For) and op.parallel]
-        if parallel and len(group) > 1:
-            refuse(
-                hazard,
-                hint="put the loops into kernels of their own: a tape keeps what is overwritten between launches",
-            )
-        if any(_writes_temporary(op) for op in parallel):
-            refuse(hazard, hint="compute the sum in a kernel of its own")
-        kept.update(group)
-    return Keeping(frozenset(kept), buffers)
+    touched: dict[Op, dict[Buffer, None]] = {}
+    for op in fn.region.body:
+        for inner in walk(Region((), (op,))):
+            if isinstance(inner, Memory) and inner.buffer in buffers:
+                touched.setdefault(op, {})[inner.buffer] = None
+    if any(isinstance(op, For) and op.parallel for op in fn.region.body):
+        for op in touched:
+            if op.regions and not (isinstance(op, For) and op.parallel):
+                # What it saves would have to last from one task of the launch to another.
+                refuse(_around(op, hazards), hint="put the serial loop and the parallel ones into kernels of their own")
+    saved: dict[Op, tuple[tuple[Buffer, Buffer], ...]] = {}
+    last = list(touched)[-1]
+    for number, (op, found) in enumerate(touched.items()):
+        if isinstance(op, For) and op.parallel and (op is not last or _writes_temporary(op)):
+            saved[op] = tuple([(_copy_of(buffer, number, hazards), buffer) for buffer in found])
+    return Keeping(frozenset(touched), buffers, saved)
+
+
+def _copy_of(buffer: Buffer, number: int, hazards: Sequence[Hazard]) -> Buffer:
+    if None in buffer.shape:
+        refuse(
+            next(h for h in hazards if h.load.buffer is buffer),
+            hint="put the loops into kernels of their own: a tape keeps what is overwritten between launches",
+        )
+    return Buffer(f"{buffer.name}.before.{number}", buffer.dtype, buffer.shape, buffer.element, BufferKind.SAVED)
+
+
+def _around(op: Op, hazards: Sequence[Hazard]) -> Hazard:
+    """A hazard that concerns `op`, or any."""
+    inside = set(walk(Region((), (op,))))
+    return next((h for h in hazards if h.load in inside or h.write in inside), hazards[0])
 
 
 def _writes_temporary(op: Op) -> bool:

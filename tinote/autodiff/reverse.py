@@ -27,7 +27,7 @@ from collections.abc import Callable
 from itertools import chain
 
 from tinote.autodiff.activity import guarded_variables, varied_variables
-from tinote.autodiff.keeping import NOTHING, Copy, Keeper, Keeping, finished
+from tinote.autodiff.keeping import NOTHING, Copy, Keeper, Keeping, copy_buffer, finished
 from tinote.autodiff.rules import RULES, Emit, NoDerivative
 from tinote.autodiff.turns import Carried, content_of, counting, look
 from tinote.errors import DifferentiationError
@@ -135,17 +135,22 @@ class Reverser:
                 start = len(forward.body)
                 if top and op in self.keeping.ops:
                     # A parallel loop that keeps its effects is one fused loop in the reverse part.
-                    kept[op] = None if isinstance(op, For) and op.parallel else keeper.forward(op, env)
+                    if isinstance(op, For) and op.parallel:
+                        keeper.run_ahead(op, env, self.keeping.saved.get(op, ()))
+                    else:
+                        kept[op] = keeper.forward(op, env)
                 else:
                     self.forward(op, env, keep_temporaries=top)
                 items.append(forward.body[start:])
         with self.builder.region() as backward:
             for op, item in zip(reversed(region.body), reversed(items), strict=True):
                 self.builder.loc, self.builder.origin = op.loc, op
-                if kept.get(op) is not None:
+                if op in kept:
                     keeper.backward(op, kept[op], env, adjoints)
                     item[:] = finished(kept[op])
                 else:
+                    for saved, buffer in self.keeping.saved.get(op, ()) if top else ():
+                        copy_buffer(self.builder, saved, buffer)
                     self.backward(op, item, env, adjoints, top)
         return [*keeper.stacks, *chain.from_iterable(items), *backward.body]
 
@@ -367,7 +372,7 @@ class Reverser:
             inner: dict[Var, Atom] = {}
             inside = {**env, op.index: index}
             if op in self.keeping.ops:
-                Keeper(self, self.keeping.buffers).fused(opened, op.body, inside, inner)
+                Keeper(self, self.keeping.buffers, again=op in self.keeping.saved).fused(opened, op.body, inside, inner)
             else:
                 self.emit_block(opened, op.body, inside, inner)
             for v, buffer in shared.items():
