@@ -17,6 +17,7 @@ import nbformat
 import pytest
 
 from tinote import cli
+from tinote.runtime.cache import open_store
 
 PROJECT = Path(__file__).resolve().parents[1]
 PICTURE = "%matplotlib inline\nimport matplotlib.pyplot as plt\nplt.plot([1, 4, 9]);"
@@ -40,7 +41,7 @@ def test_version() -> None:
     assert version.stdout == f"tinote {metadata.version('tinote')}\n"
 
 
-@pytest.mark.parametrize("command", ["lab", "run", "doctor"])
+@pytest.mark.parametrize("command", ["lab", "run", "doctor", "cache"])
 def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match=r"^0$"):
         cli.main([command, "--help"])
@@ -131,6 +132,25 @@ def test_doctor_names_the_cpu_the_compiler_and_the_front_ends() -> None:
     assert lines["CPU"]
     for name in ("jupyterlab", "ipykernel", "anywidget"):
         assert f"{name} {metadata.version(name)}" in lines["front ends"]
+
+
+def test_cache_says_what_it_holds_and_clears_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TINOTE_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setenv("TINOTE_CACHE_LIMIT", "2M")
+    open_store().put("abc", bytes(5000))
+    assert cli.main(["cache", "info"]) == 0
+    assert capsys.readouterr().out.splitlines() == [
+        f"folder   {tmp_path / 'cache'}",
+        "holds    1 entry, 4.9 KiB, of at most 2.0 MiB",
+    ]
+    assert cli.main(["cache", "clear"]) == 0
+    assert capsys.readouterr().out == f"removed 1 entry, 4.9 KiB from {tmp_path / 'cache'}\n"
+    assert open_store().usage().entries == 0
+    monkeypatch.setenv("TINOTE_CACHE_LIMIT", "0")
+    assert cli.main(["cache", "info"]) == 0
+    assert "switched off" in capsys.readouterr().out
 
 
 def test_tutorials_of_a_checkout_are_its_own() -> None:

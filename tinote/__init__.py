@@ -20,7 +20,7 @@ from typing import Any
 
 from tinote import errors
 from tinote.ir.types import f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
-from tinote.lang import ad, types
+from tinote.lang import ad, profiler, types
 from tinote.lang.fields import Field, MatrixField, ScalarField, field
 from tinote.lang.kernel import data_oriented, func, kernel, template
 from tinote.lang.maths import make_builtins

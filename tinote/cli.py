@@ -1,4 +1,5 @@
-"""The `tinote` command: the tutorials in JupyterLab, a notebook without a browser, and what the machine has.
+"""The `tinote` command: the tutorials in JupyterLab, a notebook without a browser, what the machine has, and what is
+kept on its disk.
 
 It opens and runs notebooks; what a notebook does with kernels is no business of this file.
 """
@@ -23,7 +24,10 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 from nbconvert.exporters import HTMLExporter
 from tqdm import tqdm
 
-__all__ = ["doctor", "lab", "main", "run", "tutorials"]
+from tinote.runtime.cache import open_store
+from tinote.runtime.memory import readable_size
+
+__all__ = ["compiled_code", "doctor", "lab", "main", "run", "tutorials"]
 
 FAILED = 1
 UNUSABLE = 2
@@ -60,6 +64,8 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         if options.command == "lab":
             return lab(options.folder, browser=not options.no_browser, port=options.port)
+        if options.command == "cache":
+            return compiled_code(clear=options.action == "clear")
         if options.command == "run":
             return run(options.notebook, html=options.html, timeout=options.timeout)
         return doctor()
@@ -96,6 +102,14 @@ def _parser() -> argparse.ArgumentParser:
     executed.add_argument(
         "--timeout", type=float, metavar="SECONDS", help="the longest a cell may take (default: no limit)"
     )
+
+    kept = commands.add_parser(
+        "cache",
+        help="show or remove the machine code that is kept for later sessions",
+        description="Show or remove the machine code that is kept for later sessions. TINOTE_CACHE_DIR names its "
+        "folder, TINOTE_CACHE_LIMIT bounds its size (256M if not set; 0 switches it off).",
+    )
+    kept.add_argument("action", choices=("info", "clear"), help="what to do")
 
     commands.add_parser("doctor", help="show the CPU, the compiler and the front ends that were found")
     return parser
@@ -272,6 +286,25 @@ def _error_text(cell: nbformat.NotebookNode) -> str:
 def _plain(text: str) -> str:
     """The text without the escape sequences that colour it."""
     return re.sub(r"\x1b\[[0-9;]*[A-Za-z]", "", text)
+
+
+# --- cache ----------------------------------------------------------------------------------------
+
+
+def compiled_code(*, clear: bool) -> int:
+    """Prints what the cache on disk holds, or removes it; 1 when the folder cannot be used."""
+    store = open_store()
+    usage = store.clear() if clear else store.usage()
+    amount = f"{usage.entries} entr{'y' if usage.entries == 1 else 'ies'}, {readable_size(usage.nbytes)}"
+    if store.problem:
+        print(f"the cache is not used: {store.problem}")
+        return 0 if not store.limit else FAILED
+    if clear:
+        print(f"removed {amount} from {store.folder}")
+    else:
+        print(f"folder   {store.folder}")
+        print(f"holds    {amount}, of at most {readable_size(store.limit)}")
+    return 0
 
 
 # --- doctor ---------------------------------------------------------------------------------------

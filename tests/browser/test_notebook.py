@@ -37,6 +37,12 @@ RUN_CELL = """(index) => {
 }"""
 
 
+# Run code in the kernel without waiting for it.
+START = """(code) => {
+    window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestExecute({ code, stop_on_error: false });
+}"""
+
+
 def run_cell(page, index: int) -> None:
     page.page.evaluate(RUN_CELL, index)
 
@@ -70,7 +76,10 @@ def tutorial(notebook):
         page.wait(f"{PAINTED} >= 1 && {EXPLORED} >= 1", 60)
         page.wait_idle()
     except Exception as error:
-        shown = [page.page.evaluate(f"() => document.querySelectorAll('.jp-CodeCell')[{index}].innerText") for index in range(12)]
+        shown = [
+            page.page.evaluate(f"() => document.querySelectorAll('.jp-CodeCell')[{index}].innerText")
+            for index in range(12)
+        ]
         raise AssertionError(f"not painted: {error}\n{page.problems}\n" + "\n".join(shown)) from None
     return page
 
@@ -171,6 +180,15 @@ def test_cells_beside_a_playing_view(tutorial):
         page.python("p = x.to_numpy(); print(np.allclose(x.grad.to_numpy(), 16 * (p - p.mean(0)), atol=1e-3))")
         == "True"
     )
+
+    # Interrupt ends the kernel of the cell that runs, and not those of the view.
+    page.page.locator(".tinote-view").get_by_role("button", name="Play").click()
+    page.python("%%kernel -q\ndef endless():\n    k = 0\n    while k < 1:\n        w[0] += 0.0")
+    page.page.evaluate(START, "endless()")
+    page.page.wait_for_timeout(300)
+    page.interrupt()
+    assert page.python("print(view.state, view.error)") == "playing"
+    page.wait(f"Number({VIEW}.dataset.step) > {page.python('print(view.steps)')} + 50")
 
     # An error in the new kernel stops the view with the located text; the repaired cell goes on.
     page.python(spring.replace(line, "        U[None] += 4 * G * r.norm_square()"))
@@ -341,6 +359,37 @@ def test_interrupt_stops_every_endless_kernel_and_keeps_the_session(notebook):
     # What was interrupted can be launched again, and is right.
     again = page.python("count[None] = 3\nwith ti.ad.Tape(loss=L):\n    long_gradient()\nprint(*w.grad.to_numpy())")
     assert numbers(again) == pytest.approx([sum(k * np.cos(0.25 * k) for k in range(3))] * 4, rel=1e-5)
+    assert page.problems == []
+
+
+PRINTING_VIEW = """from tinote.viz import Particles
+p = ti.Vector.field(2, ti.f32, shape=4)
+@ti.kernel
+def shrink():
+    for i in p:
+        p[i] *= 0.5
+    print("a kernel of the view")
+def step():
+    shrink()
+    print("its step")
+view = Particles(p, step)
+view"""
+
+
+def test_a_views_prints_arrive_where_it_was_made(notebook):
+    page = notebook(MISTAKES, PRINTING_VIEW, "print('another cell')")
+    page.run_all()
+    page.wait(f"{PAINTED} >= 1")
+    page.page.locator(".tinote-view").get_by_role("button", name="Play").click()
+    page.wait(f"{PAINTED} > 5")
+    run_cell(page, 2)
+    wait_output(page, 2, "another cell")
+    steps = int(page.python("print(view.steps)"))
+    page.wait(f"{OUTPUT.format(index=1)}".replace(" ?? ''", ".split('its step').length") + f" > {steps} + 5")
+    page.python("view.stop()")
+    shown = output(page, 1)
+    assert abs(shown.count("a kernel of the view") - shown.count("its step")) <= 1
+    assert output(page, 2).strip() == "another cell"
     assert page.problems == []
 
 

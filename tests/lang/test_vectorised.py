@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 import tinote as ti
+from tinote.compiler.codegen.llvm import Options, generate
 from tinote.runtime.jit import remarks
 
 N = 4096
@@ -14,12 +15,13 @@ N = 4096
 def vectorised_lines(kernel: Any, gradient: bool = False) -> set[str]:
     """The source lines in which LLVM vectorised a loop."""
     specialisation = kernel.specialise_by_types()
-    native = specialisation.gradient() if gradient else specialisation.primal()
+    lowered = specialisation.snapshots(gradient=gradient)[-1].after
+    options = Options(fast_math=specialisation.config.fast_math, line_tables=True)
     source = specialisation.source
     lines = source.text.splitlines()
     first = source.span.line - next(i for i, line in enumerate(lines) if line.lstrip().startswith("def "))
     found: set[str] = set()
-    for remark in remarks(native.module.text, 3):
+    for remark in remarks(generate(lowered, options).text, 3):
         if re.match(r"vectorized loop", remark.text):
             found.add(lines[remark.line - first].strip())
     return found

@@ -186,7 +186,7 @@ assert Null.count > 0
 
 def test_an_interrupt_while_compiling_leaves_the_kernel_usable(child: Callable[..., str]) -> None:
     script = """
-lines = "".join(f"    s = s * 3 + (s >> {k % 5})\\n" for k in range(1500))
+lines = "".join(f"    s = s * 3 + (s >> {k % 5})\\n" for k in range(600))
 run = define(HEAD + "    s = a\\n" + lines + "    return s\\n")
 def send():
     time.sleep(0.2)

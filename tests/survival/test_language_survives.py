@@ -184,11 +184,11 @@ circle = "@ti.func\\ndef f(a):\\n    return g(a)\\n@ti.func\\ndef g(a):\\n    re
 text = refused(lambda: define(circle + HEAD + "    return f(a)\\n")(1), ti.TaichiCompilationError)
 assert "recurse" in text, text
 assert define(HEAD + "    return " + "(" * 90 + "a" + " + 1)" * 90 + "\\n")(1) == 91
-for n in (800, 4000):
+for n in (150, 800, 4000):
     try:
         assert define(HEAD + "    return " + " + ".join(["a"] * n) + "\\n")(2) == 2 * n
     except (ti.TaichiCompilationError, RecursionError, MemoryError):
-        assert n > 1000
+        assert n > 150
     good()
 
 def nest(depth, line, inner):
@@ -204,15 +204,16 @@ assert define(nest(15, "for i{} in range(a):", "s += 1"))(1) == 1
 def test_a_kernel_of_thousands_of_statements(child: Callable[..., str]) -> None:
     script = """
 n = 1500
-lines = "".join(f"    s = s * 3 + t\\n    t = t + {i % 7}\\n" for i in range(n))
-run = define(HEAD + "    s = a\\n    t = a\\n" + lines + "    return s\\n")
+lines = "".join(f"    s = s * 0.5 + t\\n    t = t + {i % 7}\\n" for i in range(n))
+head = "@ti.kernel\\ndef k(a: ti.f64) -> ti.f64:\\n    s = a\\n    t = a\\n"
+run = define(head + lines + "    return s\\n")
 begin = time.perf_counter()
 found = run(1)
 seconds = time.perf_counter() - begin
-s = t = 1
+s = t = 1.0
 for i in range(n):
-    s, t = s * 3 + t, t + i % 7
-assert found == (s + 2**31) % 2**32 - 2**31, found
+    s, t = s * 0.5 + t, t + i % 7
+assert abs(found - s) < 1e-9 * abs(s), (found, s)
 assert seconds < 40, seconds
 """
     assert child(script, 120) == "alive\n"

@@ -6,16 +6,21 @@ from tinote.compiler.codegen.llvm import Options, generate
 from tinote.compiler.recipe import Recipe
 from tinote.compiler.summary import summarise_tasks
 from tinote.config import Config
-from tinote.ir.nodes import Function
+from tinote.ir.nodes import Function, Task
 from tinote.ir.types import Scalar
+from tinote.runtime.layout import SLOTS
+from tinote.runtime.profile import Clock
 
 __all__ = ["make_recipe"]
 
 
 def make_recipe(fn: Function, config: Config) -> tuple[Recipe, str]:
     """The recipe, and the LLVM text of the machine code that it is about."""
-    module = generate(fn, Options(fast_math=config.fast_math, source=fn.loc.file))
+    options = Options(fast_math=config.fast_math, source=fn.loc.file, profile=config.kernel_profiler)
+    module = generate(fn, options)
     layout = module.layout
+    tasks = [op for op in fn.region.body if isinstance(op, Task)]
+    timed = zip(module.clocks, tasks, strict=True) if module.clocks else ()
     recipe = Recipe(
         module.digest,
         layout.slots,
@@ -28,5 +33,6 @@ def make_recipe(fn: Function, config: Config) -> tuple[Recipe, str]:
         ),
         module.sites,
         summarise_tasks(fn),
+        tuple([Clock((at - SLOTS) // 8, fn.name, task.name, task.loc) for at, task in timed]),
     )
     return recipe, module.text

@@ -5,8 +5,8 @@
 
 Equal descriptions mean the same to the compiler, and so the same machine code. Memory is told by its type, shape and
 layout, and by its number in the order in which it is met, so that two names for one field differ from two fields. An
-object is told by its class and its number if the kernel only reads its attributes, which are captured themselves.
-What cannot be told so raises `Undescribable`: then nobody may take code from another process.
+object is told by its class and its number if it is nothing but a place for attributes: those that the kernel reads are
+captured themselves. What cannot be told so raises `Undescribable`: then nobody may take code from another process.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import dataclasses
 import enum
 import struct
 import types
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any
 
 from tinote.compiler.frontend.protocol import FunctionSource, buffer_of, constant_of, function_of, type_of
@@ -31,7 +31,7 @@ Description = Any
 _DEEPEST = 50
 _EXACT = (bool, int, str, bytes, range, type(None), type(Ellipsis))
 #: Modules whose functions and classes are what their name says, for one version of Python and of tinote.
-_FIXED = ("builtins", "math")
+_FIXED = ("builtins", "math", "typing")
 _PROTOCOL = ("expand", "kernel", "type", "template", "function", "buffer", "value")
 _RECORDS = (types.SimpleNamespace,)
 _METACLASSES = (type, enum.EnumMeta, abc.ABCMeta)
@@ -53,14 +53,13 @@ class Undescribable(Exception):
 
 class Describer:
     """Describes the captures of one kernel, in order. `sources`: the kernel and the device functions that it may call,
-    in an order of their own. `owners`: the identities of the objects whose attributes are captured themselves.
+    in an order of their own.
     """
 
-    def __init__(self, sources: list[FunctionSource], owners: Collection[int]) -> None:
+    def __init__(self, sources: list[FunctionSource]) -> None:
         self.sources = sources
         #: the memory that was met, by number
         self.buffers: list[Buffer] = []
-        self._owners = owners
         self._objects: list[Any] = []
         self._told: set[int] = set()
         self._depth = 0
@@ -135,6 +134,8 @@ class Describer:
             return ("alias", self.describe(value.__origin__), self.describe(value.__args__))
         if isinstance(value, enum.Enum):
             return ("member", *_name_of(kind), value.name, self.describe(value.value))
+        if kind.__module__ == "typing":
+            return ("typing", repr(value))
         if kind.__module__ == "numpy" and getattr(value, "shape", None) == () and _is_scalar(kind):
             return ("numpy", str(value.dtype), self.describe(value.item()))
         return self._ours(value, kind)
@@ -171,14 +172,14 @@ class Describer:
         raise Undescribable(f"{value!r}")
 
     def _object(self, value: Any, kind: type) -> Description:
-        """An object whose attributes count, and nothing else about it."""
+        """An object of which only the attributes count, each captured where it is read, and which object it is."""
         for number, known in enumerate(self._objects):
             if known is value:
                 return ("object", number)
         if any(hasattr(kind, f"__tinote_{name}__") for name in _PROTOCOL):
             raise Undescribable(f"{value!r}")
         record = hasattr(value, "__dict__") and (kind in _RECORDS or dataclasses.is_dataclass(kind))
-        if not _is_plain(value, kind) or not (record or id(value) in self._owners):
+        if not _is_plain(value, kind):
             raise Undescribable(f"{value!r}")
         self._objects.append(value)
         # Records compare by content, so their content is told.

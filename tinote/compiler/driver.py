@@ -22,7 +22,7 @@ from tinote.compiler.frontend.protocol import (
     Warned,
 )
 from tinote.compiler.modes import Mode
-from tinote.compiler.native import Native, Origin, binary_cache
+from tinote.compiler.native import Native, Origin, Profiled, binary_cache
 from tinote.compiler.summary import Touched, touched_by
 from tinote.config import Config
 from tinote.errors import KernelTypeError
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from tinote.compiler.recipe import Recipe, Signature
     from tinote.compiler.stages import Stages
     from tinote.runtime.cache import Store
+    from tinote.runtime.jit import Binary
 
 __all__ = [
     "GradientNeeds",
@@ -47,18 +48,12 @@ __all__ = [
     "Specialisation",
     "bad_argument",
     "binary_cache",
-    "builtin_table",
 ]
 
 
 def _load(name: str) -> Any:
     """A part of the compiler that is loaded when something is compiled, not when tinote is imported."""
     return importlib.import_module(f"tinote.compiler.{name}")
-
-
-def builtin_table() -> dict[str, Any]:
-    """What the front end expands calls of the language's functions by."""
-    return _load("frontend.builtins").BUILTINS
 
 
 class GradientNeeds(NamedTuple):
@@ -181,7 +176,7 @@ class Specialisation:
         yield from self._natives.items()
 
     def gradient_facts(self) -> Gradient:
-        """What differentiation found out about the kernel. Runs the passes, also when the machine code came from disk."""
+        """What differentiation found out about the kernel. Runs the passes, also if the machine code came from disk."""
         if self._gradient_facts is None:
             _, self._gradient_facts = self._run(Mode.GRADIENT)
         assert self._gradient_facts is not None
@@ -213,10 +208,11 @@ class Specialisation:
 
     def _lower(self) -> None:
         started = time.perf_counter()
-        self._lowered = _load("frontend.lower").lower(self.source, self.arguments, self.config)
+        lowered: Lowered = _load("frontend.lower").lower(self.source, self.arguments, self.config)
+        self._lowered = lowered
         self.front_end_seconds = time.perf_counter() - started
         if self.config.print_ir:
-            _load("printing").print_first(self._lowered.function, self.front_end_seconds)
+            _load("printing").print_first(lowered.function, self.front_end_seconds)
 
     def _run(self, mode: Mode, listen: Listener | None = None) -> tuple[Function, Gradient | None]:
         pipeline = _load("pipeline")
@@ -229,9 +225,13 @@ class Specialisation:
             self._gradient_facts = facts
         recipe, text = _load("backend").make_recipe(fn, self.config)
         binary, origin = binary_cache.get(recipe.code, text, self.config.opt_level, self._store())
-        native = Native(recipe, binary, origin, self.config, self._memory_of)
+        native = self._bind(recipe, binary, origin)
         self._remember(mode, recipe)
         return native
+
+    def _bind(self, recipe: Recipe, binary: Binary, origin: Origin) -> Native:
+        kind = Profiled if recipe.clocks else Native
+        return kind(recipe, binary, origin, self.config, self._memory_of)
 
     # ---- from one process to the next
 
@@ -274,7 +274,7 @@ class Specialisation:
             self._signature = answer.signature
         if answer.needs is not None:
             self._gradient_needs = GradientNeeds(*answer.needs)
-        native = Native(answer.recipe, *found, self.config, self._memory_of)
+        native = self._bind(answer.recipe, *found)
         native.seconds = time.perf_counter() - started
         return native
 

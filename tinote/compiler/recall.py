@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+import importlib
 import json
 import os
 import sys
@@ -161,9 +162,7 @@ class _Scene:
 
     def described(self, captures: Iterable[Capture]) -> tuple[Description, tuple[Buffer, ...]]:
         """What the arguments and captures are, by value, and the memory among them."""
-        captures = tuple(captures)
-        owners = {id(c.owner) for c in captures if c.kind is CaptureKind.ATTRIBUTE}
-        describer = Describer(self.sources, owners)
+        describer = Describer(self.sources)
         told: list[Description] = [describer.source(self.question.source)]
         for argument in self.question.arguments:
             match argument:
@@ -213,9 +212,8 @@ def _annotations(sources: Sequence[FunctionSource]) -> Iterator[tuple[int, str]]
     for number, source in enumerate(sources):
         for node in ast.walk(source.tree):
             written: ast.expr | None = None
-            if isinstance(node, ast.AnnAssign):
-                written = node.annotation
-            elif isinstance(node, ast.arg) and isinstance(source.annotations.get(node.arg), str):
+            as_text = isinstance(node, ast.arg) and isinstance(source.annotations.get(node.arg), str)
+            if isinstance(node, ast.AnnAssign) or (isinstance(node, ast.arg) and as_text):
                 written = node.annotation
             elif isinstance(node, ast.FunctionDef) and isinstance(source.annotations.get("return"), str):
                 written = node.returns
@@ -309,6 +307,11 @@ def _read(scene: _Scene, captures: Sequence[Capture], kind: CaptureKind, way: _W
     return Capture(kind, owner, key, owner.cell_contents if kind is CaptureKind.CELL else owner[key])
 
 
+def _module(name: str) -> ModuleType:
+    """A module that is loaded already, or one of our own, which are loaded when they are first used."""
+    return importlib.import_module(name) if name.startswith("tinote.") else sys.modules[name]
+
+
 def _follow(scene: _Scene, captures: Sequence[Capture], way: _Way) -> Any:
     match way:
         case ["globals", number]:
@@ -327,7 +330,7 @@ def _follow(scene: _Scene, captures: Sequence[Capture], way: _Way) -> Any:
         case ["self", of]:
             return _follow(scene, captures, of).__tinote_self__
         case ["module", name]:
-            return sys.modules[name]
+            return _module(name)
         case ["namespace", name]:
-            return sys.modules[name].__dict__
+            return _module(name).__dict__
     raise LookupError(f"no way: {way!r}")

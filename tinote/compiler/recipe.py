@@ -18,6 +18,7 @@ from tinote.compiler.summary import TaskSummary, Touched
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar, Tensor, scalar_named
 from tinote.runtime.cache import Store, digest
+from tinote.runtime.profile import Clock
 from tinote.runtime.sites import Bounds, Part, Site, SiteKind, Value
 from tinote.source import NOWHERE, Span
 
@@ -42,6 +43,7 @@ class Recipe(NamedTuple):
     results: tuple[tuple[int, Scalar], ...]
     sites: tuple[Site, ...]
     tasks: tuple[TaskSummary, ...]
+    clocks: tuple[Clock, ...] = ()
 
 
 class Signature(NamedTuple):
@@ -78,10 +80,11 @@ class Codec:
             [[offset, t.name] for offset, t in recipe.results],
             [self._site_to_data(site) for site in recipe.sites],
             [[task.name, task.parallel, self._touched_to_data(task.touched)] for task in recipe.tasks],
+            [[clock.slot, clock.kernel, clock.task, self._span_to_data(clock.place)] for clock in recipe.clocks],
         ]
 
     def recipe_of_data(self, data: list[Any]) -> Recipe:
-        code, slots, scratch, parameters, pointers, extents, results, sites, tasks = data
+        code, slots, scratch, parameters, pointers, extents, results, sites, tasks, clocks = data
         return Recipe(
             code,
             slots,
@@ -92,6 +95,7 @@ class Codec:
             tuple([(offset, scalar_named(name)) for offset, name in results]),
             tuple([self._site_of_data(*site) for site in sites]),
             tuple([TaskSummary(name, parallel, self._touched_of_data(touched)) for name, parallel, touched in tasks]),
+            tuple([Clock(slot, kernel, task, self._span_of_data(place)) for slot, kernel, task, place in clocks]),
         )
 
     # ---- signatures

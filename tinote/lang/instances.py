@@ -60,7 +60,7 @@ class Instance:
         others: list[Capture] = []
         for c in specialisation.captures:
             module = c.kind is CaptureKind.ATTRIBUTE and isinstance(c.owner, types.ModuleType)
-            owner = c.owner.__dict__ if module else c.owner
+            owner: Any = c.owner.__dict__ if module else c.owner
             ours = isinstance(owner, dict) and (owner.get("__name__") or "").startswith("tinote")
             if c.kind is CaptureKind.CELL:
                 cells.append((owner, c.value))
@@ -143,7 +143,7 @@ class Instance:
         return Listing(self.specialisation.stages(gradient=gradient).stages[-1].text)
 
     def __repr__(self) -> str:
-        return f"<instance {self.signature}: {_count(self.calls, 'call')}, compiled in {1e3 * self.seconds:.1f} ms>"
+        return f"<instance {self.signature}: {_count(self.calls, 'call')}, made in {1e3 * self.seconds:.1f} ms>"
 
 
 class Instances(list[Instance]):

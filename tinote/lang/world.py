@@ -187,18 +187,19 @@ def scalar_type(dtype: Any, where: Span = NOWHERE) -> Scalar:
 
 
 _UNUSED = {
-    "kernel_profiler", "log_level", "verbose", "print_ir", "device_memory_GB", "device_memory_fraction", "offline_cache", "advanced_optimization", "packed", "dynamic_index",
+    "log_level", "verbose", "device_memory_GB", "device_memory_fraction", "advanced_optimization", "packed", "dynamic_index",
     "cpu_max_num_threads", "make_thread_local", "real_matrix", "real_matrix_scalarize", "excepthook", "print_preprocessed_ir", "kernel_profiler_output", "use_unified_memory",
     "require_version", "enable_fallback", "flatten_if", "cfg_optimization", "offline_cache_file_path",
 }  # fmt: skip
 
 
-def init(arch: Any = None, *, debug: bool = False, default_fp: Scalar = f32, default_ip: Scalar = i32, fast_math: bool = True, num_threads: int | None = None, random_seed: int | None = None, bounds_check: bool = True, opt_level: int = 3, memory_limit: int | None = None, **others: Any) -> None:
+def init(arch: Any = None, *, debug: bool = False, default_fp: Scalar = f32, default_ip: Scalar = i32, fast_math: bool = True, num_threads: int | None = None, random_seed: int | None = None, bounds_check: bool = True, opt_level: int = 3, memory_limit: int | None = None, print_ir: bool = False, kernel_profiler: bool = False, offline_cache: bool = True, **others: Any) -> None:
     """Start afresh with these options: fields made before are gone.
 
     `arch`: `ti.cpu`; others fall back to it with a warning. `default_fp`, `default_ip`: the types of literals and of `float` and `int`. `fast_math`: permit
     reassociation and approximations (NaN and infinity stay). `num_threads`: at most so many threads a launch. `random_seed`: of `ti.random`. `bounds_check`: check indices
-    that are not proved in range. `debug`: more checks. `memory_limit`: bytes that one launch may save for its gradient.
+    that are not proved in range. `debug`: more checks. `memory_limit`: bytes that one launch may save for its gradient. `print_ir`: print the IR after every
+    step that changes it. `kernel_profiler`: measure what each task takes (`ti.profiler`). `offline_cache`: keep machine code on disk for later sessions.
     """
     if default_fp not in (f32, f64):
         raise FieldError(f"default_fp must be ti.f32 or ti.f64, not {default_fp!r}")
@@ -227,6 +228,9 @@ def init(arch: Any = None, *, debug: bool = False, default_fp: Scalar = f32, def
         random_seed=random_seed or 0,
         bounds_check=bounds_check,
         opt_level=opt_level,
+        print_ir=bool(print_ir),
+        kernel_profiler=bool(kernel_profiler),
+        offline_cache=bool(offline_cache),
     )
     if threads is not None:
         config = replace(config, num_threads=threads)

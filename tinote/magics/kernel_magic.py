@@ -56,8 +56,10 @@ class KernelMagics(Magics):
     def kernel(self, line: str, cell: str) -> None:
         """Make kernels of the functions in this cell.
 
-        Each function defined at the top of the cell becomes a kernel, or a device function if it is marked `@ti.func`;
-        the rest of the cell runs as ordinary Python.
+        Each function defined at the top of the cell becomes a kernel, or a device
+        function if it is marked `@ti.func`; the rest of it runs as ordinary Python.
+        Running a cell again replaces its kernels: whatever called them uses the new
+        ones.
         """
         try:
             options = parse_argstring(KernelMagics.kernel, line)

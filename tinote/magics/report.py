@@ -39,7 +39,7 @@ def show_gradient(specialisation: Specialisation) -> None:
     if outputs and inputs:
         print(f"{kernel}.grad: from the gradient of {outputs} to that of {inputs}")
     elif outputs:
-        print(f"{kernel}.grad adds to no gradient: {outputs} depends on no field with needs_grad=True")
+        print(f"{kernel}.grad adds to no gradient: {outputs} depends on no other field with needs_grad=True")
     else:
         print(f"{kernel}.grad does nothing: {kernel} writes {_names(written) or 'no field'}; give it needs_grad=True")
 

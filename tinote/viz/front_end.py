@@ -7,13 +7,16 @@ executes notebooks (nbclient, nbval, papermill) says in its request that nobody 
 
 from __future__ import annotations
 
+import contextvars
 import enum
 import os
+import sys
+from collections.abc import Callable
 from typing import Any
 
 from IPython.core.getipython import get_ipython
 
-__all__ = ["Audience", "audience", "cell_hooks"]
+__all__ = ["Audience", "audience", "cell_hooks", "remember_output"]
 
 
 class Audience(enum.Enum):
@@ -41,3 +44,22 @@ def audience() -> Audience:
 def cell_hooks() -> Any:
     """IPython's event registry (`register`, `unregister`), or None outside of IPython."""
     return getattr(get_ipython(), "events", None)
+
+
+def remember_output() -> Callable[[], None]:
+    """Called in a cell: what sends prints to that cell's output, when it is called in another context, on any thread.
+
+    A notebook's streams keep in a context variable whose output they are; without it, prints go to the cell that ran
+    last. Elsewhere nothing is changed.
+    """
+    kept: list[tuple[contextvars.ContextVar[Any], Any]] = []
+    for stream in (sys.stdout, sys.stderr):
+        variable = getattr(stream, "_parent_header", None)
+        if isinstance(variable, contextvars.ContextVar):
+            kept.append((variable, getattr(stream, "parent_header", {})))
+
+    def send_there() -> None:
+        for variable, header in kept:
+            variable.set(header)
+
+    return send_there

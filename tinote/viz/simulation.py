@@ -21,6 +21,7 @@ import traitlets
 from tinote.runtime.party import new_party, party
 from tinote.runtime.threads import stop_all
 from tinote.viz.arrays import ViewError
+from tinote.viz.front_end import remember_output
 from tinote.viz.plot import History, as_series
 from tinote.viz.view import Frame, LiveView, Outcome, Worker, describe_error
 
@@ -86,6 +87,7 @@ class LiveSimulation(LiveView):
         self._task: asyncio.Task[None] | None = None
         self._halt = threading.Event()
         self._party = new_party()
+        self._send_prints_home = remember_output()
         self._background: set[asyncio.Task[None]] = set()
         try:
             self._loop: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
@@ -256,11 +258,12 @@ class LiveSimulation(LiveView):
         return self._sampled()
 
     def _apart(self, job: Callable[..., Frame], *args: Any) -> Frame:
-        """Run `job` in an empty context of this view's own: no tape of a cell sees what it launches, and neither clears
-        the other's gradients.
+        """Run `job` in an empty context of this view's own: no tape of a cell sees what it launches, neither clears the
+        other's gradients, and what it prints appears where the view was made.
         """
         context = contextvars.Context()
         context.run(party.set, self._party)
+        context.run(self._send_prints_home)
         return context.run(job, *args)
 
     def _resume_and_make_frame(self, steps: int) -> Frame:

@@ -11,12 +11,13 @@ file, and `Module.digest` leaves them out.
 from __future__ import annotations
 
 import hashlib
+import time
 from dataclasses import dataclass
 
 from tinote.compiler.codegen import llvm_privates
 from tinote.compiler.codegen.llvm_cost import PARALLEL_WORTH
 from tinote.compiler.codegen.llvm_function import TaskText
-from tinote.compiler.codegen.llvm_layout import Layout
+from tinote.compiler.codegen.llvm_layout import FIRST, Layout
 from tinote.compiler.codegen.llvm_memory import access, load_cell
 from tinote.compiler.codegen.llvm_ranges import range_of
 from tinote.compiler.codegen.llvm_shared import Options, Shared
@@ -54,6 +55,8 @@ class Module:
     layout: Layout
     sites: tuple[Site, ...]
     digest: str
+    #: where in the launch block each task's nanoseconds are, if they are measured
+    clocks: tuple[int, ...] = ()
 
 
 def generate(fn: Function, options: Options = _DEFAULT) -> Module:
@@ -78,7 +81,7 @@ class _ModuleText(Shared):
         entry.close(self.fn.region.yields)
         plain, located = self._assemble(False), self._assemble(True)
         digest = hashlib.blake2b(f"{self.options.vector_width}\n{plain}".encode(), digest_size=16).hexdigest()
-        return Module(located, self.layout, tuple(self.sites), digest)
+        return Module(located, self.layout, tuple(self.sites), digest, tuple(entry.clocks))
 
     def _assemble(self, with_debug: bool) -> str:
         lines: list[str] = []
@@ -87,6 +90,8 @@ class _ModuleText(Shared):
             lines.append("")
         lines += self.helpers.values()
         lines.append(_DECLARATIONS)
+        if self.options.profile:
+            lines.append("declare i32 @clock_gettime(i32, ptr) nounwind")
         lines.append(f"attributes #0 = {{ {self._attributes} }}")
         lines += self.metadata.lines()
         if with_debug:
@@ -136,6 +141,12 @@ class _Entry:
         self.module = module
         self.e = TaskText(module, module.fn.region, "0", module.fn.loc)
         self._count = 0
+        self.clocks: list[int] = []
+        self._timespec = self.e.value("alloca { i64, i64 }") if module.options.profile else ""
+        if module.options.profile:
+            for op in module.fn.region.body:
+                if isinstance(op, Task):
+                    self._take_clock()
         for buffer, offset in module.layout.temporaries.items():
             at = self.e.value(f"getelementptr i8, ptr %block, i64 {offset}")
             size = (llvm_privates.buffer_bytes(buffer) + 7) & ~7
@@ -158,11 +169,33 @@ class _Entry:
             raise CompilerBug("LLVM code", f"only tasks stand at the top of a lowered function, not {op!r}")
         number, self._count = self._count, self._count + 1
         e.mark = module.debug.location(op.loc, e.place)
+        started = self._now() if module.options.profile else ""
         if op.parallel:
             self._parallel(op, number)
         else:
             name = module.serial(op, number)
             self._leave_if_failed(e.value(f"call i32 {name}(ptr %block)"))
+        if module.options.profile:
+            at = e.value(f"getelementptr i8, ptr %block, i64 {self.clocks[number]}")
+            e.do(f"store i64 {e.value(f'sub i64 {self._now()}, {started}')}, ptr {at}, align 8")
+
+    # measuring
+
+    def _take_clock(self) -> None:
+        """A slot for one task's time. A task that is not reached takes none."""
+        layout = self.module.layout
+        self.clocks.append(FIRST + 8 * layout.slots)
+        layout.slots += 1
+        at = self.e.value(f"getelementptr i8, ptr %block, i64 {self.clocks[-1]}")
+        self.e.do(f"store i64 0, ptr {at}, align 8")
+
+    def _now(self) -> str:
+        """The monotonic clock, in nanoseconds."""
+        e = self.e
+        e.value(f"call i32 @clock_gettime(i32 {time.CLOCK_MONOTONIC}, ptr {self._timespec})")
+        seconds = e.value(f"load i64, ptr {self._timespec}")
+        part = e.value(f"load i64, ptr {e.value(f'getelementptr i8, ptr {self._timespec}, i64 8')}")
+        return e.value(f"add i64 {e.value(f'mul i64 {seconds}, 1000000000')}, {part}")
 
     def _leave_if_failed(self, status: str) -> None:
         e = self.e

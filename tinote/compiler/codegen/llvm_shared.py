@@ -23,13 +23,14 @@ class Options:
 
     `fast_math`: reassociation, contraction, reciprocals and approximate functions, never at the cost of NaN or inf.
     `vector_width`: the vectors to prefer, in bits (0: the target's choice). `source`: the user's file. `line_tables`:
-    debug locations go into the object, not only into LLVM's remarks and text.
+    debug locations go into the object, not only into LLVM's remarks and text. `profile`: measure each task.
     """
 
     fast_math: bool = True
     vector_width: int = 512
     source: str = ""
     line_tables: bool = False
+    profile: bool = False
 
 
 class Shared:

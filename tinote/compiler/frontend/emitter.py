@@ -78,6 +78,9 @@ class Emitter(Context):
     def force(self, front: Any) -> Any:
         """What a place holds; anything else itself."""
         if isinstance(front, Place):
+            t = front.type
+            if isinstance(t, Tensor):
+                self.check_size(t.shape, t.dtype)
             return front.load(self.b)
         if isinstance(front, Poison):
             raise Silenced

@@ -143,7 +143,7 @@ class _Offloading:
                 buffer = self.temporaries.get(v)
                 if buffer is not None:
                     _store(out, buffer, v, op.loc)
-        region = prune(Region((), tuple(out)))
+        region = prune(Region((), tuple(out)), keep_while=True)
         return [Task(self._name(), (), region, parallel=False, loc=piece[0].loc)] if region.body else []
 
     def _parallel(self, loop: For) -> list[Op]:

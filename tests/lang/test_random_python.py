@@ -1,0 +1,190 @@
+"""Random programs that are kernels and plain Python at once: both must compute the same."""
+
+import linecache
+import random
+from typing import Any
+
+import pytest
+
+import tinote as ti
+
+INTEGERS = ("i", "j", "k")
+NUMBERS = ("x", "y", "z")
+
+
+class Writer:
+    """Writes functions of two integers and two floats. Integers stay small, so that nothing overflows."""
+
+    def __init__(self, seed: int) -> None:
+        self.random = random.Random(seed)
+        self.loops = 0
+        self.inside = 0  # how many loops are around
+        self.counters: list[str] = []
+
+    def pick(self, *options: Any) -> Any:
+        return self.random.choice(options)
+
+    def integer(self, depth: int = 2) -> str:
+        if not depth or self.random.random() < 0.25:
+            return self.pick(*INTEGERS, *self.counters, str(self.random.randint(-9, 9)))
+        a, b = self.integer(depth - 1), self.integer(depth - 1)
+        return self.pick(
+            f"({a} + {b})",
+            f"({a} - {b})",
+            f"({a} * {b})",
+            f"({a} // (abs({b}) + 1))",
+            f"({a} // -(abs({b}) + 2))",
+            f"({a} % (abs({b}) + 1))",
+            f"({a} % -(abs({b}) + 3))",
+            f"({a} & {b})",
+            f"({a} | {b})",
+            f"({a} ^ {b})",
+            f"(~{a})",
+            f"(-{a})",
+            f"({a} >> (abs({b}) % 5))",
+            f"({a} << (abs({b}) % 3))",
+            f"min({a}, {b})",
+            f"max({a}, {b}, {self.integer(0)})",
+            f"({a} if {self.condition(depth - 1)} else {b})",
+            f"int({self.number(depth - 1)})",
+            f"twist({a} % 50, {b} % 50)",
+        )
+
+    def number(self, depth: int = 2) -> str:
+        if not depth or self.random.random() < 0.25:
+            return self.pick(*NUMBERS, f"{self.random.uniform(-3, 3):.2f}")
+        a, b = self.number(depth - 1), self.number(depth - 1)
+        return self.pick(
+            f"({a} + {b})",
+            f"({a} - {b})",
+            f"({a} * {b})",
+            f"({a} / (abs({b}) + 1.5))",
+            f"({a} % (abs({b}) + 1.25))",
+            f"({a} // (abs({b}) + 1.25))",
+            f"(-{a})",
+            f"abs({a})",
+            f"min({a}, {b})",
+            f"max({a}, {b})",
+            f"({a} if {self.condition(depth - 1)} else {b})",
+            f"float({self.integer(depth - 1)})",
+            f"({a} + {self.integer(depth - 1)})",
+            f"({self.integer(depth - 1)} / 7)",
+            f"({a}) ** 2",
+        )
+
+    def condition(self, depth: int = 2) -> str:
+        if not depth:
+            return f"{self.integer(0)} {self.pick('<', '<=', '==', '!=', '>', '>=')} {self.integer(0)}"
+        a, b, c = self.integer(depth - 1), self.integer(depth - 1), self.integer(0)
+        return self.pick(
+            f"{a} < {b}",
+            f"{self.number(depth - 1)} > {self.number(depth - 1)}",
+            f"{a} <= {c} < {b}",
+            f"({self.condition(depth - 1)} and {self.condition(depth - 1)})",
+            f"({self.condition(depth - 1)} or {self.condition(depth - 1)})",
+            f"not ({self.condition(depth - 1)})",
+            f"{a} % 2 == 0",
+        )
+
+    def block(self, indent: str, depth: int) -> list[str]:
+        lines: list[str] = []
+        for _ in range(self.random.randint(1, 4)):
+            kind = self.random.random()
+            if kind < 0.25:
+                lines.append(f"{indent}{self.pick(*INTEGERS)} = ({self.integer()}) % 1000 - 500")
+            elif kind < 0.45:
+                lines.append(f"{indent}{self.pick(*NUMBERS)} = ({self.number()}) % 10.5 - 5.0")
+            elif kind < 0.55:
+                name = self.pick(*INTEGERS)
+                lines.append(f"{indent}{name} {self.pick('+=', '-=', '*=', '^=', '|=', '&=')} {self.integer(1)}")
+                lines.append(f"{indent}{name} %= 997")
+            elif kind < 0.6:
+                a, b = self.random.sample(INTEGERS, 2)
+                lines.append(f"{indent}{a}, {b} = {b}, ({a} + {self.integer(1)}) % 300")
+            elif kind < 0.75 and depth:
+                lines.append(f"{indent}if {self.condition()}:")
+                lines += self.block(indent + "    ", depth - 1)
+                if self.random.random() < 0.4:
+                    lines.append(f"{indent}elif {self.condition()}:")
+                    lines += self.block(indent + "    ", depth - 1)
+                if self.random.random() < 0.5:
+                    lines.append(f"{indent}else:")
+                    lines += self.block(indent + "    ", depth - 1)
+            elif kind < 0.93 and depth:
+                lines += self.loop(indent, depth)
+            elif self.inside:
+                lines.append(f"{indent}if {self.condition()}:")
+                lines.append(f"{indent}    {self.pick('break', 'continue')}")
+        return lines or [f"{indent}pass"]
+
+    def loop(self, indent: str, depth: int) -> list[str]:
+        self.loops += 1
+        name = f"n{self.loops}"
+        bound = f"abs({self.integer(1)}) % 6"
+        self.inside += 1
+        if self.random.random() < 0.65:
+            domain = self.pick(
+                f"range({bound})",
+                f"range(-2, {bound})",
+                f"range({bound}, -3, -2)",
+                f"range({self.integer(1)} % 5, {bound}, 2)",
+            )
+            self.counters.append(name)
+            lines = [f"{indent}for {name} in {domain}:", *self.block(indent + "    ", depth - 1)]
+            self.counters.pop()
+        else:
+            # Counted first, so that `continue` does not make it endless.
+            lines = [f"{indent}{name} = 0", f"{indent}while {name} < {bound} and {self.condition(1)}:"]
+            lines += [f"{indent}    {name} += 1", *self.block(indent + "    ", depth - 1)]
+        self.inside -= 1
+        return lines
+
+    def program(self) -> str:
+        twist = [
+            "def twist(a, b):",
+            "    if a > b:",
+            f"        return {self.pick('a - b', 'a * b % 7', 'a // (abs(b) + 1)')}",
+            "    for n in range(5):",
+            f"        if (a + n) % {self.random.randint(2, 5)} == 1:",
+            "            return n - b",
+            f"    return a {self.pick('+', '^', '|')} b",
+        ]
+        body = ["    k = i - j", "    z = x * y", *self.block("    ", 3), *self.block("    ", 3)]
+        result = "    return (i * 3 + j * 5 + k * 7) + (x + 2.0 * y + 4.0 * z)"
+        return "\n".join([*twist, "", "def program(i, j, x, y):", *body, result, ""])
+
+
+def as_kernel(text: str) -> str:
+    """The same text in the kernel language. What changes its parameters copies them first."""
+    signature = "def program(a: ti.i64, b: ti.i64, c: ti.f64, d: ti.f64) -> ti.f64:\n    i, j, x, y = a, b, c, d"
+    kernel = text.replace("def program(i, j, x, y):", "@ti.kernel\n" + signature)
+    # A loop that is in no other one is parallel in a kernel; these are to run in order.
+    lines: list[str] = []
+    for line in kernel.splitlines():
+        if line.lstrip().startswith("for ") and "@ti.kernel" in lines:
+            lines.append(line[: -len(line.lstrip())] + "ti.loop_config(serialize=True)")
+        lines.append(line)
+    return "@ti.func\n" + "\n".join(lines) + "\n"
+
+
+def check(seed: int) -> None:
+    ti.init(default_fp=ti.f64, default_ip=ti.i64, fast_math=bool(seed % 2), opt_level=seed % 4)
+    text = Writer(seed).program()
+    python: dict[str, Any] = {}
+    exec(text, python)
+    source = as_kernel(text)
+    file = f"random_python_{seed}.py"
+    linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
+    compiled: dict[str, Any] = {"ti": ti}
+    exec(compile(source, file, "exec"), compiled)
+    numbers = random.Random(seed)
+    for _ in range(6):
+        arguments = (numbers.randint(-50, 50), numbers.randint(-50, 50), numbers.uniform(-5, 5), numbers.uniform(-5, 5))
+        expected = python["program"](*arguments)
+        found = compiled["program"](*arguments)
+        assert found == pytest.approx(expected, rel=1e-7, abs=1e-7), f"seed {seed}, {arguments}\n{source}"
+
+
+def test_random_programs_agree_with_python(random_programs: int) -> None:
+    for seed in range(max(random_programs // 4, 1)):
+        check(seed)

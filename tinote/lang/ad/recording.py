@@ -1,0 +1,366 @@
+"""What a tape records, and the way back through it.
+
+A gradient launch executes some of the kernel's loads again, so it must find the fields as they were. A recording counts
+a version a field, and before something overwrites a version that a recorded launch will need, it keeps a copy; on the
+way back each launch's gradient runs on the versions that the launch saw. Where nothing needed is overwritten, nothing
+is copied.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tinote.compiler.summary import TaskSummary
+from tinote.errors import DifferentiationError, KernelMemoryError, Note
+from tinote.ir.nodes import Buffer
+from tinote.lang.kernel import Instance
+from tinote.lang.matrix import numpy_type
+from tinote.lang.world import claim_gradients, is_viewed, memory_of, recorder, world
+from tinote.runtime.memory import Memory
+from tinote.source import Span, caller
+
+__all__ = ["Backward", "Custom", "Record", "Recording", "copy_of", "living_buffers", "numbers"]
+
+
+class Record(NamedTuple):
+    """One launch: what was launched with which scalars, and the version of each field that its gradient will read."""
+
+    instance: Instance
+    values: tuple[Any, ...]
+    versions: dict[Buffer, int]
+
+    @property
+    def tasks(self) -> tuple[TaskSummary, ...]:
+        """What each task of the launch read and wrote."""
+        return self.instance.primal.tasks
+
+    @property
+    def touched(self) -> frozenset[Buffer]:
+        """All that the launch read or wrote."""
+        found = self.instance.specialisation.touched()
+        return found.loaded | found.written
+
+    @property
+    def written(self) -> frozenset[Buffer]:
+        """All that the launch wrote."""
+        return self.instance.specialisation.touched().written
+
+
+@dataclass(eq=False)
+class Custom:
+    """A stretch of the program with a gradient of its own: `gradient` runs in its place on the way back.
+
+    `loaded`: what its launches read of values from before; `renewed`: fields that it gave new values throughout;
+    `severed`: fields without a gradient in which it may have left varying values, with the place. `versions`: the
+    fields as they were at its end, which `gradient` finds again. `scratch`: fields that `gradient` promises to compute
+    itself before it reads them.
+    """
+
+    name: str
+    place: Span
+    gradient: Callable[[Backward], None]
+    loaded: set[Buffer] = field(default_factory=set)
+    written: set[Buffer] = field(default_factory=set)
+    renewed: set[Buffer] = field(default_factory=set)
+    severed: dict[Buffer, Span] = field(default_factory=dict)
+    scratch: frozenset[Buffer] = frozenset()
+    versions: dict[Buffer, int] = field(default_factory=dict)
+
+    @property
+    def touched(self) -> set[Buffer]:
+        """All that was read or written."""
+        return self.loaded | self.written
+
+    def sever(self, severed: dict[Buffer, Span]) -> None:
+        """Follow the fields without gradient that hold varying values through this stretch."""
+        for buffer in self.renewed:
+            severed.pop(buffer, None)
+        for buffer in self.loaded & severed.keys():
+            if any(b.adjoint is not None for b in self.written):
+                raise DifferentiationError(
+                    f"'{buffer.name}' has no gradient, but values that are differentiated go through it",
+                    severed[buffer],
+                    hint=f"make '{buffer.name}' with needs_grad=True",
+                    notes=[Note(f"from there '{self.name}' reads them", self.place)],
+                )
+        for buffer, place in self.severed.items():
+            severed.setdefault(buffer, place)
+
+
+class _Replacement(NamedTuple):
+    """After `position` records, Python gave a whole field new values: those of `source`, or constants."""
+
+    position: int
+    target: Buffer
+    source: Buffer | None
+    place: Span
+
+
+class Recording:
+    """Launches in their order, with what their gradients need of memory. `listener` is told of each write beforehand.
+
+    It is the recorder (`world.recorder`) while it records; `reverse` then runs the gradients.
+    """
+
+    clears_duals = False
+
+    def __init__(self, listener: Callable[[Buffer], None] | None = None) -> None:
+        self.records: list[Record | Custom] = []
+        self._listener = listener
+        self._replacements: list[_Replacement] = []
+        self._touched: set[Buffer] = set()
+        self._written_before: set[Buffer] = set()
+        self._looked_at = 0  # so many records are counted in `_touched` and `_written_before`
+        self._pending: Record | None = None
+        self._versions: dict[Buffer, int] = {}
+        self._wanted: set[tuple[Buffer, int]] = set()
+        self._copies: dict[tuple[Buffer, int], Memory] = {}
+        self.copied_bytes = 0
+        self._shown: dict[Buffer, int] = {}
+        self._finals: dict[Buffer, Memory] = {}
+
+    # ---- what the recorder is told
+
+    def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
+        """A kernel is about to be launched."""
+        specialisation = instance.specialisation
+        needed = specialisation.gradient_needs().loaded
+        for buffer in specialisation.touched().written:
+            self.written(buffer)
+        self._pending = Record(instance, values, {b: self._versions.get(b, 0) for b in needed})
+
+    def launched(self) -> None:
+        """The launch that was announced has ended well: it counts. (One that raised has written fields, but has no
+        gradient.)
+        """
+        record = self._pending
+        assert record is not None
+        self._pending = None
+        self._add(record)
+
+    def custom(self, custom: Custom) -> None:
+        """A stretch with its own gradient has ended well: it counts, and finds all fields again as they are now."""
+        kept = living_buffers() - custom.scratch
+        custom.versions = {b: self._versions.get(b, 0) for b in kept}
+        self._add(custom)
+
+    def _add(self, record: Record | Custom) -> None:
+        self._wanted.update(record.versions.items())
+        self.records.append(record)
+        if world.views:
+            for buffer in record.versions:
+                if is_viewed(buffer):
+                    self.written(buffer)
+
+    def written(self, buffer: Buffer) -> None:
+        """A field is about to be written: keep what is needed of it on the way back."""
+        if self._listener is not None:
+            self._listener(buffer)
+        version = self._versions.get(buffer, 0)
+        key = (buffer, version)
+        if key in self._wanted and key not in self._copies:
+            memory = memory_of(buffer)
+            self.make_room(buffer, memory.nbytes)
+            self._copies[key] = copy_of(memory)
+            self.copied_bytes += memory.nbytes
+        self._versions[buffer] = version + 1
+
+    def make_room(self, buffer: Buffer, nbytes: int) -> None:
+        """So many bytes more are to be kept. Raises `KernelMemoryError` past the session's limit."""
+        limit = world.config.memory_limit
+        if self.copied_bytes + nbytes > limit:
+            raise KernelMemoryError(
+                f"the tape would hold more than {limit:,} bytes of overwritten values of '{buffer.name}'",
+                hint="keep each step in its own slice of a field, record fewer steps, or raise "
+                "ti.init(memory_limit=...)",
+            )
+
+    def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
+        """Python gives a whole field new values. What no launch has used yet simply begins with them."""
+        if source is buffer:
+            return
+        self._look()
+        if buffer in self._touched or source is not None:
+            self._replacements.append(_Replacement(len(self.records), buffer, source, caller()))
+            self._touched.add(buffer)
+
+    def computed_before(self, buffer: Buffer) -> bool:
+        """Whether a recorded launch has written to the field."""
+        self._look()
+        return buffer in self._written_before
+
+    def _look(self) -> None:
+        for record in self.records[self._looked_at :]:
+            self._touched |= record.touched
+            self._written_before |= record.written
+        self._looked_at = len(self.records)
+
+    # ---- the way back
+
+    def reverse(self, *, clear: bool) -> None:
+        """Run the gradients of all that was recorded, the last first, each on the fields as it left them; afterwards
+        the fields hold again what they hold now. `clear`: gradients that belonged to another party start at zero.
+        """
+        self._shown = dict(self._versions)
+        replacements = list(self._replacements)
+        for record in self.records:
+            if isinstance(record, Record):
+                claim_gradients(record.instance.specialisation.gradient().tasks, clear=clear)
+        try:
+            for position in range(len(self.records), 0, -1):
+                _replace_back(replacements, position)
+                record = self.records[position - 1]
+                self._show(record.versions)
+                if isinstance(record, Record):
+                    record.instance.specialisation.gradient().launch(record.values)
+                else:
+                    self._run(record)
+            _replace_back(replacements, 0)
+        finally:
+            for buffer, final in self._finals.items():
+                ctypes.memmove(memory_of(buffer).address, final.address, final.nbytes)
+            self._finals = {}
+
+    def forget(self) -> None:
+        """Let the copies go: nothing will be reversed any more."""
+        self._copies.clear()
+
+    def disturbed(self, buffer: Buffer) -> None:
+        """On the way back something is about to write to a field."""
+        if buffer not in self._finals:
+            self._finals[buffer] = copy_of(memory_of(buffer))
+        self._shown[buffer] = -1
+
+    def _show(self, versions: dict[Buffer, int]) -> None:
+        for buffer, version in versions.items():
+            if self._shown.get(buffer, 0) != version:
+                self.disturbed(buffer)
+                kept = self._copies.get((buffer, version), self._finals[buffer])
+                ctypes.memmove(memory_of(buffer).address, kept.address, kept.nbytes)
+                self._shown[buffer] = version
+
+    def _run(self, custom: Custom) -> None:
+        for buffer in custom.scratch:
+            if buffer.dtype.kind == "f":  # whoever reads it without computing it first shall notice
+                self.disturbed(buffer)
+                numbers(buffer)[...] = np.nan
+        backward = Backward(self)
+        token = recorder.set(backward)
+        try:
+            custom.gradient(backward)
+        finally:
+            recorder.reset(token)
+
+    # ---- the chain from parameter to loss
+
+    def refuse_severed(self, severed: dict[Buffer, Span] | None = None) -> dict[Buffer, Span]:
+        """A varying value that goes through a field without gradient would silently count as constant: raise a
+        `DifferentiationError`. `severed`: the fields that hold such values at the start; gives those at the end.
+        """
+        severed = {} if severed is None else dict(severed)
+        replacements = iter([*self._replacements, None])
+        coming = next(replacements)
+        for position, record in enumerate(self.records):
+            while coming is not None and coming.position <= position:
+                _sever(severed, coming)
+                coming = next(replacements)
+            if isinstance(record, Custom):
+                record.sever(severed)
+                continue
+            specialisation = record.instance.specialisation
+            if severed:
+                for buffer in specialisation.touched().loaded:
+                    place = severed.get(buffer)
+                    if place is not None:
+                        for further, write in specialisation.refuse_broken_chain(buffer, place):
+                            severed.setdefault(further, write)
+            for buffer, place in specialisation.gradient_needs().severed:
+                severed.setdefault(buffer, place)
+        while coming is not None:
+            _sever(severed, coming)
+            coming = next(replacements)
+        return severed
+
+
+class Backward:
+    """The recorder while a gradient of the user's own runs: nothing is recorded, and what is overwritten comes back."""
+
+    clears_duals = False
+
+    def __init__(self, recording: Recording) -> None:
+        self.recording = recording
+
+    def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
+        """A kernel is about to be launched."""
+        for buffer in instance.specialisation.touched().written:
+            self.written(buffer)
+
+    def launched(self) -> None:
+        """Nothing is recorded."""
+
+    def written(self, buffer: Buffer) -> None:
+        """A field is about to be written. Gradients are what this is for."""
+        if buffer.primal is None:
+            self.recording.disturbed(buffer)
+
+    def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
+        """Nothing is recorded."""
+
+
+def _replace_back(replacements: list[_Replacement], position: int) -> None:
+    """The reverse of what Python did after so many records: the gradient of new values is not that of the old."""
+    while replacements and replacements[-1].position >= position:
+        done = replacements.pop()
+        if done.target.adjoint is None:
+            continue
+        target = numbers(done.target.adjoint)
+        if done.source is not None and done.source.adjoint is not None:
+            numbers(done.source.adjoint)[...] += target
+        target[...] = 0
+
+
+def _sever(severed: dict[Buffer, Span], done: _Replacement) -> None:
+    """What a copy by Python means for the chain from parameter to loss."""
+    target, source = done.target, done.source
+    if source is None:
+        severed.pop(target, None)
+    elif source in severed:
+        if target.adjoint is not None:
+            raise DifferentiationError(
+                f"'{source.name}' has no gradient, but values that are differentiated go through it",
+                severed[source],
+                hint=f"make '{source.name}' with needs_grad=True",
+                notes=[Note(f"from there they are copied to '{target.name}'", done.place)],
+            )
+        severed.setdefault(target, severed[source])
+    elif source.adjoint is not None and target.adjoint is None and target.dtype.kind == "f":
+        severed.setdefault(target, done.place)
+
+
+def living_buffers() -> set[Buffer]:
+    """The memory of all living fields, gradients and duals left out."""
+    return {f.buffer for f in list(world.fields) if f.buffer.primal is None}
+
+
+def numbers(buffer: Buffer) -> np.ndarray[Any, Any]:
+    """All numbers of a field, in a row."""
+    count = math.prod(memory_shape(buffer))
+    return np.frombuffer(memory_of(buffer).view(), dtype=numpy_type(buffer.dtype), count=count)
+
+
+def memory_shape(buffer: Buffer) -> tuple[int, ...]:
+    """The shape of a field with that of its elements behind."""
+    return tuple([n for n in buffer.shape if n is not None]) + buffer.element
+
+
+def copy_of(memory: Memory) -> Memory:
+    """The same bytes elsewhere."""
+    copy = Memory(memory.nbytes)
+    ctypes.memmove(copy.address, memory.address, memory.nbytes)
+    return copy

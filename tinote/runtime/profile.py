@@ -1,0 +1,100 @@
+"""Where launches spend their time: what tasks took, summed up over launches. Filled by launches of kernels that were
+compiled with clocks (`ti.init(kernel_profiler=True)`).
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from tinote.source import Span
+
+__all__ = ["Clock", "Measured", "Profile", "profile"]
+
+_TRACE_LENGTH = 10_000
+
+
+class Clock(NamedTuple):
+    """One task whose time is measured: a loop, or the statements between two loops, of one kernel. `slot` is the 8-byte
+    slot of the launch block that gets the time."""
+
+    slot: int
+    kernel: str
+    task: str
+    place: Span
+
+
+class Measured(NamedTuple):
+    """The launches of one task so far; times in nanoseconds."""
+
+    kernel: str
+    task: str
+    place: Span
+    count: int
+    total: int
+    least: int
+    most: int
+
+    @property
+    def mean(self) -> float:
+        return self.total / self.count
+
+
+class Profile:
+    """Times by task, and the last launches one by one."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._measured: dict[tuple[str, str, Span], Measured] = {}
+        self._launched: dict[str, Measured] = {}
+        self._trace: deque[tuple[str, str, int]] = deque(maxlen=_TRACE_LENGTH)
+
+    def record(self, times: Iterable[tuple[Clock, int]]) -> None:
+        """One launch: what each of its tasks took, in nanoseconds."""
+        with self._lock:
+            whole = 0
+            clock: Clock | None = None
+            for clock, taken in times:
+                key = (clock.kernel, clock.task, clock.place)
+                self._measured[key] = _added(self._measured.get(key), clock, taken)
+                self._trace.append((clock.kernel, clock.task, taken))
+                whole += taken
+            if clock is not None:
+                self._launched[clock.kernel] = _added(
+                    self._launched.get(clock.kernel), clock._replace(task=clock.kernel), whole
+                )
+
+    def launched(self, kernel: str) -> Measured | None:
+        """All tasks of a kernel's launches together; least and most are those of one launch."""
+        with self._lock:
+            return self._launched.get(kernel)
+
+    def measured(self) -> list[Measured]:
+        """Every task so far, the most expensive first."""
+        with self._lock:
+            return sorted(self._measured.values(), key=lambda m: -m.total)
+
+    def trace(self) -> list[tuple[str, str, int]]:
+        """The last tasks that ran: kernel, task, nanoseconds."""
+        with self._lock:
+            return list(self._trace)
+
+    def clear(self) -> None:
+        with self._lock:
+            self._measured.clear()
+            self._launched.clear()
+            self._trace.clear()
+
+
+def _added(old: Measured | None, clock: Clock, taken: int) -> Measured:
+    if old is None:
+        return Measured(clock.kernel, clock.task, clock.place, 1, taken, taken, taken)
+    return old._replace(
+        count=old.count + 1, total=old.total + taken, least=min(old.least, taken), most=max(old.most, taken)
+    )
+
+
+#: The process's profile.
+profile = Profile()
