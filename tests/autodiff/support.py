@@ -51,10 +51,14 @@ class Program:
         assert self.x.adjoint and self.y.adjoint and self.total.adjoint
         memory = self.memory(inputs)
         interpret(self.fn, (), memory)
+        gradient = reverse(self.fn)
+        before = self.memory(inputs)
+        for buffer in gradient.restored:
+            memory.fill(buffer, before.nested(buffer))
         memory.fill(self.x.adjoint, [0.0] * 4)
         memory.fill(self.y.adjoint, list(WEIGHTS))
         memory.fill(self.total.adjoint, 1.0)
-        interpret(reverse(self.fn).function, (), memory)
+        interpret(gradient.function, (), memory)
         return memory.nested(self.x.adjoint)
 
     def tangent(self, inputs: Sequence[float], direction: Sequence[float]) -> float:

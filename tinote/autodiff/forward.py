@@ -9,8 +9,9 @@
                                                store @y[%i], %y
                                                store @y.dual[%i], %dy
 
-The tangent of y = f(a, b) is ∂f/∂a · da + ∂f/∂b · db, and a derivative rule gives g · ∂f/∂a for whatever stands for g: each term is the rule's
-own product with the operand's tangent in place of the adjoint. So both modes read one table and cannot drift apart.
+The tangent of y = f(a, b) is ∂f/∂a · da + ∂f/∂b · db, and a derivative rule gives g · ∂f/∂a for whatever stands for g:
+each term is the rule's own product with the operand's tangent in place of the adjoint. So both modes read one table and
+cannot drift apart.
 
 Method: tangent propagation; Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, section 3.1.
 """
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 from tinote.autodiff.activity import guarded_variables
 from tinote.autodiff.rules import RULES, Emit, NoDerivative
+from tinote.autodiff.unfold import unfold_atomics
 from tinote.errors import DifferentiationError
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
@@ -49,10 +51,10 @@ DEFAULTS = Defaults()
 
 
 def forward(fn: Function, defaults: Defaults = DEFAULTS) -> Function:
-    """Add tangents to `fn` (scalar form, simplified). Raises `DifferentiationError`, located, for what has no derivative
-    yet.
+    """Add tangents to `fn` (scalar form, simplified). Raises `DifferentiationError`, located, for what has no
+    derivative yet.
     """
-    return _Forward(fn, defaults).function()
+    return _Forward(unfold_atomics(fn), defaults).function()
 
 
 class _Forward:
@@ -208,5 +210,3 @@ def _temporaries_with_tangents(fn: Function) -> set[Buffer]:
         for op in walk(fn.region)
         if isinstance(op, Store | Atomic) and op.buffer.kind is BufferKind.TEMPORARY and op.buffer.dtype.kind == "f"
     }
-
-

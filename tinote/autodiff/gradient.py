@@ -7,9 +7,13 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tinote.autodiff.activity import writes_reached_from
+from tinote.autodiff.hazards import Hazard, find_hazards, refuse
+from tinote.autodiff.keeping import NOTHING, Keeping
+from tinote.autodiff.overwriting import kept_loads, plan_keeping
 from tinote.autodiff.reverse import Reverser
+from tinote.autodiff.unfold import unfold_atomics
 from tinote.errors import DifferentiationError, Note
-from tinote.ir.nodes import Atomic, Buffer, Function, Load, Op, Store
+from tinote.ir.nodes import Atomic, Buffer, Function, Load, Store
 from tinote.ir.primitives import Defaults
 from tinote.ir.query import free_variables, walk
 from tinote.source import Span
@@ -24,43 +28,62 @@ class Gradient(NamedTuple):
 
     `needed_loads`: the primal loads that it executes again. `severed`: stores of a varying value into a buffer without
     a gradient, behind which the chain from parameter to loss breaks if anybody reads it. `primal`: what was
-    differentiated.
+    differentiated. `restored`: the buffers that must be as they were before the primal launch when the gradient begins,
+    because of `hazards`.
     """
 
     function: Function
     needed_loads: tuple[Load, ...]
     severed: tuple[Store | Atomic, ...]
     primal: Function
+    restored: frozenset[Buffer] = frozenset()
+    hazards: tuple[Hazard, ...] = ()
 
 
 def reverse(fn: Function, defaults: Defaults = DEFAULTS) -> Gradient:
     """Differentiate `fn` (scalar form, simplified). Raises `DifferentiationError`, located, for what has no derivative
     yet.
     """
-    reverser = Reverser(fn, defaults)
+    fn = unfold_atomics(fn)
+    gradient = _reverse(fn, defaults, NOTHING)
+    hazards = tuple(find_hazards(fn, gradient.needed_loads))
+    if not hazards:
+        return gradient
+    gradient = _reverse(fn, defaults, plan_keeping(fn, hazards))
+    for hazard in find_hazards(fn, gradient.needed_loads):
+        refuse(
+            hazard,
+            hint="write to another field, or split the kernel so that reading and overwriting are separate launches",
+        )
+    return gradient._replace(hazards=hazards)
+
+
+def _reverse(fn: Function, defaults: Defaults, keeping: Keeping) -> Gradient:
+    reverser = Reverser(fn, defaults, keeping)
     region = reverser.function_region()
     if region.body:
         _refuse_gradient_access(fn)
     for store in reverser.severed:
         refuse_broken_chain(store.buffer, store.loc, fn)
-    needed: dict[Op, None] = {}
+    found = kept_loads(fn, keeping)
+    needed: dict[Load, None] = {}
     for op in walk(region):
-        if isinstance(op, Load) and isinstance(op.origin, Load) and op.buffer is op.origin.buffer:
+        if (
+            isinstance(op, Load)
+            and isinstance(op.origin, Load)
+            and op.buffer is op.origin.buffer
+            and op.origin not in found
+        ):
             needed[op.origin] = None
     for v in free_variables(region):
         if v in reverser.unavailable:
-            place = reverser.unavailable[v].loc
             raise DifferentiationError(
                 "the gradient needs the old value that this atomic operation returned, which is not saved yet",
-                place,
+                reverser.unavailable[v].loc,
                 hint="compute with the value before or after the update instead",
             )
-    return Gradient(
-        Function(f"{fn.name}.grad", region, fn.loc),
-        tuple([op for op in needed if isinstance(op, Load)]),
-        tuple(reverser.severed),
-        fn,
-    )
+    grad = Function(f"{fn.name}.grad", region, fn.loc)
+    return Gradient(grad, tuple(needed), tuple(reverser.severed), fn, keeping.buffers)
 
 
 def refuse_broken_chain(buffer: Buffer, place: Span, fn: Function) -> list[Store | Atomic]:

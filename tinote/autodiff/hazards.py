@@ -8,14 +8,13 @@ same element.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from typing import NamedTuple, NoReturn
 
-from tinote.autodiff.gradient import Gradient
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.access import Access, Accesses, buffers_may_meet
 from tinote.ir.nodes import Atomic, For, Function, If, Load, Op, Region, Store
 
-__all__ = ["Hazard", "find_hazards", "refuse_hazards"]
+__all__ = ["Hazard", "find_hazards", "refuse"]
 
 
 class Hazard(NamedTuple):
@@ -25,16 +24,15 @@ class Hazard(NamedTuple):
     write: Store | Atomic
 
 
-def refuse_hazards(fn: Function, gradient: Gradient) -> None:
-    """Raise a `DifferentiationError` that names both lines when a needed value may be overwritten within the kernel."""
-    for hazard in find_hazards(fn, gradient.needed_loads):
-        name = hazard.load.buffer.name
-        raise DifferentiationError(
-            f"the gradient needs the value of '{name}' that is read here, but the kernel overwrites it afterwards",
-            hazard.load.loc,
-            hint="write to another field, or split the kernel so that reading and overwriting are separate launches",
-            notes=[Note("overwritten here", hazard.write.loc)],
-        )
+def refuse(hazard: Hazard, hint: str) -> NoReturn:
+    """Raise a `DifferentiationError` that names the line that reads and the line that overwrites."""
+    raise DifferentiationError(
+        f"the gradient needs the value of '{hazard.load.buffer.name}' that is read here, "
+        "but the kernel overwrites it afterwards",
+        hazard.load.loc,
+        hint=hint,
+        notes=[Note("overwritten here", hazard.write.loc)],
+    )
 
 
 #: Where an operation stands: for each region around it, outermost first, the operation that owns the region, which of

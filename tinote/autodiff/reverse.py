@@ -23,11 +23,13 @@ Derivatives", 2nd ed., 2008, chapters 3 and 12.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import chain
-from typing import NamedTuple
 
 from tinote.autodiff.activity import guarded_variables, varied_variables
+from tinote.autodiff.keeping import NOTHING, Copy, Keeper, Keeping, copy_buffer, finished
 from tinote.autodiff.rules import RULES, Emit, NoDerivative
+from tinote.autodiff.turns import Carried, content_of, counting, look
 from tinote.errors import DifferentiationError
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder, OpenRegion
@@ -64,8 +66,9 @@ __all__ = ["Reverser"]
 class Reverser:
     """One function being differentiated. `severed` and `unavailable` collect what the result must be judged by."""
 
-    def __init__(self, fn: Function, defaults: Defaults) -> None:
+    def __init__(self, fn: Function, defaults: Defaults, keeping: Keeping = NOTHING) -> None:
         self.fn = fn
+        self.keeping = keeping
         self.varied, self.temporaries = varied_variables(fn)
         self.builder = Builder(defaults)
         self.guarded = guarded_variables(fn)
@@ -125,16 +128,31 @@ class Reverser:
         """The operations of `region` forward and then backward. `env`: primal variable -> what stands for it here; `adjoints` is updated in place.
         """
         items: list[list[Op]] = []
+        kept: dict[Op, Copy] = {}
+        keeper = Keeper(self, self.keeping.buffers)
         with self.builder.region() as forward:
             for op in region.body:
                 start = len(forward.body)
-                self.forward(op, env, keep_temporaries=top)
+                if top and op in self.keeping.ops:
+                    # A parallel loop that keeps its effects is one fused loop in the reverse part.
+                    if isinstance(op, For) and op.parallel:
+                        keeper.run_ahead(op, env, self.keeping.saved.get(op, ()))
+                    else:
+                        kept[op] = keeper.forward(op, env)
+                else:
+                    self.forward(op, env, keep_temporaries=top)
                 items.append(forward.body[start:])
         with self.builder.region() as backward:
             for op, item in zip(reversed(region.body), reversed(items), strict=True):
                 self.builder.loc, self.builder.origin = op.loc, op
-                self.backward(op, item, env, adjoints, top)
-        return [*chain.from_iterable(items), *backward.body]
+                if op in kept:
+                    keeper.backward(op, kept[op], env, adjoints)
+                    item[:] = finished(kept[op])
+                else:
+                    for saved, buffer in self.keeping.saved.get(op, ()) if top else ():
+                        copy_buffer(self.builder, saved, buffer)
+                    self.backward(op, item, env, adjoints, top)
+        return [*keeper.stacks, *chain.from_iterable(items), *backward.body]
 
     def forward(self, op: Op, env: dict[Var, Atom], *, keep_temporaries: bool) -> None:
         """Clone `op` without side effects. `origin` of the copy is the primal operation."""
@@ -147,19 +165,22 @@ class Reverser:
                 return
         elif isinstance(op, Check | Print):
             return
-        args = tuple([_look(env, a) for a in op.args])
+        args = tuple([look(env, a) for a in op.args])
         regions = tuple([self.forward_region(r, env, keep_temporaries) for r in op.regions])
         outs: tuple[Var, ...] = ()
         if not isinstance(op, Atomic):
             outs = tuple([Var(v.type, v.name) for v in op.outs])
             env.update(zip(op.outs, outs, strict=True))
-        new = op.rebuilt(args, regions, outs)
-        new.origin = op
-        for v, out in zip(op.outs, outs, strict=False):
-            self.emit.definitions[out] = new
+        self.builder.emit(self.register(op, op.rebuilt(args, regions, outs)))
+
+    def register(self, op: Op, copy: Op) -> Op:
+        """Remember what a forward copy is the copy of; rules ask how its outs were computed."""
+        copy.origin = op
+        for v, out in zip(op.outs, copy.outs, strict=False):
+            self.emit.definitions[out] = copy
             if v in self.guarded:
                 self.emit.guarded.add(out)
-        self.builder.emit(new)
+        return copy
 
     def forward_region(self, region: Region, env: dict[Var, Atom], keep_temporaries: bool) -> Region:
         params = tuple([Var(q.type, q.name) for q in region.params])
@@ -167,7 +188,7 @@ class Reverser:
         with self.builder.region(*params) as inner:
             for op in region.body:
                 self.forward(op, env, keep_temporaries=keep_temporaries)
-        return inner.close(*[_look(env, y) for y in region.yields])
+        return inner.close(*[look(env, y) for y in region.yields])
 
     # ---- the adjoint of one operation
 
@@ -180,7 +201,7 @@ class Reverser:
             g = adjoints.pop(op.out, None)
             target = self.adjoint_of(op.buffer)
             if g is not None and target is not None:
-                self.builder.atomic(p.add, target, [_look(env, a) for a in op.index], g)
+                self.builder.atomic(p.add, target, [look(env, a) for a in op.index], g)
         elif isinstance(op, Store | Atomic):
             self.backward_write(op, env, adjoints)
         elif isinstance(op, If):
@@ -196,7 +217,7 @@ class Reverser:
             if not self.is_varied(tensor):
                 return
             assert isinstance(tensor, Var)
-            index = [_look(env, a) for a in op.args[1:]]
+            index = [look(env, a) for a in op.args[1:]]
             known = adjoints.get(tensor)
             whole = self.zero_of(tensor) if known is None else known
             component = g if known is None else self.emit.add(self.builder.extract(whole, *index), g)
@@ -204,7 +225,7 @@ class Reverser:
             return
         if op.prim is p.insert:
             tensor, value = op.args[0], op.args[-1]
-            index = [_look(env, a) for a in op.args[1:-1]]
+            index = [look(env, a) for a in op.args[1:-1]]
             self.accumulate(adjoints, value, self.builder.extract(g, *index))
             if self.is_varied(tensor):
                 assert isinstance(tensor.type, Tensor)
@@ -217,7 +238,7 @@ class Reverser:
             return
         y = env[op.out]
         assert isinstance(y, Var)
-        args = tuple([_look(env, a) for a in op.args])
+        args = tuple([look(env, a) for a in op.args])
         for primal, contribution in zip(op.args, rule(self.emit, g, y, args), strict=True):
             self.accumulate(adjoints, primal, contribution)
 
@@ -227,7 +248,7 @@ class Reverser:
             if op.buffer.kind is not BufferKind.TEMPORARY and self.is_varied(op.value):
                 self.severed.append(op)
             return
-        index = [_look(env, a) for a in op.index]
+        index = [look(env, a) for a in op.index]
         if isinstance(op, Atomic) and op.prim is not p.add:
             raise DifferentiationError(
                 f"an atomic `{op.prim}` on a field with a gradient is not differentiated yet",
@@ -250,23 +271,37 @@ class Reverser:
             found.update(dict.fromkeys(v for v in free_variables(region) if v in self.varied))
         return list(found)
 
-    def backward_if(self, op: If, env: dict[Var, Atom], adjoints: dict[Var, Atom]) -> None:
+    def backward_if(
+        self,
+        op: If,
+        env: dict[Var, Atom],
+        adjoints: dict[Var, Atom],
+        emit: Callable[[int, OpenRegion, dict[Var, Atom]], None] | None = None,
+        finish: Callable[[int, Region], Region] = lambda k, region: region,
+    ) -> None:
+        """The reverse of a branch is a branch. `emit` adds the code for arm `k`, and `finish` completes its region."""
         seeds = [adjoints.pop(v, None) for v in op.outs]
         if not self.has_adjoint_work(op, seeds):
             return
         outer = self.outer_varied(op.then, op.orelse)
         before: list[Atom] = [adjoints[v] if v in adjoints else self.zero_of(v) for v in outer]
         branches: list[tuple[list[Op], list[Atom]]] = []
-        for region in op.regions:
+        for k, region in enumerate(op.regions):
             inner = dict(zip(outer, before, strict=True))
             with self.builder.region() as opened:
                 self.seed(inner, region.yields, seeds)
-                self.emit_block(opened, region, env, inner)
+                if emit is None:
+                    self.emit_block(opened, region, env, inner)
+                else:
+                    emit(k, opened, inner)
             branches.append((opened.body, [inner[v] for v in outer]))
         touched = [k for k in range(len(outer)) if any(after[k] is not before[k] for _, after in branches)]
-        regions = [prune(Region((), tuple(body), tuple([after[k] for k in touched]))) for body, after in branches]
+        regions = [
+            finish(arm, prune(Region((), tuple(body), tuple([after[k] for k in touched]))))
+            for arm, (body, after) in enumerate(branches)
+        ]
         outs = tuple([Var(outer[k].type) for k in touched])
-        self.builder.emit(If(_look(env, op.condition), regions[0], regions[1], outs, op.loc, op))
+        self.builder.emit(If(look(env, op.condition), regions[0], regions[1], outs, op.loc, op))
         adjoints.update({outer[k]: out for k, out in zip(touched, outs, strict=True)})
 
     def seed(self, adjoints: dict[Var, Atom], yields: tuple[Atom, ...], seeds: list[Atom | None]) -> None:
@@ -298,11 +333,11 @@ class Reverser:
         if not self.has_adjoint_work(op, seeds):
             return
         outer = self.outer_varied(op.body)
-        if op.parallel and top and outer:
+        if op.parallel and top and (outer or op in self.keeping.ops):
             self.backward_shared(op, outer, env, adjoints)
             return
         index = Var(op.index.type, op.index.name)
-        bounds = _look(env, op.lo), _look(env, op.hi)
+        bounds = look(env, op.lo), look(env, op.hi)
         pops, result, carried = self.reverse_loop(
             op.body, op.carried, op.initial, seeds, outer, {op.index: index}, env, adjoints
         )
@@ -335,12 +370,16 @@ class Reverser:
             )
         with self.builder.region(index) as opened:
             inner: dict[Var, Atom] = {}
-            self.emit_block(opened, op.body, {**env, op.index: index}, inner)
+            inside = {**env, op.index: index}
+            if op in self.keeping.ops:
+                Keeper(self, self.keeping.buffers, again=op in self.keeping.saved).fused(opened, op.body, inside, inner)
+            else:
+                self.emit_block(opened, op.body, inside, inner)
             for v, buffer in shared.items():
                 if v in inner:
                     self.builder.atomic(p.add, buffer, (), inner[v])
         body = prune(opened.close())
-        self.builder.emit(For(_look(env, op.lo), _look(env, op.hi), (), body, (), op.loc, parallel=True, origin=op))
+        self.builder.emit(For(look(env, op.lo), look(env, op.hi), (), body, (), op.loc, parallel=True, origin=op))
         for v, buffer in shared.items():
             if v in inner:
                 self.accumulate(adjoints, v, self.builder.load(buffer, ()))
@@ -356,7 +395,7 @@ class Reverser:
         body = Region((turn, *carried.params), result.body, result.yields)
         forward = item[-1]
         assert isinstance(forward, While)
-        counted, count = _counting(forward)
+        counted, count = counting(forward)
         item[:] = self.with_pushes(counted, counted.body.params[:-1], pops, None)
         self.builder.emit(For(Lit(0, i64), count, carried.initial, body, outs, op.loc, reverse=True, origin=op))
         self.settle(carried, outs, op.initial, adjoints)
@@ -371,45 +410,71 @@ class Reverser:
         known: dict[Var, Atom],
         env: dict[Var, Atom],
         adjoints: dict[Var, Atom],
-    ) -> tuple[list[tuple[int, Var]], Region, _Carried]:
+    ) -> tuple[list[tuple[int, Var]], Region, Carried]:
         """The body of a loop that runs `region` backwards.
 
         Carried through it: the adjoint of each varying value that the primal loop carries, and of each varying variable
         from outside. Gives the positions of the primal carried values that the body needs, each with the stack it pops;
         the body; and what the new loop carries.
         """
-        active = [k for k, q in enumerate(params) if q in self.varied]
         entering = [Var(q.type, q.name) for q in params]
+        inside = {**env, **known, **dict(zip(params, entering, strict=True))}
+        body, carried = self.adjoint_body(
+            region,
+            params,
+            initial,
+            seeds,
+            outer,
+            adjoints,
+            lambda opened, inner: self.emit_block(opened, region, inside, inner),
+        )
+        free = set(free_variables(body))
+        pops = [(k, Var(Stack(content_of(v)), v.name)) for k, v in enumerate(entering) if v in free]
+        popping: list[Op] = [Pop((stack,), (entering[k],)) for k, stack in pops]
+        return pops, Region((), (*popping, *body.body), body.yields), carried
+
+    def adjoint_body(
+        self,
+        region: Region,
+        params: tuple[Var, ...],
+        initial: tuple[Atom, ...],
+        seeds: list[Atom | None],
+        outer: list[Var],
+        adjoints: dict[Var, Atom],
+        emit: Callable[[OpenRegion, dict[Var, Atom]], None],
+    ) -> tuple[Region, Carried]:
+        """One turn of a loop backwards: `emit` adds the code for `region` to the open region and updates the adjoints
+        it is given. What the loop carries is free in the result.
+        """
+        active = [k for k, q in enumerate(params) if q in self.varied]
         flowing = [Var(params[k].type, f"d_{params[k].name}") for k in active]
         sums = [Var(v.type, f"d_{v.name}") for v in outer]
         inner: dict[Var, Atom] = dict(zip(outer, sums, strict=True))
         with self.builder.region() as opened:
             for k, g in zip(active, flowing, strict=True):
                 self.accumulate(inner, region.yields[k], g)
-            self.emit_block(opened, region, {**env, **known, **dict(zip(params, entering, strict=True))}, inner)
+            emit(opened, inner)
             # A carried value that the body yields unchanged is both a yield and a parameter: its adjoint was
             # accumulated under its own name.
             yields = [inner.get(params[k]) for k in active]
             finished = [g if g is not None else self.zero_of(params[k]) for k, g in zip(active, yields, strict=True)]
         touched = [k for k, v in enumerate(outer) if inner[v] is not sums[k]]
         body = prune(opened.close(*finished, *[inner[outer[k]] for k in touched]))
-        free = set(free_variables(body))
-        pops = [(k, Var(Stack(_content(v)), v.name)) for k, v in enumerate(entering) if v in free]
-        popping: list[Op] = [Pop((stack,), (entering[k],)) for k, stack in pops]
+        seeded = [seeds[k] for k in active]
         start: list[Atom] = [
-            s if s is not None else self.zero_of(params[k]) for k, s in ((k, seeds[k]) for k in active)
+            g if g is not None else self.zero_of(params[k]) for k, g in zip(active, seeded, strict=True)
         ]
         start += [adjoints[outer[k]] if outer[k] in adjoints else self.zero_of(outer[k]) for k in touched]
-        carried = _Carried(
+        carried = Carried(
             (*flowing, *[sums[k] for k in touched]),
             tuple(start),
             (*[params[k] for k in active], *[outer[k] for k in touched]),
             tuple(active),
         )
-        return pops, Region((), (*popping, *body.body), body.yields), carried
+        return body, carried
 
     def settle(
-        self, carried: _Carried, outs: tuple[Var, ...], initial: tuple[Atom, ...], adjoints: dict[Var, Atom]
+        self, carried: Carried, outs: tuple[Var, ...], initial: tuple[Atom, ...], adjoints: dict[Var, Atom]
     ) -> None:
         """After the reverse loop: adjoints of outside variables are replaced by the loop's sums, and what reached the
         first iteration goes to the initial values.
@@ -439,36 +504,6 @@ class Reverser:
             return Lit(max(int(hi.value) - int(lo.value), 0), i64)
         count = self.builder.prim(p.sub, self.builder.cast(hi, i64), self.builder.cast(lo, i64))
         return self.builder.prim(p.maximum, count, Lit(0, i64))
-
-
-class _Carried(NamedTuple):
-    """What a reverse loop carries: its parameters, their initial values, the primal variables they are adjoints of;
-    `active`: positions in the primal loop.
-    """
-
-    params: tuple[Var, ...]
-    initial: tuple[Atom, ...]
-    targets: tuple[Var, ...]
-    active: tuple[int, ...]
-
-
-def _look(env: dict[Var, Atom], atom: Atom) -> Atom:
-    return env.get(atom, atom) if type(atom) is Var else atom
-
-
-def _content(v: Var) -> Scalar | Tensor:
-    assert isinstance(v.type, Scalar | Tensor)
-    return v.type
-
-
-def _counting(loop: While) -> tuple[While, Var]:
-    """`loop` with a further carried value that counts its turns, and the variable that holds the final count."""
-    asked, turn, following = Var(i64, "turns"), Var(i64, "turns"), Var(i64, "turns")
-    step = Prim(p.add, (turn, Lit(1, i64)), (following,), loop.loc, loop.origin)
-    condition = Region((*loop.condition.params, asked), loop.condition.body, loop.condition.yields)
-    body = Region((*loop.body.params, turn), (*loop.body.body, step), (*loop.body.yields, following))
-    count = Var(i64, "turns")
-    return While((*loop.initial, Lit(0, i64)), condition, body, (*loop.outs, count), loop.loc, loop.origin), count
 
 
 def _without_unread_temporaries(region: Region, read: set[Buffer]) -> Region:

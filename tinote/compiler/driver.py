@@ -10,6 +10,7 @@ why this file reaches them, and code generation, through `importlib`.
 from __future__ import annotations
 
 import importlib
+import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -26,7 +27,7 @@ from tinote.compiler.native import Native, Origin, Profiled, binary_cache
 from tinote.compiler.summary import Touched, touched_by
 from tinote.config import Config
 from tinote.errors import KernelTypeError
-from tinote.ir.nodes import Buffer, Function
+from tinote.ir.nodes import Buffer, BufferKind, Function
 from tinote.ir.types import Scalar, Tensor
 from tinote.runtime.memory import Memory
 from tinote.source import NOWHERE, Span
@@ -57,11 +58,14 @@ def _load(name: str) -> Any:
 
 class GradientNeeds(NamedTuple):
     """What a gradient launch reads of the primal's memory, and where a varying value is stored into memory without a
-    gradient (`Gradient.severed`).
+    gradient (`Gradient.severed`). `restored`: what must be as it was before the primal launch when the gradient begins;
+    `overwritten` says why: a buffer, where it is read, and where it is overwritten afterwards.
     """
 
     loaded: frozenset[Buffer]
     severed: tuple[tuple[Buffer, Span], ...]
+    restored: frozenset[Buffer] = frozenset()
+    overwritten: tuple[tuple[Buffer, Span, Span], ...] = ()
 
 
 class Specialisation:
@@ -78,6 +82,7 @@ class Specialisation:
         self.arguments = tuple(arguments)
         self.config = config
         self._memory_of = memory_of
+        self._saved: dict[Buffer, Memory] = {}
         self.front_end_seconds = 0.0
         self._natives: dict[Mode, Native] = {}
         self._lowered: Lowered | None = None
@@ -230,7 +235,17 @@ class Specialisation:
 
     def _bind(self, recipe: Recipe, binary: Binary, origin: Origin) -> Native:
         kind = Profiled if recipe.clocks else Native
-        return kind(recipe, binary, origin, self.config, self._memory_of)
+        return kind(recipe, binary, origin, self.config, self._memory_for)
+
+    def _memory_for(self, buffer: Buffer) -> Memory:
+        """A field's own memory; for a copy that launches make, memory of this specialisation's."""
+        if buffer.kind is not BufferKind.SAVED:
+            return self._memory_of(buffer)
+        found = self._saved.get(buffer)
+        if found is None:
+            extents = [n or 0 for n in (*buffer.shape, *buffer.element)]
+            found = self._saved[buffer] = Memory(max(math.prod(extents), 1) * buffer.dtype.size)
+        return found
 
     # ---- from one process to the next
 
@@ -292,7 +307,8 @@ class Specialisation:
     @staticmethod
     def _needs_of(facts: Gradient) -> GradientNeeds:
         severed = tuple([(store.buffer, store.loc) for store in facts.severed])
-        return GradientNeeds(frozenset([op.buffer for op in facts.needed_loads]), severed)
+        overwritten = tuple([(h.load.buffer, h.load.loc, h.write.loc) for h in facts.hazards])
+        return GradientNeeds(frozenset([op.buffer for op in facts.needed_loads]), severed, facts.restored, overwritten)
 
     # ---- looking inside
 

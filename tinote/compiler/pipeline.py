@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from tinote.autodiff.forward import forward
 from tinote.autodiff.gradient import Gradient, reverse
-from tinote.autodiff.hazards import refuse_hazards
 from tinote.compiler.modes import Mode, defaults_of
 from tinote.compiler.passes.accumulate import accumulate
 from tinote.compiler.passes.check_bounds import check_bounds
@@ -97,7 +96,6 @@ def _simplify(form: Form) -> Fixpoint:
 
 def _differentiate(fn: Function, context: Context) -> Function:
     context.gradient = reverse(fn, context.defaults)
-    refuse_hazards(fn, context.gradient)
     return context.gradient.function
 
 

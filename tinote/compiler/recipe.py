@@ -125,14 +125,16 @@ class Codec:
 
     def needs_to_data(self, needs: Needs) -> list[Any]:
         """Raises `Unsaid`."""
-        loaded, severed = needs
+        loaded, severed, restored, _ = needs
+        if restored:
+            raise Unsaid("a gradient that keeps what its kernel overwrites")
         places = [[self._number(buffer), self._span_to_data(place)] for buffer, place in severed]
         return [self._buffers_to_data(loaded), places]
 
     def needs_of_data(self, data: list[Any]) -> Needs:
         loaded, severed = data
         places = tuple([(self._buffers[number], self._span_of_data(place)) for number, place in severed])
-        return self._buffers_of_data(loaded), places
+        return self._buffers_of_data(loaded), places, frozenset(), ()
 
     # ---- parts
 
@@ -205,8 +207,13 @@ class Codec:
 # ---- on disk
 
 
-#: Memory that a gradient reads, and the places where a varying value goes into memory without a gradient.
-Needs = tuple[frozenset[Buffer], tuple[tuple[Buffer, Span], ...]]
+#: What a gradient needs, item by item (`driver.GradientNeeds`).
+Needs = tuple[
+    frozenset[Buffer],
+    tuple[tuple[Buffer, Span], ...],
+    frozenset[Buffer],
+    tuple[tuple[Buffer, Span, Span], ...],
+]
 
 
 class Answer(NamedTuple):

@@ -22,6 +22,7 @@ class BufferKind(Enum):
     FIELD = "field"
     ARRAY = "array"
     TEMPORARY = "temporary"  # lives for one launch; zero at its start
+    SAVED = "saved"  # a copy that one launch makes of a buffer; its memory belongs to the launch
     PRIVATE = "private"  # one copy a thread, of one task
 
 

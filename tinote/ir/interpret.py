@@ -67,6 +67,8 @@ __all__ = ["DictMemory", "StepLimitError", "Storage", "interpret"]
 Plan = tuple[Scalar, tuple[Scalar | None, ...]]
 Value = Any  # Number, or a flat tuple of them for a tensor, or a list for a cell or stack
 
+#: Memory that a run brings with it.
+_OWN_KINDS = (BufferKind.TEMPORARY, BufferKind.PRIVATE, BufferKind.SAVED)
 _DEFAULTS = Defaults()
 _DIVISIONS = (p.floordiv, p.mod, p.raw_div, p.raw_mod)
 
@@ -312,12 +314,12 @@ class _Machine:
         return tuple(index)
 
     def read(self, buffer: Buffer, index: Index) -> Number:
-        if buffer.kind is BufferKind.TEMPORARY or buffer.kind is BufferKind.PRIVATE:
+        if buffer.kind in _OWN_KINDS:
             return self.own.setdefault(buffer, {}).get(index, _zero(buffer.dtype))
         return self.memory.load(buffer, index)
 
     def write(self, buffer: Buffer, index: Index, value: Number) -> None:
-        if buffer.kind is BufferKind.TEMPORARY or buffer.kind is BufferKind.PRIVATE:
+        if buffer.kind in _OWN_KINDS:
             self.own.setdefault(buffer, {})[index] = value
         else:
             self.memory.store(buffer, index, value)

@@ -29,7 +29,7 @@ from tinote.compiler.frontend.protocol import (
 )
 from tinote.compiler.modes import defaults_of
 from tinote.config import Config
-from tinote.errors import KernelTypeError, TinoteError, at_users_frames
+from tinote.errors import DifferentiationError, KernelTypeError, Note, TinoteError, at_users_frames
 from tinote.ir.types import Scalar, Tensor
 from tinote.lang.instances import Instance, Instances, Listing
 from tinote.lang.matrix import Matrix, Vector
@@ -66,6 +66,14 @@ class _Gradient:
         try:
             instance, values = self._kernel.prepare(args, kwargs)
             native = instance.specialisation.gradient()
+            for buffer, read, written in instance.specialisation.gradient_needs().overwritten:
+                raise DifferentiationError(
+                    f"the gradient needs the value of '{buffer.name}' that is read here, "
+                    "but the kernel has overwritten it since",
+                    read,
+                    hint="launch the kernel in a tape: it keeps what is overwritten",
+                    notes=[Note("overwritten here", written)],
+                )
             claim_gradients(native.tasks, clear=False)
             native.launch((*values, instance.last_seed) if instance.needs_seed else values)
         except TinoteError as error:

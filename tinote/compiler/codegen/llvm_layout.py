@@ -71,7 +71,7 @@ def make_layout(fn: Function) -> Layout:
         layout.parameters[parameter] = take()
     found = buffers_of(fn)
     for buffer in found:
-        if buffer.kind in (BufferKind.FIELD, BufferKind.ARRAY):
+        if buffer.kind in (BufferKind.FIELD, BufferKind.ARRAY, BufferKind.SAVED):
             layout.pointers[buffer] = take()
     for buffer in found:
         if buffer.kind in (BufferKind.FIELD, BufferKind.ARRAY):

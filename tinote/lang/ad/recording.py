@@ -28,6 +28,9 @@ from tinote.source import Span, caller
 __all__ = ["Backward", "Custom", "Record", "Recording", "copy_of", "living_buffers", "numbers"]
 
 
+_UNKNOWN = -1  # the version of a field that holds nothing that was ever recorded
+
+
 class Record(NamedTuple):
     """One launch: what was launched with which scalars, and the version of each field that its gradient will read."""
 
@@ -135,10 +138,12 @@ class Recording:
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched."""
         specialisation = instance.specialisation
-        needed = specialisation.gradient_needs().loaded
+        needs = specialisation.gradient_needs()
+        before = {b: self._versions.get(b, 0) for b in needs.restored}
+        self._wanted.update(before.items())
         for buffer in specialisation.touched().written:
             self.written(buffer)
-        self._pending = Record(instance, values, {b: self._versions.get(b, 0) for b in needed})
+        self._pending = Record(instance, values, {b: self._versions.get(b, 0) for b in needs.loaded} | before)
 
     def launched(self) -> None:
         """The launch that was announced has ended well: it counts. (One that raised has written fields, but has no
@@ -228,7 +233,10 @@ class Recording:
                 record = self.records[position - 1]
                 self._show(record.versions)
                 if isinstance(record, Record):
-                    record.instance.specialisation.gradient().launch(record.values)
+                    specialisation = record.instance.specialisation
+                    specialisation.gradient().launch(record.values)
+                    # The gradient has run the effects on these again, for itself.
+                    self._shown.update(dict.fromkeys(specialisation.gradient_needs().restored, _UNKNOWN))
                 else:
                     self._run(record)
             _replace_back(replacements, 0)
