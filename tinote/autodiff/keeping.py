@@ -1,6 +1,6 @@
 """Reverse mode where a kernel overwrites what its own gradient needs.
 
-    for parallel %i in 0..8:                 for parallel %i in 0..8:                 (@x is as it was before the launch)
+    for parallel %i in 0..8:                 for parallel %i in 0..8:      (@x is as it was before the launch)
       for %t in 0..9:                          %s = stack
         %a = load @x[%i]                       for %t in 0..9:
         %b = sin %a                  ->          %a = load @x[%i]

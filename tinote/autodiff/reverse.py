@@ -29,7 +29,7 @@ from itertools import chain
 from tinote.autodiff.activity import guarded_variables, varied_variables
 from tinote.autodiff.keeping import NOTHING, Copy, Keeper, Keeping, copy_buffer, finished
 from tinote.autodiff.rules import RULES, Emit, NoDerivative
-from tinote.autodiff.turns import Carried, content_of, counting, look
+from tinote.autodiff.turns import Carried, content_of, counting, look, without_unread_temporaries
 from tinote.errors import DifferentiationError
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder, OpenRegion
@@ -86,7 +86,7 @@ class Reverser:
         result = prune(Region(region.params, tuple(body), ()))
         while True:
             read = {op.buffer for op in walk(result) if isinstance(op, Load)}
-            without = _without_unread_temporaries(result, read)
+            without = without_unread_temporaries(result, read)
             if without is result:
                 return result
             result = prune(without)
@@ -125,7 +125,8 @@ class Reverser:
     # ---- one region: forward part, then reverse part
 
     def block(self, region: Region, env: dict[Var, Atom], adjoints: dict[Var, Atom], top: bool = False) -> list[Op]:
-        """The operations of `region` forward and then backward. `env`: primal variable -> what stands for it here; `adjoints` is updated in place.
+        """The operations of `region` forward and then backward. `env` maps a primal variable to what stands for it here;
+        `adjoints` is updated in place.
         """
         items: list[list[Op]] = []
         kept: dict[Op, Copy] = {}
@@ -504,18 +505,3 @@ class Reverser:
             return Lit(max(int(hi.value) - int(lo.value), 0), i64)
         count = self.builder.prim(p.sub, self.builder.cast(hi, i64), self.builder.cast(lo, i64))
         return self.builder.prim(p.maximum, count, Lit(0, i64))
-
-
-def _without_unread_temporaries(region: Region, read: set[Buffer]) -> Region:
-    """`region` without writes to temporaries that nobody loads; itself when there are none."""
-    body: list[Op] = []
-    for op in region.body:
-        if isinstance(op, Store | Atomic) and op.buffer.kind is BufferKind.TEMPORARY and op.buffer not in read:
-            continue
-        regions = tuple([_without_unread_temporaries(r, read) for r in op.regions])
-        body.append(
-            op if all(a is b for a, b in zip(regions, op.regions, strict=True)) else op.rebuilt(op.args, regions)
-        )
-    if len(body) == len(region.body) and all(a is b for a, b in zip(body, region.body, strict=True)):
-        return region
-    return Region(region.params, tuple(body), region.yields)

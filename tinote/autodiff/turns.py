@@ -1,14 +1,15 @@
-"""Small pieces that differentiated loops are made of."""
+"""Small pieces that differentiated functions are made of."""
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
 from tinote.ir import primitives as p
-from tinote.ir.nodes import Atom, Lit, Prim, Region, Var, While
+from tinote.ir.buffers import Buffer, BufferKind
+from tinote.ir.nodes import Atom, Atomic, Lit, Op, Prim, Region, Store, Var, While
 from tinote.ir.types import Scalar, Tensor, i64
 
-__all__ = ["Carried", "content_of", "counting", "look"]
+__all__ = ["Carried", "content_of", "counting", "look", "without_unread_temporaries"]
 
 
 class Carried(NamedTuple):
@@ -39,3 +40,18 @@ def counting(loop: While) -> tuple[While, Var]:
     body = Region((*loop.body.params, turn), (*loop.body.body, step), (*loop.body.yields, following))
     count = Var(i64, "turns")
     return While((*loop.initial, Lit(0, i64)), condition, body, (*loop.outs, count), loop.loc, loop.origin), count
+
+
+def without_unread_temporaries(region: Region, read: set[Buffer]) -> Region:
+    """`region` without writes to temporaries that nobody loads; itself when there are none."""
+    body: list[Op] = []
+    for op in region.body:
+        if isinstance(op, Store | Atomic) and op.buffer.kind is BufferKind.TEMPORARY and op.buffer not in read:
+            continue
+        regions = tuple([without_unread_temporaries(r, read) for r in op.regions])
+        body.append(
+            op if all(a is b for a, b in zip(regions, op.regions, strict=True)) else op.rebuilt(op.args, regions)
+        )
+    if len(body) == len(region.body) and all(a is b for a, b in zip(body, region.body, strict=True)):
+        return region
+    return Region(region.params, tuple(body), region.yields)
