@@ -412,7 +412,7 @@ def test_no_grad_refuses_to_overwrite_what_was_computed() -> None:
         loss[None] += y[None]
 
     x[None] = 3.0
-    with pytest.raises(DifferentiationError, match="'overwrite' stores constants to 'y'"), ti.ad.Tape(loss=loss):
+    with pytest.raises(DifferentiationError, match="'overwrite' stores constants"), ti.ad.Tape(loss=loss):
         compute()
         ti.ad.no_grad(overwrite)()
         use()

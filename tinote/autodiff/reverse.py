@@ -29,7 +29,7 @@ from itertools import chain
 from tinote.autodiff.activity import guarded_variables, varied_variables
 from tinote.autodiff.keeping import NOTHING, Copy, Keeper, Keeping, copy_buffer, finished
 from tinote.autodiff.rules import RULES, Emit, NoDerivative
-from tinote.autodiff.turns import Carried, content_of, counting, look, without_unread_temporaries
+from tinote.autodiff.turns import Carried, content_of, counting, look, with_pushes, without_unread_temporaries
 from tinote.errors import DifferentiationError
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder, OpenRegion
@@ -44,12 +44,10 @@ from tinote.ir.nodes import (
     If,
     Lit,
     Load,
-    NewStack,
     Op,
     Pop,
     Prim,
     Print,
-    Push,
     Region,
     Store,
     Var,
@@ -125,7 +123,7 @@ class Reverser:
     # ---- one region: forward part, then reverse part
 
     def block(self, region: Region, env: dict[Var, Atom], adjoints: dict[Var, Atom], top: bool = False) -> list[Op]:
-        """The operations of `region` forward and then backward. `env` maps a primal variable to what stands for it here;
+        """The operations of `region` forward and then backward. `env`: primal variable -> what stands for it here;
         `adjoints` is updated in place.
         """
         items: list[list[Op]] = []
@@ -347,7 +345,7 @@ class Reverser:
         if pops:
             forward = item[-1]
             assert isinstance(forward, For)
-            item[:] = self.with_pushes(forward, forward.carried, pops, bounds)
+            item[:] = with_pushes(self.builder, forward, forward.carried, pops, bounds)
         parallel = op.parallel and not carried.targets
         backwards = not op.reverse and not op.parallel
         self.builder.emit(
@@ -397,7 +395,7 @@ class Reverser:
         forward = item[-1]
         assert isinstance(forward, While)
         counted, count = counting(forward)
-        item[:] = self.with_pushes(counted, counted.body.params[:-1], pops, None)
+        item[:] = with_pushes(self.builder, counted, counted.body.params[:-1], pops, None)
         self.builder.emit(For(Lit(0, i64), count, carried.initial, body, outs, op.loc, reverse=True, origin=op))
         self.settle(carried, outs, op.initial, adjoints)
 
@@ -484,24 +482,3 @@ class Reverser:
             adjoints[target] = out
         for k, out in zip(carried.active, outs, strict=False):
             self.accumulate(adjoints, initial[k], out)
-
-    def with_pushes(
-        self, loop: Op, params: tuple[Var, ...], pops: list[tuple[int, Var]], bounds: tuple[Atom, Atom] | None
-    ) -> list[Op]:
-        """New stacks, and `loop` with a push of each needed carried value at the start of its body. Without bounds the
-        stacks must grow.
-        """
-        with self.builder.region() as opened:
-            capacity = () if bounds is None else (self.trip_count(*bounds),)
-            for _, stack in pops:
-                self.builder.emit(NewStack(capacity, (stack,), (), loop.loc, loop.origin))
-        pushes: list[Op] = [Push((stack, params[k]), (), (), loop.loc, loop.origin) for k, stack in pops]
-        body = loop.regions[-1]
-        regions = (*loop.regions[:-1], Region(body.params, (*pushes, *body.body), body.yields))
-        return [*opened.body, loop.rebuilt(loop.args, regions)]
-
-    def trip_count(self, lo: Atom, hi: Atom) -> Atom:
-        if isinstance(lo, Lit) and isinstance(hi, Lit):
-            return Lit(max(int(hi.value) - int(lo.value), 0), i64)
-        count = self.builder.prim(p.sub, self.builder.cast(hi, i64), self.builder.cast(lo, i64))
-        return self.builder.prim(p.maximum, count, Lit(0, i64))

@@ -6,10 +6,11 @@ from typing import NamedTuple
 
 from tinote.ir import primitives as p
 from tinote.ir.buffers import Buffer, BufferKind
-from tinote.ir.nodes import Atom, Atomic, Lit, Op, Prim, Region, Store, Var, While
+from tinote.ir.build import Builder
+from tinote.ir.nodes import Atom, Atomic, Lit, NewStack, Op, Prim, Push, Region, Store, Var, While
 from tinote.ir.types import Scalar, Tensor, i64
 
-__all__ = ["Carried", "content_of", "counting", "look", "without_unread_temporaries"]
+__all__ = ["Carried", "content_of", "counting", "look", "with_pushes", "without_unread_temporaries"]
 
 
 class Carried(NamedTuple):
@@ -55,3 +56,26 @@ def without_unread_temporaries(region: Region, read: set[Buffer]) -> Region:
     if len(body) == len(region.body) and all(a is b for a, b in zip(body, region.body, strict=True)):
         return region
     return Region(region.params, tuple(body), region.yields)
+
+
+def with_pushes(
+    builder: Builder, loop: Op, params: tuple[Var, ...], pops: list[tuple[int, Var]], bounds: tuple[Atom, Atom] | None
+) -> list[Op]:
+    """New stacks, and `loop` with a push of each needed carried value at the start of its body. Without bounds the
+    stacks must grow.
+    """
+    with builder.region() as opened:
+        capacity = () if bounds is None else (trip_count(builder, *bounds),)
+        for _, stack in pops:
+            builder.emit(NewStack(capacity, (stack,), (), loop.loc, loop.origin))
+    pushes: list[Op] = [Push((stack, params[k]), (), (), loop.loc, loop.origin) for k, stack in pops]
+    body = loop.regions[-1]
+    regions = (*loop.regions[:-1], Region(body.params, (*pushes, *body.body), body.yields))
+    return [*opened.body, loop.rebuilt(loop.args, regions)]
+
+
+def trip_count(builder: Builder, lo: Atom, hi: Atom) -> Atom:
+    if isinstance(lo, Lit) and isinstance(hi, Lit):
+        return Lit(max(int(hi.value) - int(lo.value), 0), i64)
+    count = builder.prim(p.sub, builder.cast(hi, i64), builder.cast(lo, i64))
+    return builder.prim(p.maximum, count, Lit(0, i64))
