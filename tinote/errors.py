@@ -62,7 +62,8 @@ def excerpt(span: Span) -> list[str]:
 
 
 def at_users_frames(error: BaseException) -> BaseException:
-    """`error`, to be raised again: IPython then shows where the user's own code stood, and none of the frames between (this package's, and those with which a notebook runs a cell).
+    """`error`, to be raised again: IPython then shows where the user's own code stood, and none of the frames between
+    (this package's, and those with which a notebook runs a cell).
 
     For an exception that is not about the user's program and comes as itself, such as `KeyboardInterrupt`.
     """
@@ -72,12 +73,14 @@ def at_users_frames(error: BaseException) -> BaseException:
 
 def _users_frames(error: BaseException) -> list[str]:
     found: list[str] = []
-    for (frame, line), summary in zip(traceback.walk_tb(error.__traceback__), traceback.extract_tb(error.__traceback__), strict=True):
+    trace = error.__traceback__
+    for (frame, line), summary in zip(traceback.walk_tb(trace), traceback.extract_tb(trace), strict=True):
         module = str(frame.f_globals.get("__name__"))
         if module.startswith("tinote.magics"):
             found.clear()  # A cell magic runs its cell: what called it is that cell once more.
         if module.partition(".")[0] not in _HOUSE:
-            found += excerpt(Span(summary.filename, line, summary.colno or 0, summary.end_lineno or 0, summary.end_colno or 0))
+            columns = summary.colno or 0, summary.end_lineno or 0, summary.end_colno or 0
+            found += excerpt(Span(summary.filename, line, *columns))
     return [*found, *(part.rstrip() for part in traceback.format_exception_only(error))]
 
 

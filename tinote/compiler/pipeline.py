@@ -1,9 +1,9 @@
 """The table of contents of the compiler: every step a function goes through between the front end and code generation,
 in order.
 
-`PRIMAL` compiles a kernel, `GRADIENT` its reverse-mode derivative, `TANGENT` its forward-mode one. A step is a function from IR to IR that returns its
-argument when there is nothing to do; a `Fixpoint` repeats its steps until none of them changes anything. Whoever
-listens gets a `Snapshot` after each step: the old function and the new one, both immutable.
+`PRIMAL` compiles a kernel, `GRADIENT` its reverse-mode derivative, `TANGENT` its forward-mode one. A step is a function
+from IR to IR that returns its argument when there is nothing to do; a `Fixpoint` repeats its steps until none of them
+changes anything. Whoever listens gets a `Snapshot` after each step: the old function and the new one, both immutable.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from tinote.errors import CompilerBug, TinoteError
 from tinote.ir.nodes import Function
 from tinote.ir.verify import Form, InvalidIR, verify
 
-__all__ = ["GRADIENT", "PRIMAL", "STEPS", "TANGENT", "Fixpoint", "Listener", "Snapshot", "Step", "defaults_of", "run_pipeline"]
+__all__ = ["GRADIENT", "PRIMAL", "STEPS", "TANGENT", "Fixpoint", "Listener", "Snapshot", "Step", "run_pipeline"]
 
 
 class Snapshot(NamedTuple):

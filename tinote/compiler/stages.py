@@ -141,6 +141,15 @@ class Stages(NamedTuple):
     sources: tuple[SourceText, ...]
     stages: tuple[Stage, ...]
 
+    @property
+    def first_shown(self) -> int:
+        """The number of the stage to open with: differentiation, or else the first step that changed something."""
+        steps = [n for n, stage in enumerate(self.stages) if stage.kind is StageKind.IR and stage.changed]
+        for n in steps:
+            if self.stages[n].derived:
+                return n
+        return steps[1] if len(steps) > 1 else steps[0] if steps else 0
+
 
 def stages_of(specialisation: Specialisation, gradient: bool = False) -> Stages:
     """The stages of one kernel, or of its gradient. Runs the pipeline; raises what compiling raises."""

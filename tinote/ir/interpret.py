@@ -29,6 +29,7 @@ from tinote.errors import (
 )
 from tinote.ir import primitives as p
 from tinote.ir.memory import DictMemory, Index, Number, Storage
+from tinote.ir.messages import formatted, split_message
 from tinote.ir.nodes import (
     Atom,
     Atomic,
@@ -472,19 +473,26 @@ class _Machine:
         if op.kind is FaultKind.DIVISION:
             raise KernelZeroDivisionError("integer division by zero", op.loc)
         if op.kind is FaultKind.ASSERT:
-            raise KernelAssertionError(op.text.format(*values) or "assertion failed", op.loc)
+            raise KernelAssertionError(self.message(op) or "assertion failed", op.loc)
         if op.kind is FaultKind.MEMORY:
             raise KernelMemoryError(op.text or "out of memory for saved values", op.loc)
-        raise KernelOverflowError(op.text or "integer overflow", op.loc)
+        raise KernelOverflowError(self.message(op) or "integer overflow", op.loc)
+
+    def message(self, op: Check) -> str:
+        rest = iter(op.args[1:])
+        return "".join([p if isinstance(p, str) else self.shown(next(rest), p.spec) for p in split_message(op.text)])
 
     def print(self, op: Print) -> None:
         if self.on_print is None:
             return
-        rest = iter(op.args)
-        self.on_print("".join([self.shown(next(rest)) if part is None else part for part in op.parts]))
+        rest = iter(zip(op.args, op.specs, strict=True))
+        self.on_print("".join([self.shown(*next(rest)) if part is None else part for part in op.parts]))
 
-    def shown(self, atom: Atom) -> str:
+    def shown(self, atom: Atom, spec: str = "") -> str:
         """A value as people read it."""
+        if spec:
+            value = _nest(self.value(atom), shape_of(atom.type))
+            return formatted(value, spec)
         text = str(_nest(self.value(atom), shape_of(atom.type)))
         return text.replace("(", "[").replace(",)", "]").replace(")", "]")
 

@@ -403,8 +403,8 @@ class FaultKind(Enum):
 class Check(Op):
     """Stop the launch with a located fault unless args[0] holds; args[1:] are shown in the message.
 
-    BOUNDS: args = (condition, index, extent), `text` = the buffer's name, `axis` the dimension. ASSERT: `text` is a
-    format string with one `{}` per further argument.
+    BOUNDS: args = (condition, index, extent), `text` = the buffer's name, `axis` the dimension. ASSERT and OVERFLOW:
+    `text` is a format string (see `messages`) with one hole per further argument.
     """
 
     __slots__ = ("axis", "kind", "text")
@@ -425,17 +425,25 @@ class Check(Op):
 
 class Print(Op):
     """Print: `parts` are literal texts and None for the next of `args` (scalars; a tensor argument prints as nested
-    lists).
+    lists). `specs`: a format specification for each argument, as in an f-string; empty ones when none are given.
     """
 
-    __slots__ = ("parts",)
-    statics = ("parts",)
+    __slots__ = ("parts", "specs")
+    statics = ("parts", "specs")
     writes = True
     parts: tuple[str | None, ...]
+    specs: tuple[str, ...]
 
-    def __init__(self, parts: tuple[str | None, ...], args: tuple[Atom, ...], loc: Span = NOWHERE) -> None:
+    def __init__(
+        self,
+        parts: tuple[str | None, ...],
+        args: tuple[Atom, ...],
+        loc: Span = NOWHERE,
+        specs: tuple[str, ...] | None = None,
+    ) -> None:
         super().__init__(args, (), (), loc)
         self.parts = parts
+        self.specs = ("",) * len(args) if specs is None else specs
 
 
 class Task(Op):

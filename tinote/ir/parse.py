@@ -337,12 +337,18 @@ class _Parser:
     def print(self) -> Op:
         line = self.line
 
+        specs: list[str] = []
+
         def item() -> str | Atom:
-            return json.loads(line.next().text) if line.peek().kind == "text" else self.atom()
+            if line.peek().kind == "text":
+                return json.loads(line.next().text)
+            atom = self.atom()
+            specs.append(json.loads(line.kind("text", "the format")) if line.take("as") else "")
+            return atom
 
         items = line.separated(item)
         parts = tuple([i if isinstance(i, str) else None for i in items])
-        return Print(parts, tuple([i for i in items if not isinstance(i, str)]), line.span())
+        return Print(parts, tuple([i for i in items if not isinstance(i, str)]), line.span(), tuple(specs))
 
     def for_(self, outs: tuple[Var, ...]) -> Op:
         line = self.line

@@ -372,7 +372,11 @@ class _Printer:
             parts += [f"axis {op.axis}"] if op.axis else []
             return f"{' '.join(parts)} {self.atoms(op.args)}".rstrip()
         if isinstance(op, Print):
-            rest = iter(op.args)
-            parts = [self.atom(next(rest)) if part is None else json.dumps(part) for part in op.parts]
+            rest = iter(zip(op.args, op.specs, strict=True))
+            parts = [self.printed(*next(rest)) if part is None else json.dumps(part) for part in op.parts]
             return f"print {', '.join(parts)}".rstrip()
         raise TypeError(f"no text form for {type(op).__name__}")
+
+    def printed(self, atom: Atom, spec: str) -> str:
+        """An argument of `print`, with its format."""
+        return f"{self.atom(atom)} as {json.dumps(spec)}" if spec else self.atom(atom)

@@ -221,6 +221,7 @@ class _Verifier:
         elif isinstance(op, Print):
             self.count(op.outs, 0, "outs")
             self.count(op.args, sum(part is None for part in op.parts), "printed values")
+            self.count(op.specs, len(op.args), "formats")
         elif isinstance(op, Task):
             self.task(op)
         else:

@@ -43,6 +43,8 @@ class Instance:
         "last_seed",
         "needs_seed",
         "primal",
+        "returns",
+        "returns_tuple",
         "specialisation",
     )
 
@@ -51,6 +53,8 @@ class Instance:
         self.kernel_name = specialisation.source.name
         self.primal = specialisation.primal()
         self.needs_seed = specialisation.uses_random
+        self.returns = specialisation.signature.returns
+        self.returns_tuple = specialisation.signature.returns_tuple
         self.calls = 0
         self.last_seed = 0  # a gradient replays the draws of the launch before it
         self.generation = world.generation

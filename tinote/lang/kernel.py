@@ -275,9 +275,8 @@ class Kernel:
         except KeyboardInterrupt as interrupt:
             raise at_users_frames(interrupt) from None
         if results:
-            returns = instance.specialisation.returns
-            assert returns is not None
-            return _one(returns, results, instance.specialisation.signature.returns_tuple)
+            assert instance.returns is not None
+            return _one(instance.returns, results, instance.returns_tuple)
         return None
 
     def _explain(self, values: tuple[Any, ...], error: Exception) -> None:

@@ -19,7 +19,7 @@ import anywidget
 import traitlets
 
 from tinote.compiler.driver import Specialisation
-from tinote.compiler.stages import SourceText, Stage, StageKind, StageLine, Stages, has_gradient, stages_of
+from tinote.compiler.stages import SourceText, Stage, StageLine, Stages, has_gradient, stages_of
 from tinote.errors import TinoteError
 from tinote.source import Span, place_name
 from tinote.viz.explorer_picture import draw_explorer
@@ -93,7 +93,7 @@ class Explorer(anywidget.AnyWidget):
         data["text/plain"] = repr(self)
         data["image/png"] = base64.b64encode(self.picture()).decode()
         # Drawn at twice its size, for sharp text.
-        metadata = {**metadata, "image/png": {"width": PICTURE_WIDTH}}
+        metadata = {**metadata, "image/png": {"width": PICTURE_WIDTH, "alt": repr(self)}}
         return data, metadata
 
 
@@ -146,7 +146,7 @@ class Explored:
             "view": view,
             "sources": [_source(s) for s in stages.sources],
             "stages": shown,
-            "start": _first_shown(stages),
+            "start": stages.first_shown,
         }
 
     def stage(self, view: int, stage: int) -> dict[str, Any]:
@@ -181,15 +181,6 @@ class Explored:
 
 def _facts(stage: Stage) -> dict[str, Any]:
     return {"seconds": stage.seconds, "operations": stage.operations}
-
-
-def _first_shown(stages: Stages) -> int:
-    """The stage that a page opens with: differentiation, or else the first step that changed something."""
-    steps = [n for n, stage in enumerate(stages.stages) if stage.kind is StageKind.IR and stage.changed]
-    for n in steps:
-        if stages.stages[n].derived:
-            return n
-    return steps[1] if len(steps) > 1 else steps[0] if steps else 0
 
 
 def _source(text: SourceText) -> dict[str, Any]:

@@ -42,8 +42,7 @@ def draw_explorer(name: str, title: str, stages: Stages | str, width: int) -> by
     """A PNG file, `width` points wide at two pixels a point. `stages` may be the text of an error."""
     if isinstance(stages, str):
         return _draw_problem(name, stages, width)
-    steps = [s for s in stages.stages if s.kind is StageKind.IR and s.changed]
-    final = steps[-1] if steps else stages.stages[0]
+    final = stages.stages[stages.first_shown]
     listed = [s for s in stages.stages if s.changed]
     source = [line for text in stages.sources[:1] for line in text.lines][:16]
     lines = final.lines[:MOST_LINES]
@@ -53,7 +52,9 @@ def draw_explorer(name: str, title: str, stages: Stages | str, width: int) -> by
     canvas = _Canvas(width, height)
     canvas.box(0, 40, LIST_WIDTH, height, FACE)
     canvas.text(14, 11, name, INK, bold=True, code=True, size=15)
-    canvas.text(width - 14, 13, f"{title}, {len(stages.stages)} stages", MUTED, right=True)
+    canvas.text(
+        width - 14, 13, f"{title}: {len(listed)} of {len(stages.stages)} stages changed something", MUTED, right=True
+    )
     canvas.line(0, 40, width, 40)
     canvas.line(LIST_WIDTH, 40, LIST_WIDTH, height)
     _draw_list(canvas, listed, final)
@@ -61,7 +62,7 @@ def draw_explorer(name: str, title: str, stages: Stages | str, width: int) -> by
     canvas.text(LIST_WIDTH + 14, y + 8, f"{final.name}: {final.operations} operations", INK, bold=True)
     y += 32
     for line in lines:
-        _draw_line(canvas, y, line)
+        _draw_line(canvas, y, line, width)
         y += ROW
     if left_out:
         canvas.text(LIST_WIDTH + 56, y + 2, f"… {left_out} more lines", MUTED)
@@ -105,20 +106,22 @@ def _draw_source(canvas: _Canvas, source: Sequence[str], first: int, width: int)
     return y + 6
 
 
-def _draw_line(canvas: _Canvas, y: float, line: StageLine) -> None:
+def _draw_line(canvas: _Canvas, y: float, line: StageLine, width: int) -> None:
+    room = int((width - LIST_WIDTH - 70) / canvas.width_of("0", code=True))
+    text = line.text if len(line.text) <= room else line.text[: room - 1] + "…"
     if line.line:
         canvas.text(LIST_WIDTH + 46, y + 1, str(line.line), MUTED, right=True, code=True, size=11)
     if line.adjoint:
         canvas.text(LIST_WIDTH + 8, y, "∂", COLORS["key"], code=True)
     at = 0
     x = LIST_WIDTH + 56.0
-    for match in WORDS.finditer(line.text):
+    for match in WORDS.finditer(text):
         kind = match.lastgroup or ""
-        for part, color in ((line.text[at : match.start()], INK), (match[0], COLORS[kind])):
+        for part, color in ((text[at : match.start()], INK), (match[0], COLORS[kind])):
             canvas.text(x, y, part, color, code=True)
             x += canvas.width_of(part, code=True)
         at = match.end()
-    canvas.text(x, y, line.text[at:], INK, code=True)
+    canvas.text(x, y, text[at:], INK, code=True)
 
 
 def _draw_problem(name: str, problem: str, width: int) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from tinote.compiler.codegen.llvm_emitter import Emitter
 from tinote.compiler.codegen.llvm_text import TYPES
 from tinote.errors import CompilerBug
+from tinote.ir.messages import split_message
 from tinote.ir.nodes import Atom, Check, FaultKind, Lit, Print
 from tinote.ir.types import Scalar
 from tinote.runtime.sites import Bounds, Part, Site, SiteKind, Value
@@ -59,14 +60,14 @@ def _fault_site(e: Emitter, op: Check, shown: tuple[Atom, ...]) -> Site:
     if op.kind is FaultKind.BOUNDS:
         shape = e.module.shape_named(op.text, op.axis, op.args[2])
         return Site(kind, op.loc, op.text, Bounds(shape, (0,), () if shape else (1,), op.axis))
-    if op.kind is FaultKind.ASSERT or "{}" in op.text:
-        return Site(kind, op.loc, op.text.replace("{}", "?"), _message(op.text, shown))
+    if op.kind in (FaultKind.ASSERT, FaultKind.OVERFLOW):
+        return Site(kind, op.loc, op.text, _message(op.text, shown))
     return Site(kind, op.loc, op.text)
 
 
 def print_(e: Emitter, op: Print) -> None:
-    values = iter(op.args)
-    parts: list[Part] = [part if part is not None else Value(next(values).type.name) for part in op.parts]  # type: ignore[union-attr]
+    values = iter(zip(op.args, op.specs, strict=True))
+    parts: list[Part] = [_value(*next(values)) if part is None else part for part in op.parts]
     number = e.module.site(Site(SiteKind.PRINT, op.loc, "", tuple(parts)))
     e.words = max(e.words, len(op.args))
     for k, a in enumerate(op.args):
@@ -75,11 +76,19 @@ def print_(e: Emitter, op: Print) -> None:
     e.do(f"call void @tn_print(ptr %block, i32 {number}, i32 {len(op.args)}, ptr {'%words' if op.args else 'null'})")
 
 
+def _value(atom: Atom, spec: str) -> Value:
+    assert isinstance(atom.type, Scalar)
+    return Value(atom.type.name, spec)
+
+
 def _message(text: str, shown: tuple[Atom, ...]) -> tuple[Part, ...]:
-    """A format text with `{}` as parts; what has no room in a fault's payload is shown as dots."""
-    pieces = text.split("{}")
-    parts: list[Part] = [pieces[0]]
-    for k, piece in enumerate(pieces[1:]):
-        parts.append(Value(shown[k].type.name) if k < len(shown) else "...")  # type: ignore[union-attr]
-        parts.append(piece)
-    return tuple(part for part in parts if part != "")
+    """A format text as parts; what has no room in a fault's payload is shown as dots."""
+    rest = iter(shown)
+    parts: list[Part] = []
+    for part in split_message(text):
+        if isinstance(part, str):
+            parts.append(part)
+        else:
+            atom = next(rest, None)
+            parts.append("..." if atom is None else _value(atom, part.spec))
+    return tuple(parts)

@@ -25,6 +25,8 @@ def _targets(target: ast.expr) -> Iterator[ast.expr]:
     if isinstance(target, ast.Tuple | ast.List):
         for item in target.elts:
             yield from _targets(item)
+    elif isinstance(target, ast.Starred):
+        yield target.value
     else:
         yield target
 
@@ -51,7 +53,7 @@ def assigned_names(body: Iterable[ast.stmt], written: Written, *, in_place_only:
                         count(target, 1)
                 case ast.AnnAssign(target=target, value=value) if value is not None:
                     count(target, 1)
-                case ast.AugAssign(target=target):
+                case ast.AugAssign(target=target) | ast.NamedExpr(target=target):
                     count(target, 2)
                 case ast.Call():
                     for argument in written(node):

@@ -191,8 +191,18 @@ def _print(e: Emitter, args: list[Any], kwargs: dict[str, Any]) -> None:
             parts.append(between)
         parts += item.parts if isinstance(item, Text) else [item]
     parts.append(end)
-    texts, values = e.text_parts(parts)
-    e.b.emit(Print(texts, values, e.b.loc))
+    texts: list[str | None] = []
+    shown: list[tuple[Any, str]] = []
+    for part in e.text_parts(parts):
+        if not isinstance(part, str):
+            texts.append(None)
+            shown.append(part)
+        elif texts and texts[-1] is not None:
+            texts[-1] += part
+        else:
+            texts.append(part)
+    atoms, specs = tuple([a for a, _ in shown]), tuple([s for _, s in shown])
+    e.b.emit(Print(tuple(texts), atoms, e.b.loc, specs))
 
 
 BUILTINS["print"] = _print

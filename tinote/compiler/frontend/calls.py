@@ -25,6 +25,7 @@ from tinote.compiler.frontend.protocol import (
     type_of,
 )
 from tinote.compiler.frontend.scopes import Constant, Frame, Results, Variable
+from tinote.compiler.frontend.texts import format_text
 from tinote.compiler.frontend.values import BoundMethod, CellPlace, Place
 from tinote.errors import KernelSyntaxError
 from tinote.ir.types import Scalar, shape_of
@@ -70,6 +71,10 @@ class Calls(Expressions):
             args, kwargs = self._arguments(node)
             with self.at(node):
                 return tensors.call_method(self, callee, args, kwargs)
+        if isinstance(callee, types.BuiltinFunctionType) and isinstance(callee.__self__, str):
+            if callee.__name__ == "format":
+                args, kwargs = self._arguments(node)
+                return format_text(self, callee.__self__, args, kwargs)
         source = function_of(callee)
         if source is not None:
             return self._inline(node, callee, source)
@@ -287,14 +292,12 @@ class Calls(Expressions):
     def _match(self, node: ast.Call, callee: Any, source: FunctionSource) -> dict[str, Any]:
         """Which front-end value each parameter stands for."""
         tree = source.tree.args
-        if tree.vararg is not None or tree.kwarg is not None:
-            self.error(
-                f"`{source.name}` takes any number of arguments, which a device function cannot", kind=KernelSyntaxError
-            )
         parameters = source.parameters
         positional = [q for q in parameters if q not in tree.kwonlyargs]
         names = [q.arg for q in parameters]
         arguments: dict[str, Any] = {}
+        further: list[Any] = []
+        named: dict[str, Any] = {}
         owner = getattr(callee, "__tinote_self__", None)
         if owner is not None and positional:
             arguments[positional[0].arg] = owner
@@ -308,6 +311,9 @@ class Calls(Expressions):
                 template = given < len(positional) and self._is_template(source, positional[given])
                 values = [self.reference(argument) if template else self.evaluate(argument)]
             for value in values:
+                if given >= len(positional) and tree.vararg is not None:
+                    further.append(value)
+                    continue
                 if given >= len(positional):
                     self._wrong_count(
                         source, len(node.args) + len(node.keywords), len(parameters) - (owner is not None)
@@ -315,21 +321,28 @@ class Calls(Expressions):
                 arguments[positional[given].arg] = value
                 given += 1
         for keyword in node.keywords:
-            if keyword.arg is None:
-                self.unsupported("`**` in a call of a device function", node=keyword.value)
-            if keyword.arg not in names:
-                close = difflib.get_close_matches(keyword.arg, names, 1)
-                self.error(
-                    f"`{source.name}` has no parameter `{keyword.arg}`",
-                    f"did you mean `{close[0]}`?" if close else f"it has {', '.join(names)}",
-                    keyword.value,
-                )
-            if keyword.arg in arguments:
-                self.error(f"`{source.name}` gets `{keyword.arg}` twice", node=keyword.value)
-            parameter = parameters[names.index(keyword.arg)]
-            arguments[keyword.arg] = (
-                self.reference(keyword.value) if self._is_template(source, parameter) else self.evaluate(keyword.value)
-            )
+            if keyword.arg is not None:
+                position = names.index(keyword.arg) if keyword.arg in names else None
+                template = position is not None and self._is_template(source, parameters[position])
+                spread = {keyword.arg: self.reference(keyword.value) if template else self.evaluate(keyword.value)}
+            else:
+                spread = self.evaluate(keyword.value)
+                if not isinstance(spread, dict):
+                    self.error(f"{describe(spread)} after `**` is no dictionary", node=keyword.value)
+            for name, value in spread.items():
+                if name in arguments or name in named:
+                    self.error(f"`{source.name}` gets `{name}` twice", node=keyword.value)
+                if name in names:
+                    arguments[name] = value
+                elif tree.kwarg is not None:
+                    named[name] = value
+                else:
+                    close = difflib.get_close_matches(str(name), names, 1)
+                    self.error(
+                        f"`{source.name}` has no parameter `{name}`",
+                        f"did you mean `{close[0]}`?" if close else f"it has {', '.join(names)}",
+                        keyword.value,
+                    )
         for name in names:
             if name not in arguments:
                 if name not in source.defaults:
@@ -337,6 +350,10 @@ class Calls(Expressions):
                         source, len(node.args) + len(node.keywords), len(parameters) - (owner is not None), name
                     )
                 arguments[name] = self.outside(source.defaults[name])
+        if tree.vararg is not None:
+            arguments[tree.vararg.arg] = tuple(further)
+        if tree.kwarg is not None:
+            arguments[tree.kwarg.arg] = named
         return arguments
 
     def _wrong_count(self, source: FunctionSource, given: int, expected: int, missing: str = "") -> None:
@@ -358,6 +375,10 @@ class Calls(Expressions):
             for parameter in source.parameters:
                 with self.at(parameter):
                     self._bind_parameter(source, parameter, arguments[parameter.arg])
+            for extra in (source.tree.args.vararg, source.tree.args.kwarg):
+                if extra is not None:
+                    with self.at(extra):
+                        self.bind(extra.arg, arguments[extra.arg], "parameter of the function")
             return self.body(frame)
         finally:
             self.frame, self.scope, self.b.loc, self.loop_options = saved

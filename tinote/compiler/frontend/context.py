@@ -68,6 +68,8 @@ class Context:
         self.top_draws: tuple[Atom, Var] | None = None
         #: whether somebody uses the value of the call at hand
         self.wanted = True
+        #: where the statement at hand begins, and how many run-time regions are open there
+        self.statement: tuple[Anchor, int]
         #: how many turns of loops were unrolled so far
         self.turns = 0
         #: inside `static(...)`: calls of plain Python functions are made at compile time

@@ -22,6 +22,7 @@ from tinote.compiler.frontend.protocol import (
 from tinote.compiler.frontend.scopes import Variable
 from tinote.compiler.frontend.values import (
     CellPlace,
+    Formatted,
     PartPlace,
     Place,
     Poison,
@@ -394,31 +395,27 @@ class Emitter(Context):
             p.neg, self.b.cast(atom, with_element(atom.type, dtype)), type=with_element(atom.type, dtype)
         )
 
-    def text_parts(self, parts: Sequence[Any]) -> tuple[tuple[str | None, ...], tuple[Atom, ...]]:
-        """Texts and front-end values as the parts and arguments of a message; constants become text."""
-        texts: list[str | None] = []
-        atoms: list[Atom] = []
+    def text_parts(self, parts: Sequence[Any]) -> list[str | tuple[Atom, str]]:
+        """Texts and front-end values as the parts of a message: constants become text, what exists at run time stays
+        with its format.
+        """
+        found: list[str | tuple[Atom, str]] = []
         for part in parts:
+            spec = ""
+            if isinstance(part, Formatted):
+                part, spec = part
             part = self.force(part)
             if isinstance(part, Text):
-                inner, more = self.text_parts(part.parts)
-                texts += inner
-                atoms += more
+                found += self.text_parts(part.parts)
             elif self.is_static(part):
-                text = self.static_text(part)
-                if texts and texts[-1] is not None:
-                    texts[-1] += text
-                else:
-                    texts.append(text)
+                found.append(self.static_text(part))
             elif isinstance(part, tuple | list) and not self.is_value(part):
-                texts.append("(")
-                inner, more = self.text_parts([x for item in part for x in (", ", item)][1:])
-                texts += [*inner, ")"]
-                atoms += more
+                shown = [repr(item) if isinstance(item, str) else Formatted(item, spec) for item in part]
+                separated = [x for item in shown for x in (", ", item)][1:]
+                found += ["(", *self.text_parts(separated), ")"]
             else:
-                texts.append(None)
-                atoms.append(self.as_value(part).atom)
-        return tuple(texts), tuple(atoms)
+                found.append((self.as_value(part).atom, spec))
+        return found
 
     def static_text(self, front: Any) -> str:
         """What Python shows of something known at compile time."""

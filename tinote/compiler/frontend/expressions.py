@@ -12,8 +12,10 @@ from tinote.compiler.frontend.domains import check_unrolled, static_items
 from tinote.compiler.frontend.emitter import is_harmless
 from tinote.compiler.frontend.scopes import Constant, Variable
 from tinote.compiler.frontend.subscripts import Subscripts
+from tinote.compiler.frontend.texts import formatted
 from tinote.compiler.frontend.values import (
     POISON,
+    CellPlace,
     StaticTensor,
     Text,
     Value,
@@ -22,16 +24,13 @@ from tinote.compiler.frontend.values import (
 from tinote.errors import KernelSyntaxError, TinoteError
 from tinote.ir import primitives as p
 from tinote.ir.build import OpenRegion
-from tinote.ir.nodes import If, Lit, Var, false, true
-from tinote.ir.types import with_element
+from tinote.ir.nodes import If, Lit, Local, Var, false, true
+from tinote.ir.types import Ref, with_element
 
 __all__ = ["Expressions"]
 
 _REFUSED: dict[type[ast.expr], tuple[str, str]] = {
     ast.Lambda: ("a lambda", "define a function with `@ti.func`"),
-    ast.NamedExpr: ("an assignment inside an expression", "assign on a line of its own"),
-    ast.Dict: ("a dictionary display", "define it outside of the kernel"),
-    ast.Set: ("a set display", "define it outside of the kernel"),
     ast.DictComp: ("a dictionary comprehension", "define it outside of the kernel"),
     ast.SetComp: ("a set comprehension", "define it outside of the kernel"),
     ast.Await: ("`await`", ""),
@@ -97,6 +96,12 @@ class Expressions(Subscripts):
                 return self._joined(node)
             case ast.ListComp() | ast.GeneratorExp():
                 return self._comprehension(node)
+            case ast.NamedExpr():
+                return self._named(node)
+            case ast.Dict():
+                return self._dictionary(node)
+            case ast.Set():
+                return {self._key(item) for item in node.elts}
             case ast.Starred():
                 self.unsupported("a starred expression here", "stars stand in calls and lists")
             case ast.Slice():
@@ -274,7 +279,51 @@ class Expressions(Subscripts):
         self.b.emit(If(condition.atom, then.close(first), orelse.close(second), (out,), self.b.loc))
         return Value(out)
 
-    # text and comprehensions
+    # assignments inside expressions
+
+    def assign(self, target: ast.expr, front: Any, static: bool = False, value: ast.expr | None = None) -> None:
+        """Bind or store what the right side of an assignment evaluated to."""
+        raise NotImplementedError
+
+    def _named(self, node: ast.NamedExpr) -> Any:
+        """`(name := value)`. Where a condition decides whether it is evaluated, a new name gets its cell in front of
+        the statement.
+        """
+        front = self.evaluate(node.value)
+        anchor, depth = self.statement
+        if self.depth > depth and self.scope.find(node.target.id) is None:
+            value = self.strong(front)
+            cell = Var(Ref(value.type), node.target.id)
+            anchor.insert(Local((), (cell,), (), self.b.loc))
+            variable = Variable(node.target.id, None, self.b.loc, self.nest)
+            variable.place = CellPlace(cell, owner=variable)
+            self.scope.names[node.target.id] = variable
+        self.assign(node.target, front, value=node.value)
+        return self.force(self._name(node.target))
+
+    # text, dictionaries and comprehensions
+
+    def _key(self, node: ast.expr) -> Any:
+        key = self.evaluate(node)
+        if not self.is_static(key):
+            self.error("a key must be known at compile time", node=node)
+        try:
+            hash(key)
+        except TypeError:
+            self.error(f"{describe(key)} cannot be a key", node=node)
+        return key
+
+    def _dictionary(self, node: ast.Dict) -> dict[Any, Any]:
+        found: dict[Any, Any] = {}
+        for key, value in zip(node.keys, node.values, strict=True):
+            front = self.evaluate(value)
+            if key is not None:
+                found[self._key(key)] = front
+            elif isinstance(front, dict):
+                found |= front
+            else:
+                self.error(f"{describe(front)} after `**` is no dictionary", node=value)
+        return found
 
     def _joined(self, node: ast.JoinedStr) -> Any:
         parts: list[Any] = []
@@ -291,15 +340,18 @@ class Expressions(Subscripts):
                     parts.append(format(shown, spec))
                 except (TypeError, ValueError) as error:
                     self.error(str(error), node=item.value)
-            elif spec:
-                self.error(
-                    "a format is not supported for a value that exists at run time only",
-                    "leave out what follows the colon",
-                    item.value,
-                    KernelSyntaxError,
-                )
+            elif not isinstance(spec, str):
+                self.error("a format must be known at compile time", node=item.format_spec)
             else:
-                parts.append(front)
+                if spec and item.conversion != -1:
+                    self.error(
+                        "a conversion such as `!r` and a format together need a value known at compile time",
+                        "leave out the conversion",
+                        item.value,
+                        KernelSyntaxError,
+                    )
+                with self.at(item.value):
+                    parts.append(formatted(self, front, spec))
         if all(isinstance(part, str) for part in parts):
             return "".join(parts)
         return Text(tuple(parts))

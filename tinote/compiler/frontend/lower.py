@@ -53,6 +53,7 @@ class _Kernel(Statements):
         self.b.loc = source.span
         with self.b.region() as opened:
             self.top = self.here()
+            self.statement = self.top, 0
             frame = Frame(source, None, None, Results(self.here()))
             self.enter(frame)
             yields: tuple[Atom, ...] = ()

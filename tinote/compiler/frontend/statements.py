@@ -16,6 +16,7 @@ from tinote.compiler.frontend.scopes import Constant, Frame, Results, Variable, 
 from tinote.compiler.frontend.values import POISON, CellPlace, MemoryPlace, Place, Text, Value
 from tinote.errors import KernelNameError, KernelSyntaxError, Note, TinoteError
 from tinote.ir import primitives as p
+from tinote.ir.messages import Hole, join_message
 from tinote.ir.nodes import Buffer, BufferKind, Check, FaultKind, Local, Var, true
 from tinote.ir.types import Ref, Scalar, promote, shape_of, strengthen, with_element
 
@@ -65,6 +66,7 @@ class Statements(Loops):
         nothing more.
         """
         saved, self.b.loc = self.b.loc, self.span(statement)
+        outer, self.statement = self.statement, (self.here(), self.depth)
         try:
             return action()
         except TinoteError as error:
@@ -72,7 +74,7 @@ class Statements(Loops):
         except Silenced:
             pass
         finally:
-            self.b.loc = saved
+            self.b.loc, self.statement = saved, outer
         for name in analysis.assigned_names([statement], lambda call: ()):
             if self.scope.find(name) is None:
                 self.bind(name, POISON)
@@ -172,17 +174,27 @@ class Statements(Loops):
             if isinstance(target, ast.Name):
                 self._assign_name(target.id, front, static, value)
             elif isinstance(target, ast.Tuple | ast.List):
-                if any(isinstance(t, ast.Starred) for t in target.elts):
-                    self.unsupported("a starred assignment", "name every part")
-                parts = (
-                    value.elts
-                    if isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(target.elts)
-                    else [value] * len(target.elts)
-                )
-                for inner, part, node in zip(target.elts, self.unpacked(front, len(target.elts)), parts, strict=True):
-                    self.assign(inner, part, static, node)
+                self._unpack(target, front, static, value)
             else:
                 self.store(self._place(target), front, f"`{ast.unparse(target)}`", value)
+
+    def _unpack(self, target: ast.Tuple | ast.List, front: Any, static: bool, value: ast.expr | None) -> None:
+        """Assign the parts of `front` to several targets; a starred one takes what the others leave, as a list."""
+        targets = target.elts
+        starred = next((k for k, t in enumerate(targets) if isinstance(t, ast.Starred)), None)
+        if starred is None:
+            parts = self.unpacked(front, len(targets))
+        else:
+            given = self.components(front)
+            rest = len(given) - len(targets) + 1
+            if rest < 0:
+                self.error(f"{len(given)} values cannot be unpacked into {len(targets) - 1} names and more")
+            parts = [*given[:starred], list(given[starred : starred + rest]), *given[starred + rest :]]
+        nodes: list[ast.expr | None] = [value] * len(targets)
+        if starred is None and isinstance(value, ast.Tuple | ast.List) and len(value.elts) == len(targets):
+            nodes = list(value.elts)
+        for inner, part, node in zip(targets, parts, nodes, strict=True):
+            self.assign(inner.value if isinstance(inner, ast.Starred) else inner, part, static, node)
 
     def _place(self, target: ast.expr) -> Place:
         """The place that an assignment's left side denotes."""
@@ -455,19 +467,18 @@ class Statements(Loops):
         if condition.atom == true:
             return
         message = f"assertion failed: {ast.unparse(node.test)}" if node.msg is None else self.evaluate(node.msg)
-        parts, atoms = self.text_parts([message])
+        parts: list[str | Hole] = []
         spread: list[Any] = []
-        text = ""
-        values = iter(atoms)
-        for part in parts:
-            if part is not None:
-                text += part.replace("{", "{{").replace("}", "}}")
+        for part in self.text_parts([message]):
+            if isinstance(part, str):
+                parts.append(part)
                 continue
-            value = Value(next(values))
+            value, hole = Value(part[0]), Hole(part[1])
             components = self.components(value) if value.shape else [value]
-            shown = ", ".join(["{}"] * len(components))
-            text += f"[{shown}]" if value.shape else shown
+            holes: list[str | Hole] = [x for _ in components for x in (", ", hole)][1:]
+            parts += ["[", *holes, "]"] if value.shape else holes
             spread += [c.atom for c in components]
+        text = join_message(parts)
         self.b.emit(Check(FaultKind.ASSERT, (condition.atom, *spread), text, 0, self.span(node.test)))
 
     # functions

@@ -24,6 +24,7 @@ __all__ = [
     "CellPlace",
     "Declared",
     "FieldDomain",
+    "Formatted",
     "Grouped",
     "IndexRange",
     "MemoryPlace",
@@ -294,6 +295,13 @@ class Text(NamedTuple):
     """An f-string: literal texts and front-end values, in order."""
 
     parts: tuple[Any, ...]
+
+
+class Formatted(NamedTuple):
+    """A front-end value in a `Text`, with a format specification."""
+
+    value: Any
+    spec: str
 
 
 def is_number(candidate: Any) -> bool:

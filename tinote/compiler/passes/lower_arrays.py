@@ -243,15 +243,17 @@ class _Lowering:
         b = self._b
         parts: list[str | None] = []
         values: list[Atom] = []
-        arguments = iter(op.args)
+        specs: list[str] = []
+        arguments = iter(zip(op.args, op.specs, strict=True))
         for part in op.parts:
             if part is not None:
                 parts.append(part)
                 continue
-            a = next(arguments)
+            a, spec = next(arguments)
             if not isinstance(a.type, Tensor):
                 parts.append(None)
                 values.append(a)
+                specs.append(spec)
                 continue
             shape = a.type.shape
             for index in itertools.product(*map(range, shape)):
@@ -263,8 +265,9 @@ class _Lowering:
                     parts.append("[" * opened)
                 parts.append(None)
                 values.append(b.get(self._cell(a), *(Lit(k, i32) for k in index)))
+                specs.append(spec)
             parts.append("]" * len(shape))
-        b.emit(Print(tuple(parts), tuple(values), op.loc))
+        b.emit(Print(tuple(parts), tuple(values), op.loc, tuple(specs)))
 
     # stacks of tensors
 

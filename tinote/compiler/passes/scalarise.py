@@ -19,6 +19,7 @@ from itertools import product
 
 from tinote.errors import KernelTypeError
 from tinote.ir import primitives as p
+from tinote.ir.messages import Hole, join_message, split_message
 from tinote.ir.nodes import (
     Atom,
     Atomic,
@@ -299,36 +300,41 @@ class _Scalariser:
     def print(self, op: Print) -> None:
         parts: list[str | None] = []
         args: list[Atom] = []
-        rest = iter(op.args)
+        specs: list[str] = []
+        rest = iter(zip(op.args, op.specs, strict=True))
         for part in op.parts:
             if part is not None:
                 parts.append(part)
                 continue
-            arg = next(rest)
+            arg, spec = next(rest)
             if isinstance(arg.type, Tensor):
                 parts += _nested(arg.type.shape)
                 args += self.components(arg, op)
             else:
                 parts.append(None)
                 args.append(self.get(arg))
+            specs += [spec] * (len(args) - len(specs))
         if len(args) == len(op.args) and all(a is b for a, b in zip(args, op.args, strict=True)):
             self.out.append(op)
         else:
-            self.out.append(Print(tuple(_merged(parts)), tuple(args), op.loc))
+            self.out.append(Print(tuple(_merged(parts)), tuple(args), op.loc, tuple(specs)))
 
     def check(self, op: Check) -> None:
-        texts = op.text.split("{}")
         args: list[Atom] = [self.get(op.args[0])]
-        text = texts[0]
-        for arg, after in zip(op.args[1:], texts[1:], strict=True):
+        parts: list[str | Hole] = []
+        rest = iter(op.args[1:])
+        for part in split_message(op.text):
+            if isinstance(part, str):
+                parts.append(part)
+                continue
+            arg = next(rest)
             if isinstance(arg.type, Tensor):
                 args += self.components(arg, op)
-                text += "".join(["{}" if part is None else part for part in _nested(arg.type.shape)])
+                parts += [part if piece is None else piece for piece in _nested(arg.type.shape)]
             else:
                 args.append(self.get(arg))
-                text += "{}"
-            text += after
-        self.out.append(Check(op.kind, tuple(args), text, op.axis, op.loc))
+                parts.append(part)
+        self.out.append(Check(op.kind, tuple(args), join_message(parts), op.axis, op.loc))
 
 
 def _part_name(v: Var, place: tuple[int, ...]) -> str:

@@ -1,7 +1,24 @@
 """`ti.ad`: tape, gradients and everything else that differentiates programs."""
 
+from tinote.lang.ad.check import gradcheck
+from tinote.lang.ad.checkpoint import checkpoint
 from tinote.lang.ad.custom import grad_for, grad_replaced, no_grad
 from tinote.lang.ad.forward_mode import FwdMode
+from tinote.lang.ad.functional import grad, jacobian, jvp, value_and_grad, vjp
 from tinote.lang.ad.tape import Tape, clear_all_gradients
 
-__all__ = ["FwdMode", "Tape", "clear_all_gradients", "grad_for", "grad_replaced", "no_grad"]
+__all__ = [
+    "FwdMode",
+    "Tape",
+    "checkpoint",
+    "clear_all_gradients",
+    "grad",
+    "grad_for",
+    "grad_replaced",
+    "gradcheck",
+    "jacobian",
+    "jvp",
+    "no_grad",
+    "value_and_grad",
+    "vjp",
+]

@@ -1,8 +1,8 @@
 """Forward mode: launches inside the block compute tangents beside their values.
 
-    with ti.ad.FwdMode(loss=y, param=x, seed=[1.0, 0.0]):
-        compute_y()
-    # y.dual now holds the Jacobian of y times the seed
+with ti.ad.FwdMode(loss=y, param=x, seed=[1.0, 0.0]):
+    compute_y()
+# y.dual now holds the Jacobian of y times the seed
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from typing import Any
 import numpy as np
 
 from tinote.compiler.driver import Native
-from tinote.errors import DifferentiationError
+from tinote.errors import DifferentiationError, Note
 from tinote.ir.buffers import Buffer
 from tinote.lang.fields import Field
 from tinote.lang.kernel import Instance
 from tinote.lang.world import Recorder, recorder, world
-from tinote.source import caller
+from tinote.source import Span, caller
 
 __all__ = ["FwdMode"]
 
@@ -47,6 +47,7 @@ class FwdMode:
             raise DifferentiationError(f"{len(self.params)} parameters need as many seeds, not {len(seeds)}", caller())
         self._seeds = [_direction(field, one) for field, one in zip(self.params, seeds, strict=True)]
         self._token: Token[Recorder | None] | None = None
+        self._lost: dict[Buffer, Span] = {}  # fields without a dual that may hold values that vary, and the kernel
 
     def __enter__(self) -> FwdMode:
         if recorder.get() is not None:
@@ -59,7 +60,9 @@ class FwdMode:
         self._token = recorder.set(self)
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
         assert self._token is not None
         recorder.reset(self._token)
         self._token = None
@@ -68,6 +71,19 @@ class FwdMode:
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> Native:
         """The kernel is launched in its version with tangents."""
+        touched = instance.specialisation.touched()
+        for buffer in touched.loaded:
+            if buffer in self._lost:
+                raise DifferentiationError(
+                    f"'{buffer.name}' has no dual, but values that are differentiated go through it",
+                    self._lost[buffer],
+                    hint=f"make '{buffer.name}' with needs_dual=True",
+                    notes=[Note("written by this kernel, and then read by", instance.specialisation.source.span)],
+                )
+        if any(buffer.tangent is not None for buffer in touched.loaded):
+            for buffer in touched.written:
+                if buffer.tangent is None and buffer.primal is None and buffer.dtype.kind == "f":
+                    self._lost[buffer] = instance.specialisation.source.span
         return instance.specialisation.tangent()
 
     def launched(self) -> None:
@@ -78,15 +94,31 @@ class FwdMode:
 
     def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
         """A field copies or clears its duals itself."""
+        if source is None:
+            self._lost.pop(buffer, None)
+        elif source in self._lost and buffer.tangent is not None:
+            raise DifferentiationError(
+                f"'{source.name}' has no dual, but values that are differentiated go through it",
+                self._lost[source],
+                hint=f"make '{source.name}' with needs_dual=True",
+                notes=[Note(f"from there they are copied to '{buffer.name}'", caller())],
+            )
+        elif buffer.tangent is None and buffer.dtype.kind == "f":
+            if source.tangent is not None or source in self._lost:
+                self._lost[buffer] = caller()
 
 
 def _fields(given: Any, what: str) -> list[Field]:
     found = [given] if isinstance(given, Field) else list(given) if isinstance(given, list | tuple) else []
     if not found or not all(isinstance(f, Field) for f in found):
-        raise DifferentiationError(f"the {what} of forward mode must be a field or a list of fields, not {given!r}", caller())
+        raise DifferentiationError(
+            f"the {what} of forward mode must be a field or a list of fields, not {given!r}", caller()
+        )
     for field in found:
         if not field.has_dual:
-            raise DifferentiationError(f"the {what} '{field.name}' has no dual", caller(), hint="make it with needs_dual=True")
+            raise DifferentiationError(
+                f"the {what} '{field.name}' has no dual", caller(), hint="make it with needs_dual=True"
+            )
     return found
 
 

@@ -25,7 +25,23 @@ from tinote.lang.world import gradient_memories, memory_of, recorder, world
 from tinote.runtime.memory import Memory
 from tinote.source import Span, caller
 
-__all__ = ["Derivative", "grad", "jacobian", "jvp", "pull_back", "remembered", "value_and_grad", "vjp"]
+__all__ = [
+    "Derivative",
+    "bring_back",
+    "duals_kept",
+    "grad",
+    "gradients_kept",
+    "jacobian",
+    "jvp",
+    "pull_back",
+    "recorded",
+    "refuse_open_recorder",
+    "remembered",
+    "shape_of",
+    "size_of",
+    "value_and_grad",
+    "vjp",
+]
 
 Fields = Field | Sequence[Field]
 Array = np.ndarray[Any, Any]
@@ -106,9 +122,10 @@ def _value_and_grad(what: str, f: Callable[..., Any], wrt: Any, loss: Any, argnu
     task.require("grad")
 
     def run(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        with _alone(what), _gradients_kept():
+        refuse_open_recorder(what)
+        with gradients_kept():
             task.loss.fill(0)
-            recording = _recorded(task, args, kwargs)
+            recording = recorded(task, args, kwargs)
             value = _value_of(task.loss)
             found = pull_back(recording, task, np.ones(()))
         return value, task.shaped(found)
@@ -125,9 +142,10 @@ def vjp(f: Callable[..., Any], *, wrt: Fields, loss: Any = None, argnums: Any = 
     task.require("grad")
 
     def run(seed: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        with _alone("vjp"), _gradients_kept():
+        refuse_open_recorder("vjp")
+        with gradients_kept():
             direction = _seed_for(task.loss, seed)
-            recording = _recorded(task, args, kwargs)
+            recording = recorded(task, args, kwargs)
             value = _value_of(task.loss)
             found = pull_back(recording, task, direction)
         return value, task.shaped(found)
@@ -144,7 +162,8 @@ def jvp(f: Callable[..., Any], *, wrt: Fields, loss: Any = None, argnums: Any = 
     task.require("dual")
 
     def run(seed: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
-        with _alone("jvp"), _duals_kept():
+        refuse_open_recorder("jvp")
+        with duals_kept():
             product = _pushed(task, seed, args, kwargs)
         return _value_of(task.loss), product
 
@@ -171,7 +190,8 @@ def jacobian(
     columns = mode == "forward"
 
     def run(*args: Any, **kwargs: Any) -> Any:
-        with _alone("jacobian"), _gradients_kept(), _duals_kept():
+        refuse_open_recorder("jacobian")
+        with gradients_kept(), duals_kept():
             found = _columns(task, args, kwargs) if columns else _rows(task, args, kwargs)
         return task.shaped(found)
 
@@ -179,7 +199,7 @@ def jacobian(
 
 
 def _rows(task: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Array]:
-    recording = _recorded(task, args, kwargs, keep=True)
+    recording = recorded(task, args, kwargs, keep=True)
     shape, count = shape_of(task.loss), size_of(task.loss)
     found = [np.zeros((count, *shape_of(field))) for field in task.wrt]
     try:
@@ -212,7 +232,13 @@ def _columns(task: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 # ---- runs
 
 
-def _recorded(task: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any], keep: bool = False) -> Recording:
+def refuse_open_recorder(what: str) -> None:
+    """Raise inside of a tape or a forward-mode block."""
+    if recorder.get() is not None:
+        raise DifferentiationError(f"ti.ad.{what} cannot run inside of a tape or another block", caller())
+
+
+def recorded(task: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any], keep: bool = False) -> Recording:
     """Run `f` under a recording."""
     recording = Recording()
     token = recorder.set(recording)
@@ -254,14 +280,8 @@ def _pushed(task: Derivative, seed: Any, args: tuple[Any, ...], kwargs: dict[str
 
 
 @contextmanager
-def _alone(what: str) -> Iterator[None]:
-    if recorder.get() is not None:
-        raise DifferentiationError(f"ti.ad.{what} cannot run inside of a tape or another block", caller())
-    yield
-
-
-@contextmanager
-def _gradients_kept() -> Iterator[None]:
+def gradients_kept() -> Iterator[None]:
+    """A block that leaves the gradients of all fields as they were."""
     kept = [(memory, copy_of(memory)) for memory in gradient_memories()]
     try:
         yield
@@ -270,7 +290,8 @@ def _gradients_kept() -> Iterator[None]:
 
 
 @contextmanager
-def _duals_kept() -> Iterator[None]:
+def duals_kept() -> Iterator[None]:
+    """A block that leaves the duals of all fields as they were."""
     kept = [(f.dual.memory, copy_of(f.dual.memory)) for f in list(world.fields) if f.has_dual]
     try:
         yield

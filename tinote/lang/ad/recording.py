@@ -62,7 +62,8 @@ class Custom:
     `loaded`: what its launches read of values from before; `renewed`: fields that it gave new values throughout;
     `severed`: fields without a gradient in which it left varying values, with the place (None: perhaps in all that it
     wrote). `versions`: the fields as they were at its end, which `gradient` finds again. `scratch`: fields that
-    `gradient` promises to compute itself before it reads them.
+    `gradient` promises to compute itself before it reads them. `tasks`: what the gradient is known to launch;
+    `release` lets go of the memory that it holds.
     """
 
     name: str
@@ -74,6 +75,8 @@ class Custom:
     severed: dict[Buffer, Span] | None = None
     scratch: frozenset[Buffer] = frozenset()
     versions: dict[Buffer, int] = field(default_factory=dict)
+    tasks: tuple[TaskSummary, ...] = ()
+    release: Callable[[], None] | None = None
 
     @property
     def touched(self) -> set[Buffer]:
@@ -132,6 +135,7 @@ class Recording:
         self.copied_bytes = 0
         self._shown: dict[Buffer, int] = {}
         self._finals: dict[Buffer, Memory] = {}
+        self._restores = True
 
     # ---- what the recorder is told
 
@@ -218,14 +222,15 @@ class Recording:
         another's start at zero.
         """
         for record in self.records:
-            if isinstance(record, Record):
-                claim_gradients(record.instance.specialisation.gradient().tasks, clear=clear)
+            custom = isinstance(record, Custom)
+            claim_gradients(record.tasks if custom else record.instance.specialisation.gradient().tasks, clear=clear)
 
-    def reverse(self) -> None:
+    def reverse(self, *, restore: bool = True) -> None:
         """Run the gradients of all that was recorded, the last first, each on the fields as it left them; afterwards
-        the fields hold again what they hold now.
+        the fields hold again what they hold now, unless `restore` is false and nobody asks for that.
         """
         self._shown = dict(self._versions)
+        self._restores = restore
         replacements = list(self._replacements)
         try:
             for position in range(len(self.records), 0, -1):
@@ -248,6 +253,9 @@ class Recording:
     def forget(self) -> None:
         """Let the copies go: nothing will be reversed any more."""
         self._copies.clear()
+        for record in self.records:
+            if isinstance(record, Custom) and record.release is not None:
+                record.release()
 
     def disturbed(self, buffer: Buffer) -> None:
         """On the way back something is about to write to a field."""
@@ -258,8 +266,9 @@ class Recording:
     def _show(self, versions: dict[Buffer, int]) -> None:
         for buffer, version in versions.items():
             if self._shown.get(buffer, 0) != version:
-                self.disturbed(buffer)
-                kept = self._copies.get((buffer, version), self._finals[buffer])
+                if self._restores:
+                    self.disturbed(buffer)
+                kept = self._copies.get((buffer, version)) or self._finals[buffer]
                 ctypes.memmove(memory_of(buffer).address, kept.address, kept.nbytes)
                 self._shown[buffer] = version
 

@@ -1,0 +1,79 @@
+"""Text with values in it: formats, and `str.format`. What is known at compile time becomes text, the rest is put in
+when it is printed.
+"""
+
+from __future__ import annotations
+
+import re
+from string import Formatter
+from typing import Any
+
+from tinote.compiler.frontend.emitter import Emitter
+from tinote.compiler.frontend.values import Formatted, Text
+from tinote.errors import KernelSyntaxError
+
+__all__ = ["format_text", "formatted"]
+
+#: How wide a number may be printed, and with how many digits.
+_WIDEST = 1000
+
+
+def formatted(e: Emitter, front: Any, spec: str) -> Formatted:
+    """A value that exists at run time, with a format that is checked now."""
+    front = e.force(front)
+    if spec:
+        if any(int(number) > _WIDEST for number in re.findall(r"\d+", spec)):
+            e.error(f"the format `{spec}` is wider than {_WIDEST} characters", kind=KernelSyntaxError)
+        for number in _samples(e, front):
+            try:
+                format(number, spec)
+            except (ValueError, TypeError) as error:
+                kind = "truth value" if isinstance(number, bool) else "float" if isinstance(number, float) else "integer"
+                e.error(f"the format `{spec}` does not fit a {kind}: {error}", kind=KernelSyntaxError)
+    return Formatted(front, spec)
+
+
+def _samples(e: Emitter, front: Any) -> list[Any]:
+    """Numbers of the types that a value consists of."""
+    if isinstance(front, tuple | list):
+        return [number for part in front for number in _samples(e, part)]
+    kind = e.as_value(front).dtype.kind
+    return [0.0 if kind == "f" else False if kind == "b" else 0]
+
+
+def format_text(e: Emitter, template: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """`template.format(*args, **kwargs)`."""
+    if all(e.is_static(a) for a in (*args, *kwargs.values())):
+        try:
+            return template.format(*args, **kwargs)
+        except (LookupError, ValueError, TypeError, AttributeError) as error:
+            e.error(f"this text cannot be formatted: {error}")
+    parts: list[Any] = []
+    used = 0
+    try:
+        pieces = list(Formatter().parse(template))
+    except ValueError as error:
+        e.error(f"this text cannot be formatted: {error}")
+    for literal, field, spec, conversion in pieces:
+        if literal:
+            parts.append(literal)
+        if field is None:
+            continue
+        if "{" in (spec or "") or conversion:
+            e.error("conversions and nested formats need values known at compile time", kind=KernelSyntaxError)
+        if not field:
+            field, used = str(used), used + 1
+        if field.isdigit() and int(field) < len(args):
+            front = args[int(field)]
+        elif field in kwargs:
+            front = kwargs[field]
+        else:
+            e.error(f"the text asks for `{{{field}}}`, which `format` is not given")
+        if e.is_static(front):
+            try:
+                parts.append(format(front, spec or ""))
+            except (ValueError, TypeError) as error:
+                e.error(f"this text cannot be formatted: {error}")
+        else:
+            parts.append(formatted(e, front, spec or ""))
+    return Text(tuple(parts))

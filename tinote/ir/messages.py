@@ -1,0 +1,47 @@
+"""Messages with holes: what a `Check` shows, as a format string whose holes `{}` or `{:.2f}` take one value each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from string import Formatter
+from typing import NamedTuple
+
+__all__ = ["Hole", "formatted", "join_message", "split_message"]
+
+
+class Hole(NamedTuple):
+    """The place of a value, with a format specification as in an f-string."""
+
+    spec: str = ""
+
+
+def split_message(text: str) -> list[str | Hole]:
+    """The literal texts and holes of a message, in order."""
+    found: list[str | Hole] = []
+    for literal, field, spec, _ in Formatter().parse(text):
+        if literal:
+            found.append(literal)
+        if field is not None:
+            found.append(Hole(spec or ""))
+    return found
+
+
+def join_message(parts: Iterable[str | Hole]) -> str:
+    """The message that `split_message` takes apart."""
+    return "".join(
+        [
+            part.replace("{", "{{").replace("}", "}}")
+            if isinstance(part, str)
+            else f"{{:{part.spec}}}"
+            if part.spec
+            else "{}"
+            for part in parts
+        ]
+    )
+
+
+def formatted(value: object, spec: str) -> str:
+    """A value, or each number of a nested list of them, in a format."""
+    if isinstance(value, list | tuple):
+        return f"[{', '.join([formatted(v, spec) for v in value])}]"
+    return format(value, spec)

@@ -1,0 +1,355 @@
+"""`ti.ad.checkpoint`: differentiate a long loop of time steps in bounded memory.
+
+    with ti.ad.Tape(loss=energy):
+        report = ti.ad.checkpoint(step, 10_000, memory=200 << 20)
+        measure()
+
+A tape over the steps would keep what each of them overwrites. Instead the steps run unrecorded, a few states on the way
+are kept, and on the way back each step is run again from the nearest of them, recorded alone, and reversed. The states
+stand at binomial distances (`binomial.py`), so that the fewest steps run again. The state is made of the fields that
+the steps write, found by watching their launches.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from array import array
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from tqdm import tqdm
+
+from tinote.compiler.driver import Specialisation
+from tinote.errors import DifferentiationError, KernelMemoryError
+from tinote.ir.nodes import Buffer
+from tinote.lang.ad.binomial import advances, distance
+from tinote.lang.ad.recording import Backward, Custom, Recording, copy_of
+from tinote.lang.kernel import Instance
+from tinote.lang.world import memory_of, recorder, world
+from tinote.runtime.memory import Memory, readable_size
+from tinote.source import Span, caller
+
+__all__ = ["Checkpoints", "checkpoint"]
+
+_SECONDS_BEFORE_A_BAR = 2.0
+
+
+@dataclass
+class Checkpoints:
+    """How a loop was differentiated; the numbers of the way back are there when the tape has closed.
+
+    `state_bytes`: one state; `snapshots`: the most states that were kept at a time; `peak_bytes`: the most memory that
+    was held for them, for the values that a single step overwrites and for the fields' present values; `recomputed`:
+    how many steps were run again.
+    """
+
+    steps: int
+    state_bytes: int = 0
+    snapshots: int = 0
+    peak_bytes: int = 0
+    recomputed: int = 0
+
+    def __repr__(self) -> str:
+        return (
+            f"{self.steps:,} steps, {self.recomputed:,} run again; at most {self.snapshots:,} states of "
+            f"{readable_size(self.state_bytes)} kept, {readable_size(self.peak_bytes)} at the peak"
+        )
+
+
+def checkpoint(
+    step: Callable[[int], Any],
+    steps: int,
+    *,
+    memory: int | None = None,
+    snapshots: int | None = None,
+    progress: bool = True,
+) -> Checkpoints:
+    """Run `step(0)`, …, `step(steps - 1)`; under a tape, so that the gradient takes bounded memory.
+
+    `step` is a function that launches kernels. It must do the same when it is called again with the same number and the
+    same fields; which kernels it launches with which arguments is checked. `memory`: bytes to keep, by default the
+    session's `memory_limit`; `snapshots`: states to keep at most. `progress`: show a bar when it takes long. Raises
+    `DifferentiationError` for what cannot be differentiated, `KernelMemoryError` when not even one state fits.
+    """
+    place = caller()
+    if not callable(step):
+        raise DifferentiationError(f"ti.ad.checkpoint runs a function, not {step!r}", place)
+    for name, value, least in (("steps", steps, 0), ("memory", memory, 1), ("snapshots", snapshots, 1)):
+        optional = value is None and name != "steps"
+        if not optional and (not isinstance(value, int) or isinstance(value, bool) or value < least):
+            raise DifferentiationError(f"{name} must be an integer of at least {least}, not {value!r}", place)
+    outer = recorder.get()
+    if not isinstance(outer, Recording):  # forward mode needs no memory; elsewhere nothing is differentiated
+        for t in tqdm(range(steps), desc="steps", delay=_SECONDS_BEFORE_A_BAR, leave=False, disable=not progress):
+            step(t)
+        return Checkpoints(steps)
+    chain = _Chain(step, steps, memory or world.config.memory_limit, snapshots, progress, place)
+    if steps:
+        chain.sweep(outer)
+    return chain.report
+
+
+class _Snapshot:
+    """The state before a step. A field that is not in it was not written yet then: it held its first values."""
+
+    __slots__ = ("copies", "position")
+
+    def __init__(self, position: int, copies: dict[Buffer, Memory]) -> None:
+        self.position = position
+        self.copies = copies
+
+
+class _Chain:
+    """The loop: its state, the states that are kept, and what each step did when it first ran."""
+
+    def __init__(
+        self, step: Callable[[int], Any], steps: int, memory: int, most: int | None, progress: bool, place: Span
+    ) -> None:
+        self.step = step
+        self.steps = steps
+        self.memory = memory
+        self.most = most
+        self.progress = progress
+        self.place = place
+        self.report = Checkpoints(steps)
+        self.first: dict[Buffer, Memory] = {}  # also tells which fields are the state
+        self.kept: list[_Snapshot] = [_Snapshot(0, self.first)]
+        self.specialisations: dict[Specialisation, None] = {}
+        self.customs: dict[Span, Custom] = {}
+        self.loaded: set[Buffer] = set()
+        self.recorded: set[Buffer] = set()  # what launches with a gradient have written
+        self._seeds = array("Q")  # how many random launches there were before each step
+        self._traces = array("q")  # what each step launched
+        self._reserve = 0  # what a single step has needed beside the states
+
+    # ---- memory
+
+    @property
+    def slots(self) -> int:
+        """How many states may be kept. One more is the fields' present values."""
+        size = max(self.report.state_bytes, 1)
+        fitting = max(1, (self.memory - self._reserve) // size - 1)
+        return fitting if self.most is None else min(fitting, self.most)
+
+    def note(self, buffer: Buffer) -> None:
+        """A step is about to write to a field."""
+        if buffer.primal is None and buffer not in self.first:
+            memory = memory_of(buffer)
+            self.first[buffer] = copy_of(memory)
+            self.report.state_bytes += memory.nbytes
+            self.fit(0)
+
+    def fit(self, more: int) -> None:
+        """Give up states until so many bytes more fit. Raises `KernelMemoryError`."""
+        self._reserve = max(self._reserve, more)
+        while self._held(more) > self.memory and len(self.kept) > 1:
+            self.kept.pop()
+        if self._held(more) > self.memory:
+            raise KernelMemoryError(
+                f"a state of this loop takes {self.report.state_bytes:,} bytes, and with the present values and what a "
+                f"step overwrites {self._held(more):,} bytes: more than the {self.memory:,} that are allowed",
+                self.place,
+                hint="raise memory=, or let the steps write to fewer fields",
+            )
+        self.report.snapshots = max(self.report.snapshots, len(self.kept))
+        self.report.peak_bytes = max(self.report.peak_bytes, self._held(more))
+
+    def _held(self, more: int) -> int:
+        states = sum(memory.nbytes for snapshot in self.kept for memory in snapshot.copies.values())
+        return states + self.report.state_bytes + more
+
+    def _keep(self, position: int) -> None:
+        self.kept.append(_Snapshot(position, {b: copy_of(memory_of(b)) for b in self.first}))
+        self.fit(0)
+
+    # ---- forward
+
+    def sweep(self, outer: Recording) -> None:
+        """Run all steps and keep states on the way. The tape gets one record for all of them."""
+
+        def listener(buffer: Buffer) -> None:
+            self.note(buffer)
+            outer.written(buffer)
+
+        coming = 1
+        with self._bar(self.steps, "steps") as bar:
+            for t in range(self.steps):
+                if t and t == coming:
+                    self._keep(t)
+                self._seeds.append(world.launches)
+                runner = _Runner(self, listener, taping=False)
+                self._run(t, runner)
+                self._traces.append(runner.trace)
+                if not t or t == coming:
+                    coming = self._next_place(t)
+                bar.update()
+        severed = self._severed()
+        outer.custom(
+            Custom(
+                f"checkpoint of '{getattr(self.step, '__name__', 'step')}'",
+                self.place,
+                self._reverse,
+                loaded=self.loaded,
+                written=set(self.first),
+                severed=severed,
+                scratch=frozenset(self.first),
+                tasks=tuple([task for s in self.specialisations for task in s.gradient().tasks]),
+                release=self._release,
+            )
+        )
+
+    def _next_place(self, position: int) -> int:
+        """Where the sweep keeps the next state. What follows the loop counts as one step more: it is reversed first,
+        from the state that the loop ends with.
+        """
+        ahead, free = self.steps + 1 - position, self.slots - len(self.kept) + 1
+        return position + distance(ahead, free) if ahead >= 2 and free >= 2 else -1
+
+    def _run(self, t: int, runner: _Runner) -> None:
+        token = recorder.set(runner)
+        try:
+            self.step(t)
+        finally:
+            recorder.reset(token)
+
+    def _severed(self) -> dict[Buffer, Span]:
+        """Fields without a gradient that hold varying values behind the loop, or between its steps."""
+        severed: dict[Buffer, Span] = {}
+        for specialisation in self.specialisations:
+            for buffer, place in specialisation.gradient_needs().severed:
+                severed.setdefault(buffer, place)
+        before = -1
+        while len(severed) > before:
+            before = len(severed)
+            for custom in self.customs.values():
+                custom.sever(severed)
+            for buffer, place in list(severed.items()):
+                for specialisation in self.specialisations:
+                    if buffer in specialisation.touched().loaded:
+                        for further, write in specialisation.refuse_broken_chain(buffer, place):
+                            severed.setdefault(further, write)
+        return severed
+
+    # ---- back
+
+    def _reverse(self, backward: Backward) -> None:
+        """Reverse the steps, the last first."""
+
+        def listener(buffer: Buffer) -> None:
+            self.note(buffer)
+            backward.written(buffer)
+
+        launches = world.launches
+        end = self.steps
+        try:
+            with self._bar(advances(self.steps + 1, self.slots), "steps run again") as bar:
+                while end > 0:
+                    position = self._restore(backward)
+                    while end - position >= 2:
+                        free = self.slots - len(self.kept) + 1
+                        stop = position + distance(end - position, free) if free >= 2 else end - 1
+                        while position < stop:
+                            self._replay(position, listener, taping=False)
+                            position += 1
+                            bar.update()
+                        if free >= 2:
+                            self._keep(position)
+                    self._replay(position, listener, taping=True)
+                    bar.update()
+                    end = position
+                    while len(self.kept) > 1 and self.kept[-1].position >= end:
+                        self.kept.pop()
+        finally:
+            world.launches = launches
+
+    def _restore(self, backward: Backward) -> int:
+        snapshot = self.kept[-1]
+        for buffer, first in self.first.items():
+            copy = snapshot.copies.get(buffer, first)
+            backward.written(buffer)
+            ctypes.memmove(memory_of(buffer).address, copy.address, copy.nbytes)
+        return snapshot.position
+
+    def _replay(self, t: int, listener: Callable[[Buffer], None], *, taping: bool) -> None:
+        self.report.recomputed += 1
+        world.launches = self._seeds[t]  # the same draws
+        runner = _Runner(self, listener, taping=taping)
+        self._run(t, runner)
+        if runner.trace != self._traces[t]:
+            raise DifferentiationError(
+                f"step({t}) did something else when it was run again, so its gradient would not be right",
+                self.place,
+                hint="let it depend on its number and on fields alone",
+            )
+        if taping:
+            try:
+                runner.refuse_severed()
+                runner.reverse(restore=False)
+            finally:
+                runner.forget()
+
+    def _release(self) -> None:
+        self.kept = self.kept[:1]
+        self.first.clear()
+
+    def _bar(self, total: int, what: str) -> tqdm[Any]:
+        return tqdm(total=total, desc=what, delay=_SECONDS_BEFORE_A_BAR, leave=False, disable=not self.progress)
+
+
+class _Runner(Recording):
+    """The recorder of one step. Unless `taping`, it keeps nothing and notes for the chain what the step is made of."""
+
+    def __init__(self, chain: _Chain, listener: Callable[[Buffer], None], *, taping: bool) -> None:
+        super().__init__(listener)
+        self._chain = chain
+        self._taping = taping
+        self.trace = 0
+
+    def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
+        """A kernel is about to be launched."""
+        self.trace = hash((self.trace, id(instance.specialisation), repr(values)))
+        if self._taping:
+            super().launching(instance, values)
+            return
+        specialisation = instance.specialisation
+        chain = self._chain
+        touched = specialisation.touched()
+        if specialisation not in chain.specialisations:
+            specialisation.gradient_needs()  # refuses what has no gradient at its first launch, not at the end
+            chain.specialisations[specialisation] = None
+            chain.loaded |= touched.loaded
+            chain.recorded |= touched.written
+        for buffer in touched.written:
+            self.written(buffer)
+
+    def launched(self) -> None:
+        """The launch has ended well."""
+        if self._taping:
+            super().launched()
+
+    def custom(self, custom: Custom) -> None:
+        """A stretch with its own gradient has ended well."""
+        self.trace = hash((self.trace, custom.name))
+        if self._taping:
+            super().custom(custom)
+            return
+        known = self._chain.customs.setdefault(custom.place, custom)
+        known.loaded |= custom.loaded
+        known.written |= custom.written
+        self._chain.loaded |= custom.loaded
+        self._chain.recorded |= custom.written
+
+    def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
+        """Python gives a whole field new values."""
+        self.trace = hash((self.trace, id(buffer), id(source)))
+        if self._taping:
+            super().replaced(buffer, source)
+
+    def make_room(self, buffer: Buffer, nbytes: int) -> None:
+        """So many bytes more are to be kept while the step is recorded."""
+        self._chain.fit(self.copied_bytes + nbytes)
+
+    def computed_before(self, buffer: Buffer) -> bool:
+        """Whether a launch with a gradient has written to the field."""
+        return buffer in self._chain.recorded
