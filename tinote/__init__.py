@@ -25,6 +25,7 @@ from tinote.lang.fields import Field, MatrixField, ScalarField, field
 from tinote.lang.kernel import data_oriented, func, kernel, template
 from tinote.lang.maths import make_builtins
 from tinote.lang.matrix import Matrix, Vector
+from tinote.lang.ndarrays import MatrixNdarray, Ndarray, ScalarNdarray, VectorNdarray, from_dlpack, ndarray
 from tinote.lang.world import arch_named, init, reset
 
 __version__ = "0.1.0"
@@ -46,8 +47,9 @@ TaichiRuntimeTypeError = errors.KernelTypeError
 TaichiAssertionError = errors.KernelAssertionError
 
 __all__ = [
-    "Field", "Matrix", "MatrixField", "ScalarField", "Vector", "ad", "data_oriented", "eig", "field", "func", "init",
-    "kernel", "linalg", "math", "polar_decompose", "reset", "solve", "svd", "sym_eig", "template", "types",
+    "Field", "Matrix", "MatrixField", "MatrixNdarray", "Ndarray", "ScalarField", "ScalarNdarray", "Vector",
+    "VectorNdarray", "ad", "data_oriented", "eig", "field", "from_dlpack", "func", "init", "kernel", "linalg", "math",
+    "ndarray", "polar_decompose", "reset", "solve", "svd", "sym_eig", "template", "types",
 ]  # fmt: skip
 
 _LAZY = {

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinote.compiler.frontend.protocol import (
     ArgumentSpec,
+    ArrayArgument,
     Capture,
     FunctionSource,
     Lowered,
     Warned,
 )
 from tinote.compiler.modes import Mode
-from tinote.compiler.native import Native, Origin, Profiled, binary_cache
+from tinote.compiler.native import BoundArray, Native, Origin, Profiled, binary_cache
 from tinote.compiler.summary import Touched, touched_by
 from tinote.config import Config
 from tinote.errors import KernelTypeError
@@ -41,6 +42,7 @@ if TYPE_CHECKING:
     from tinote.runtime.jit import Binary
 
 __all__ = [
+    "BoundArray",
     "GradientNeeds",
     "Mode",
     "Native",
@@ -80,6 +82,8 @@ class Specialisation:
     ) -> None:
         self.source = source
         self.arguments = tuple(arguments)
+        #: the parameters that are memory known at launch only; a launch's values begin with them
+        self.arrays = tuple([a.buffer for a in self.arguments if isinstance(a, ArrayArgument)])
         self.config = config
         self._memory_of = memory_of
         self._saved: dict[Buffer, Memory] = {}
@@ -235,7 +239,7 @@ class Specialisation:
 
     def _bind(self, recipe: Recipe, binary: Binary, origin: Origin) -> Native:
         kind = Profiled if recipe.clocks else Native
-        return kind(recipe, binary, origin, self.config, self._memory_for)
+        return kind(recipe, binary, origin, self.config, self._memory_for, self.arrays)
 
     def _memory_for(self, buffer: Buffer) -> Memory:
         """A field's own memory; for a copy that launches make, memory of this specialisation's."""

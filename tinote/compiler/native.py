@@ -6,12 +6,12 @@ import importlib
 import struct
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinote.config import Config
 from tinote.errors import CompilerBug
-from tinote.ir.nodes import Buffer
-from tinote.runtime.launch import Launcher
+from tinote.ir.nodes import Buffer, BufferKind
+from tinote.runtime.launch import Block, Launcher
 from tinote.runtime.layout import SLOTS
 from tinote.runtime.memory import Memory
 from tinote.runtime.profile import profile
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from tinote.runtime.cache import Store
     from tinote.runtime.jit import Binary
 
-__all__ = ["Binaries", "Native", "Origin", "Profiled", "binary_cache"]
+__all__ = ["Binaries", "BoundArray", "Native", "Origin", "Profiled", "binary_cache"]
 
 ENTRY_POINTS = ("entry",)
 
@@ -103,15 +103,41 @@ def _jit() -> Any:
 binary_cache = Binaries()
 
 
+class BoundArray(NamedTuple):
+    """An array as one launch gets it. `shape`: its index dimensions. `buffer`: what recorders know the memory by, if it
+    is a field's or an ndarray's own; None for memory that others manage. `owner` keeps the memory alive.
+    """
+
+    address: int
+    adjoint: int  # the address of the gradient; 0 without one
+    tangent: int
+    shape: tuple[int, ...]
+    nbytes: int
+    writable: bool
+    buffer: Buffer | None
+    owner: Any
+
+    def __repr__(self) -> str:
+        return f"<array of shape {self.shape} at {self.address:#x}>"
+
+
+#: Which address in a `BoundArray` belongs to an array argument's own buffer, to its gradient, to its dual.
+_ADDRESS, _ADJOINT, _TANGENT, _SHAPE = range(4)
+
+
 class Native:
-    """Machine code bound to memory: `launch(values)` runs it.
+    """Machine code bound to memory: `launch(values)` runs it. `arrays`: the buffers that each launch binds anew, in the
+    order in which `values` begins with a `BoundArray` for each.
 
     `seconds` is what it took to make or to find, `origin` where the machine code came from.
     """
 
     __slots__ = (
         "_acquire",
+        "_arrays",
+        "_extents",
         "_pack",
+        "_pointers",
         "_release",
         "_results",
         "_run",
@@ -129,6 +155,7 @@ class Native:
         origin: Origin,
         config: Config,
         memory_of: Callable[[Buffer], Memory],
+        arrays: Sequence[Buffer] = (),
     ) -> None:
         self.recipe = recipe
         self.origin = origin
@@ -136,7 +163,17 @@ class Native:
         self.tasks = recipe.tasks
         image = bytearray(8 * recipe.slots)
         memories: list[Memory] = []
+        places = _places(arrays)
+        self._arrays = len(arrays)
+        self._pointers = [
+            (*places[buffer], (offset - SLOTS) // 8)
+            for buffer, offset in recipe.pointers
+            if buffer.kind is BufferKind.ARRAY
+        ]
+        self._extents = [(places[buffer][0], axis, (offset - SLOTS) // 8) for buffer, axis, offset in recipe.extents]
         for buffer, offset in recipe.pointers:
+            if buffer.kind is BufferKind.ARRAY:
+                continue
             memory = memory_of(buffer)
             memories.append(memory)
             struct.pack_into("<Q", image, offset - SLOTS, memory.address)
@@ -167,11 +204,13 @@ class Native:
         return self.origin is not Origin.COMPILED
 
     def launch(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        """Run with these scalar arguments (the launch seed, if any, last). Raises `struct.error` for a value that does
-        not fit its type.
+        """Run with these arrays and then these scalar arguments (the launch seed, if any, last). Raises `struct.error`
+        for a value that does not fit its type.
         """
         block = self._acquire()
         try:
+            if self._arrays:
+                values = self._bind(block, values)
             if self._pack is not None:
                 self._pack(block.slots, 0, *values)
             self._run(block)
@@ -180,6 +219,25 @@ class Native:
             return tuple([form.unpack_from(block.slots, offset)[0] for offset, form in self._results])
         finally:
             self._release(block)
+
+    def _bind(self, block: Block, values: Sequence[Any]) -> Sequence[Any]:
+        """Tell a launch where its arrays are and how large; gives the scalar arguments."""
+        words = block.integers
+        for position, part, slot in self._pointers:
+            words[slot] = values[position][part]
+        for position, axis, slot in self._extents:
+            words[slot] = values[position][_SHAPE][axis]
+        return values[self._arrays :]
+
+
+def _places(arrays: Sequence[Buffer]) -> dict[Buffer, tuple[int, int]]:
+    """Which array, and which of its addresses, a buffer stands for."""
+    found: dict[Buffer, tuple[int, int]] = {}
+    for position, array in enumerate(arrays):
+        for part, buffer in ((_ADDRESS, array), (_ADJOINT, array.adjoint), (_TANGENT, array.tangent)):
+            if buffer is not None:
+                found[buffer] = (position, part)
+    return found
 
 
 class Profiled(Native):
@@ -190,6 +248,8 @@ class Profiled(Native):
     def launch(self, values: Sequence[Any]) -> tuple[Any, ...]:
         block = self._acquire()
         try:
+            if self._arrays:
+                values = self._bind(block, values)
             if self._pack is not None:
                 self._pack(block.slots, 0, *values)
             try:

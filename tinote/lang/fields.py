@@ -22,7 +22,7 @@ from tinote.lang.world import forget_gradients, note_python_write, note_replacem
 from tinote.runtime.memory import Memory
 from tinote.source import Span, caller, line_text
 
-__all__ = ["Field", "MatrixField", "ScalarField", "field", "matrix_field", "vector_field"]
+__all__ = ["Field", "MatrixField", "ScalarField", "field", "matrix_field", "shape_of", "vector_field"]
 
 class Field:
     """What all fields share. `shape` is that of the index space; `()` is a 0-D field, whose only element is `x[None]`."""
@@ -255,7 +255,8 @@ class MatrixField(Field):
         self._array[position] = source
 
 
-def _shape(shape: Any, made_at: Span) -> tuple[int, ...]:
+def shape_of(shape: Any, made_at: Span) -> tuple[int, ...]:
+    """A shape as the user gives it, as a tuple of integers. Raises `FieldError`."""
     dims = tuple(shape) if isinstance(shape, tuple | list | Matrix) else (shape,)
     for extent in dims:
         if not isinstance(extent, int | np.integer) or isinstance(extent, bool):
@@ -301,7 +302,7 @@ def _make(kind: type[Field], dtype: Any, shape: Any, element: Sequence[int], nee
         if not isinstance(extent, int) or extent < 1:
             raise FieldError(f"an element needs positive dimensions, not {tuple(element)}", made_at)
     world.require_init()
-    return kind(scalar_type(dtype, made_at), _shape(shape, made_at), tuple(element), needs_grad, needs_dual, made_at, name)
+    return kind(scalar_type(dtype, made_at), shape_of(shape, made_at), tuple(element), needs_grad, needs_dual, made_at, name)
 
 
 def field(dtype: Any, shape: Any = None, *, name: str = "", needs_grad: bool = False, needs_dual: bool = False) -> ScalarField:

@@ -17,22 +17,26 @@ from typing import Any
 
 import numpy as np
 
-from tinote.compiler.driver import Specialisation, bad_argument
+from tinote.compiler.driver import BoundArray, Specialisation, bad_argument
 from tinote.compiler.frontend.protocol import (
     ArgumentSpec,
+    ArrayArgument,
     FunctionSource,
     TemplateArgument,
     ValueArgument,
     function_source,
+    is_array,
     is_template,
     type_of,
 )
 from tinote.compiler.modes import defaults_of
 from tinote.config import Config
 from tinote.errors import DifferentiationError, KernelTypeError, Note, TinoteError, at_users_frames
+from tinote.ir.buffers import Buffer
 from tinote.ir.types import Scalar, Tensor
 from tinote.lang.instances import Instance, Instances, Listing
 from tinote.lang.matrix import Matrix, Vector
+from tinote.lang.ndarrays import ArrayKind, argument_error, array_buffer
 from tinote.lang.world import claim_gradients, memory_of, recorder, world
 from tinote.source import Span
 
@@ -99,6 +103,7 @@ class Kernel:
         self._instances: dict[tuple[Any, ...], Instance] = {}
         self._plain: Instance | None = None  # the only instance, when no parameter is a template
         self._retired: list[Instance] = []
+        self._arrays: dict[tuple[str, ArrayKind], Buffer] = {}  # what array arguments are to the compiler
 
     def with_options(self, overrides: dict[str, Any]) -> Kernel:
         """This kernel, compiled with these fields of `Config` in place of the session's."""
@@ -120,8 +125,8 @@ class Kernel:
 
     @property
     def has_templates(self) -> bool:
-        """Whether a parameter is a template, so that compiling needs arguments."""
-        return any(is_template(hint) for hint in self.annotations)
+        """Whether a parameter is a template or an array, so that compiling needs arguments."""
+        return any(is_template(hint) or is_array(hint) for hint in self.annotations)
 
     def specialise_by_types(self) -> Specialisation:
         """The specialisation of a kernel without template parameters, compiled from its annotations alone."""
@@ -192,12 +197,13 @@ class Kernel:
         return tuple([given.get(n, self.source.defaults.get(n)) for n in names])
 
     def prepare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Instance, tuple[Any, ...]]:
-        """The instance for these arguments, compiled if need be, and the flat scalar values that it is launched with."""
+        """The instance for these arguments, compiled if need be, and the values that it is launched with: its arrays, then its scalars."""
         plain = self._plain
         if plain is not None and not kwargs and len(args) == len(self._parameters) and plain.generation == world.generation and plain.is_current():
             return plain, args
         args = self._bind(args, kwargs)
         key: list[Any] = []
+        arrays: list[BoundArray] = []
         values: list[Any] = []
         specs: list[ArgumentSpec] = []
         simple = True
@@ -206,6 +212,13 @@ class Kernel:
             if is_template(hint):
                 specs.append(TemplateArgument(value))
                 key.append(_identity(value))
+                simple = False
+                continue
+            if is_array(hint):
+                kind, bound = hint.bind(value, argument_error(self.source.name, parameter.arg, self._span_of(parameter)))
+                specs.append(ArrayArgument(self._array_buffer(parameter.arg, kind)))
+                key.append(kind)
+                arrays.append(bound)
                 simple = False
                 continue
             t = type_of(hint, defaults.fp, defaults.ip)
@@ -223,7 +236,23 @@ class Kernel:
             instance = self._specialise(identity, specs)
         if simple:
             self._plain = instance
-        return instance, tuple(values)
+        if arrays:
+            self._refuse_read_only(instance, arrays)
+        return instance, (*arrays, *values)
+
+    def _array_buffer(self, name: str, kind: ArrayKind) -> Buffer:
+        found = self._arrays.get((name, kind))
+        if found is None:
+            found = self._arrays[name, kind] = array_buffer(name, kind)
+        return found
+
+    def _refuse_read_only(self, instance: Instance, arrays: Sequence[BoundArray]) -> None:
+        for buffer, bound in zip(instance.specialisation.arrays, arrays, strict=True):
+            if not bound.writable and buffer in instance.specialisation.touched().written:
+                parameter = next(q for q in self._parameters if q.arg == buffer.name)
+                raise argument_error(self.source.name, buffer.name, self._span_of(parameter))(
+                    "is written by the kernel, and is called with an array that is read-only", "pass a copy: `a.copy()`"
+                )
 
     def _specialise(self, identity: tuple[Any, ...], specs: list[ArgumentSpec]) -> Instance:
         old = self._instances.get(identity)
@@ -282,9 +311,9 @@ class Kernel:
     def _explain(self, values: tuple[Any, ...], error: Exception) -> None:
         """Raise a clear error when an argument did not fit its type; return when something else was wrong."""
         defaults = defaults_of(world.config)
-        at = 0
+        at = sum(map(is_array, self.annotations))
         for parameter, hint in zip(self._parameters, self.annotations, strict=True):
-            t = None if is_template(hint) else type_of(hint, defaults.fp, defaults.ip)
+            t = None if is_template(hint) or is_array(hint) else type_of(hint, defaults.fp, defaults.ip)
             if isinstance(t, Tensor):
                 at += t.count
             elif t is not None:

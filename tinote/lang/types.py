@@ -11,9 +11,10 @@ from tinote.ir.types import Tensor, u32, u64
 from tinote.lang.fields import MatrixField
 from tinote.lang.kernel import template
 from tinote.lang.matrix import Matrix, Vector, numpy_type
+from tinote.lang.ndarrays import NdarrayType as ndarray
 from tinote.lang.world import scalar_type, world
 
-__all__ = ["UNSIGNED", "MatrixType", "matrix", "template", "vector"]
+__all__ = ["UNSIGNED", "MatrixType", "matrix", "ndarray", "template", "vector"]
 
 
 class _Unsigned:

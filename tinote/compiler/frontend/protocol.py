@@ -12,6 +12,7 @@ The front end never imports the language's classes. It asks an object for one of
     __tinote_type__() -> Scalar | Tensor      a type annotation; called in a kernel, a constructor
     __tinote_name__                           the name of a built-in that the front end expands (`builtins.BUILTINS`)
     __tinote_template__                       the annotation of a parameter that is passed as it is
+    __tinote_array__                          the annotation of a parameter that is memory known at launch only
 """
 
 from __future__ import annotations
@@ -46,6 +47,7 @@ __all__ = [
     "expansion_of",
     "function_of",
     "function_source",
+    "is_array",
     "is_template",
     "swizzle",
     "type_of",
@@ -310,6 +312,11 @@ def expansion_of(candidate: Any) -> Callable[..., Any] | None:
 def is_template(annotation: Any) -> bool:
     """Whether an annotation asks for the argument itself."""
     return getattr(annotation, "__tinote_template__", False) is not False
+
+
+def is_array(annotation: Any) -> bool:
+    """Whether an annotation asks for memory that is known at launch only."""
+    return getattr(annotation, "__tinote_array__", False) is not False
 
 
 def type_of(annotation: Any, default_fp: Scalar = f32, default_ip: Scalar = i32) -> Scalar | Tensor | None:

@@ -1,0 +1,356 @@
+"""Arrays that a kernel gets as arguments: its code holds neither their place nor their shape.
+
+    @ti.kernel
+    def scale(a: ti.types.ndarray(dtype=ti.f32, ndim=1), by: ti.f32):
+        for i in a:
+            a[i] *= by
+
+    scale(np.ones(8, np.float32), 2.0)      # NumPy's memory, not a copy
+    x = ti.ndarray(ti.f32, shape=8)         # memory of our own, with a gradient if asked for
+    scale(x, 2.0)
+
+Whoever passes an array gets one instance for each type, number of dimensions and element shape, and none per shape.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tinote.compiler.driver import BoundArray
+from tinote.errors import FieldError, KernelTypeError
+from tinote.ir.nodes import Buffer, BufferKind
+from tinote.ir.types import Scalar, Tensor
+from tinote.lang.fields import Field, MatrixField, ScalarField, shape_of
+from tinote.lang.matrix import Matrix, Vector, numpy_type
+from tinote.lang.world import scalar_type, world
+from tinote.source import Span, caller
+
+__all__ = [
+    "ArrayKind",
+    "MatrixNdarray",
+    "Ndarray",
+    "NdarrayType",
+    "ScalarNdarray",
+    "VectorNdarray",
+    "array_buffer",
+    "from_dlpack",
+    "matrix_ndarray",
+    "ndarray",
+    "vector_ndarray",
+]
+
+_LONGEST = 2**31 - 1
+
+
+class ArrayKind(NamedTuple):
+    """All that a kernel's code depends on of an array argument."""
+
+    dtype: Scalar
+    ndim: int
+    element: tuple[int, ...]
+    has_grad: bool
+    has_dual: bool
+
+
+def array_buffer(name: str, kind: ArrayKind) -> Buffer:
+    """What an array argument is to the compiler."""
+
+    def make(name: str) -> Buffer:
+        return Buffer(name, kind.dtype, (None,) * kind.ndim, kind.element, BufferKind.ARRAY)
+
+    buffer = make(name)
+    if kind.has_grad:
+        buffer.adjoint = make(f"{name}.grad")
+        buffer.adjoint.primal = buffer
+    if kind.has_dual:
+        buffer.tangent = make(f"{name}.dual")
+        buffer.tangent.primal = buffer
+    return buffer
+
+
+# ---- arrays of our own
+
+
+class Ndarray(Field):
+    """Memory of a type and shape that kernels take as an argument annotated with `ti.types.ndarray(...)`. In Python it
+    is used as a field is.
+    """
+
+
+class ScalarNdarray(Ndarray, ScalarField):
+    """An array of numbers."""
+
+
+class MatrixNdarray(Ndarray, MatrixField):
+    """An array of matrices."""
+
+
+class VectorNdarray(Ndarray, MatrixField):
+    """An array of vectors."""
+
+
+_KINDS: tuple[type[Ndarray], ...] = (ScalarNdarray, VectorNdarray, MatrixNdarray)
+
+
+def _make(
+    dtype: Any, shape: Any, element: tuple[int, ...], needs_grad: bool, needs_dual: bool, name: str
+) -> Any:
+    made_at = caller()
+    for extent in element:
+        if not isinstance(extent, int) or isinstance(extent, bool) or extent < 1:
+            raise FieldError(f"an element needs positive dimensions, not {element}", made_at)
+    if shape is None:
+        raise FieldError("an array needs a shape", made_at, hint="for a single value pass shape=()")
+    world.require_init()
+    kind = _KINDS[len(element)]
+    return kind(
+        scalar_type(dtype, made_at), shape_of(shape, made_at), element, needs_grad, needs_dual, made_at, name
+    )
+
+
+def ndarray(
+    dtype: Any, shape: Any = None, *, needs_grad: bool = False, needs_dual: bool = False, name: str = ""
+) -> Any:
+    """An array of numbers, or, for a vector or matrix type, of these; zero at first. `shape`: an extent or a tuple of
+    them. `needs_grad` makes `x.grad`, of the same shape.
+    """
+    t = _tensor_type(dtype)
+    if t is not None:
+        return _make(t.dtype, shape, t.shape, needs_grad, needs_dual, name)
+    return _make(dtype, shape, (), needs_grad, needs_dual, name)
+
+
+def vector_ndarray(
+    n: int, dtype: Any, shape: Any = None, *, needs_grad: bool = False, needs_dual: bool = False, name: str = ""
+) -> VectorNdarray:
+    """An array of vectors of `n` components."""
+    return _make(dtype, shape, (n,), needs_grad, needs_dual, name)
+
+
+def matrix_ndarray(
+    n: int, m: int, dtype: Any, shape: Any = None, *, needs_grad: bool = False, needs_dual: bool = False, name: str = ""
+) -> MatrixNdarray:
+    """An array of `n` by `m` matrices."""
+    return _make(dtype, shape, (n, m), needs_grad, needs_dual, name)
+
+
+def from_dlpack(source: Any) -> np.ndarray[Any, Any]:
+    """The memory of another library's array, as a NumPy array that kernels take as an argument; nothing is copied.
+
+    `source`: anything with `__dlpack__` (an array of NumPy, PyTorch, JAX, … in the memory of the CPU). Raises
+    `FieldError` when the library refuses, or the memory is that of another device.
+    """
+    return _imported(source, lambda why, hint: FieldError(why, caller(), hint=hint))
+
+
+# ---- the annotation
+
+
+class NdarrayType:
+    """`ti.types.ndarray(dtype, ndim)`: the annotation of a parameter that is an array. What is left out may be anything.
+
+    `dtype`: the type of the elements, a number, vector or matrix type. `ndim`: how many index dimensions. `element_dim`
+    and `element_shape`: with a number type for `dtype`, how many of the last dimensions of a NumPy array belong to the
+    element, and their extents. `needs_grad`: whether the array must have a gradient.
+    """
+
+    __tinote_array__ = True
+
+    def __init__(
+        self,
+        dtype: Any = None,
+        ndim: int | None = None,
+        element_dim: int | None = None,
+        element_shape: Sequence[int] | None = None,
+        field_dim: int | None = None,
+        needs_grad: bool | None = None,
+        boundary: str = "unsafe",
+    ) -> None:
+        ndim = field_dim if ndim is None else ndim
+        for what, number, most in (("ndim", ndim, 8), ("element_dim", element_dim, 2)):
+            if number is not None and (
+                not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= most
+            ):
+                raise FieldError(f"{what} of an array type is a number from 0 to {most}, not {number!r}", caller())
+        if boundary != "unsafe":
+            raise FieldError(
+                f"arrays have no boundary={boundary!r}", caller(), hint="clamp the indices with ti.min and ti.max"
+            )
+        if element_shape is not None:
+            element_shape = tuple(element_shape)
+            if element_dim not in (None, len(element_shape)):
+                raise FieldError(f"element_dim={element_dim} contradicts element_shape={element_shape}", caller())
+        elif element_dim == 0:
+            element_shape = ()
+        t = _tensor_type(dtype)
+        if t is not None and element_shape not in (None, t.shape):
+            raise FieldError(f"element_shape={element_shape} contradicts dtype={dtype!r}", caller())
+        if dtype is not None and t is None:
+            scalar_type(dtype)  # raises for what is no number type
+        self._dtype = dtype
+        self.ndim = ndim
+        self._element_dim = element_dim if element_shape is None else len(element_shape)
+        self._element: tuple[int, ...] | None = None if element_shape is None else tuple(element_shape)
+        self.needs_grad = needs_grad
+
+    def _expected(self) -> tuple[Scalar | None, tuple[int, ...] | None, int | None]:
+        """The type of the numbers, the shape of the elements, and how many dimensions that has, as far as said."""
+        if self._dtype is None:
+            return None, self._element, self._element_dim
+        t = _tensor_type(self._dtype)
+        if t is not None:
+            return t.dtype, t.shape, len(t.shape)
+        return scalar_type(self._dtype), self._element, self._element_dim
+
+    def bind(self, value: Any, refuse: Callable[[str, str], Exception]) -> tuple[ArrayKind, BoundArray]:
+        """What the kernel's code depends on of `value`, and where it is. `refuse` makes the error for what does not
+        fit, from a sentence about the argument and a hint.
+        """
+        dtype, element, element_dim = self._expected()
+        if isinstance(value, Field):
+            kind, bound = _of_field(value, refuse)
+            if element is None and element_dim is None and self._dtype is not None:
+                element = ()
+        else:
+            array = value if isinstance(value, np.ndarray) else _imported(value, refuse)
+            taken = len(element) if element is not None else element_dim or 0
+            kind, bound = _of_numpy(array, taken, refuse)
+        if dtype is not None and kind.dtype is not dtype:
+            hint = "" if isinstance(value, Field) else f"convert it: `.astype(np.{numpy_type(dtype).name})`"
+            raise refuse(f"is an array of {dtype}, and is called with one of {kind.dtype}", hint)
+        wrong_element = element is not None and kind.element != element
+        if wrong_element or (element_dim is not None and len(kind.element) != element_dim):
+            wanted = f"shape {element}" if element is not None else f"{element_dim} dimensions"
+            hint = "annotate it with `dtype=ti.types.vector(n, ti.f32)` or `dtype=ti.types.matrix(n, m, ti.f32)`"
+            raise refuse(
+                f"has elements of {wanted}, and is called with elements of shape {kind.element}",
+                hint if element == () else "",
+            )
+        if self.ndim is not None and kind.ndim != self.ndim:
+            whole = bound.shape + kind.element
+            behind = f" and elements of shape {kind.element}" if kind.element else ""
+            raise refuse(f"has {self.ndim} dimensions{behind}, and is called with an array of shape {whole}", "")
+        if self.needs_grad is not None and kind.has_grad is not self.needs_grad:
+            if self.needs_grad:
+                hint = "make the array with `ti.ndarray(…, needs_grad=True)`"
+                raise refuse("needs an array with a gradient, and is called with one without", hint)
+            raise refuse("takes an array without a gradient, and is called with one that has one", "")
+        return kind, bound
+
+    def __repr__(self) -> str:
+        said = [
+            *([f"dtype={self._dtype!r}"] if self._dtype is not None else []),
+            *([f"ndim={self.ndim}"] if self.ndim is not None else []),
+            *([f"element_shape={self._element}"] if self._element is not None else []),
+        ]
+        return f"ti.types.ndarray({', '.join(said)})"
+
+
+def _tensor_type(dtype: Any) -> Tensor | None:
+    ask = getattr(dtype, "__tinote_type__", None)
+    found = ask() if callable(ask) else dtype
+    return found if isinstance(found, Tensor) else None
+
+
+def _of_field(value: Field, refuse: Callable[[str, str], Exception]) -> tuple[ArrayKind, BoundArray]:
+    buffer = value.__tinote_buffer__()
+    array = value._array
+    if not array.flags.c_contiguous:
+        raise refuse(
+            "is an array whose elements lie one after the other, and is called with a field that lies otherwise",
+            "annotate the parameter with `ti.template()`",
+        )
+    kind = ArrayKind(value.dtype, len(value.shape), value.element, value.has_grad, value.has_dual)
+    bound = BoundArray(
+        value.memory.address,
+        value.grad.memory.address if value.has_grad else 0,
+        value.dual.memory.address if value.has_dual else 0,
+        value.shape,
+        array.nbytes,
+        True,
+        buffer,
+        value,
+    )
+    return kind, bound
+
+
+#: The number type of a NumPy type, where there is one.
+_TYPES: dict[Any, Scalar] = {}
+
+
+def _of_numpy(
+    array: np.ndarray[Any, Any], taken: int, refuse: Callable[[str, str], Exception]
+) -> tuple[ArrayKind, BoundArray]:
+    dtype = _TYPES.get(array.dtype)
+    if dtype is None:
+        if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8 or not array.dtype.isnative:
+            raise refuse(
+                f"is called with an array of {array.dtype}, which kernels cannot read",
+                "convert it to numbers with `.astype(np.float32)`, or another type of NumPy",
+            )
+        dtype = _TYPES[array.dtype] = scalar_type(array.dtype)
+    flags = array.flags
+    if not flags.c_contiguous:
+        raise refuse(
+            f"is called with an array that is not contiguous (shape {array.shape}, strides {array.strides})",
+            "pass `np.ascontiguousarray(a)`, which is a copy: what the kernel writes does not reach the original",
+        )
+    if not flags.aligned:
+        raise refuse("is called with an array whose numbers are not aligned in memory", "pass a copy: `a.copy()`")
+    if isinstance(array, np.ma.MaskedArray):
+        raise refuse("is called with a masked array, whose mask kernels would ignore", "pass `a.data` or `a.filled()`")
+    if taken > array.ndim:
+        raise refuse(f"has elements of {taken} dimensions, and is called with an array of shape {array.shape}", "")
+    whole = array.shape
+    if max(whole, default=0) > _LONGEST:
+        raise refuse(f"is called with an array of shape {whole}: an extent does not fit the 32-bit indices", "")
+    rank = array.ndim - taken
+    kind = ArrayKind(dtype, rank, whole[rank:], False, False)
+    if 0 in kind.element:
+        raise refuse(f"is called with an array of shape {whole}, whose elements are empty", "")
+    address = array.__array_interface__["data"][0]
+    return kind, BoundArray(address, 0, 0, whole[:rank], array.nbytes, flags.writeable, None, array)
+
+
+_CPU = 1
+
+
+def _imported(value: Any, refuse: Callable[[str, str], Exception]) -> np.ndarray[Any, Any]:
+    """Another library's array as NumPy sees it, in the same memory."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        if value.device.type != "cpu":
+            raise refuse(f"is called with a tensor on {value.device}", "kernels run on the CPU: pass `tensor.cpu()`")
+        if not value.is_contiguous():
+            raise refuse("is called with a tensor that is not contiguous", "pass `tensor.contiguous()`")
+        try:
+            return value.detach().numpy()
+        except (TypeError, RuntimeError) as error:
+            raise refuse(f"is called with a tensor that cannot be read: {error}", "") from None
+    if not hasattr(value, "__dlpack__"):
+        raise refuse(f"is an array, and is called with {_short(value)}", "pass `np.array(…)`, a ti.ndarray or a tensor")
+    try:
+        device = value.__dlpack_device__()[0]
+        if int(device) != _CPU:
+            raise refuse("is called with an array on another device", "kernels run on the CPU: copy it there first")
+        return np.from_dlpack(value)
+    except (TypeError, ValueError, RuntimeError, BufferError, AttributeError) as error:
+        raise refuse(f"is called with an array that cannot be shared: {error}", "pass a NumPy array") from None
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"a {type(value).__name__}"
+
+
+def argument_error(kernel: str, name: str, span: Span) -> Callable[[str, str], Exception]:
+    """Makes the errors about the argument `name` of a kernel, annotated at `span`."""
+    return lambda why, hint: KernelTypeError(f"argument '{name}' of kernel '{kernel}' {why}", span, hint=hint)
+
+
+Matrix.ndarray = staticmethod(matrix_ndarray)  # type: ignore[attr-defined]
+Vector.ndarray = staticmethod(vector_ndarray)  # type: ignore[attr-defined]
