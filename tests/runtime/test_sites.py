@@ -48,6 +48,8 @@ def test_one_axis() -> None:
     assert known.message == "index 2 is out of bounds for axis 1 of 'x' of shape (4, 0): it has no elements"
     passed = fault(2, Site(SiteKind.BOUNDS, HERE, "x", Bounds(None, (0,), (1,), axis=2)), (9, 8, 0, 0, 0, 0), 0)
     assert passed.message == "index 9 is out of bounds for axis 2 of 'x': valid are 0 to 7"
+    whole = fault(2, Site(SiteKind.BOUNDS, HERE, "a", Bounds(None, (0,), (1, 2), axis=1)), (9, 4, 8, 0, 0, 0), 0)
+    assert whole.message == "index 9 is out of bounds for axis 1 of 'a' of shape (4, 8): valid are 0 to 7"
 
 
 def test_other_faults() -> None:

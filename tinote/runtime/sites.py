@@ -55,8 +55,8 @@ class Bounds(NamedTuple):
     """Arguments of a BOUNDS site. `shape` is the field's shape where it is known when compiled; else `extents` are the
     payload words that hold it.
 
-    `indices` are the payload words that hold the index, one a dimension; with `axis` the words are about that one
-    dimension only, whose extent is then `shape[axis]` or the single word of `extents`.
+    `indices` are the payload words that hold the index, one a dimension; with `axis` the index is that of this one
+    dimension only, whose extent is then `shape[axis]`, one of several `extents`, or their single word.
     """
 
     shape: tuple[int, ...] | None
@@ -172,8 +172,9 @@ def _out_of_bounds(site: Site, words: Sequence[int]) -> KernelIndexError:
     index = tuple(words[i] for i in bounds.indices)
     shape = tuple(words[i] for i in bounds.extents) if bounds.shape is None else bounds.shape
     if bounds.axis is not None:
-        extent = shape[bounds.axis] if bounds.shape is not None else shape[0]
-        known = f" of shape {_tuple(shape)}" if bounds.shape is not None else ""
+        whole = bounds.shape is not None or len(shape) > 1
+        extent = shape[bounds.axis] if whole else shape[0]
+        known = f" of shape {_tuple(shape)}" if whole else ""
         message = f"index {index[0]} is out of bounds for axis {bounds.axis} of '{site.text}'{known}: {_valid(extent)}"
         return KernelIndexError(message, site.loc)
     shown = str(index[0]) if len(index) == 1 else _tuple(index)

@@ -96,6 +96,14 @@ class Emitter(FunctionText):
             found = self._constants[key] = self.slot(i32, self.module.layout.extents[buffer, axis])
         return found
 
+    def wide_extent(self, buffer: Buffer, axis: int) -> str:
+        """The extent as an i64: the slot is that wide, and an extent is never negative."""
+        key = (buffer, -100 - axis)
+        found = self._constants.get(key)
+        if found is None:
+            found = self._constants[key] = self.slot(i64, self.module.layout.extents[buffer, axis])
+        return found
+
     def constant_temporary(self, buffer: Buffer, offset: int) -> str:
         """A temporary that this task only reads."""
         found = self._constants.get((buffer, offset))

@@ -52,6 +52,15 @@ def check(e: Emitter, op: Check) -> None:
     if type(condition) is Lit and condition.value:
         return
     shown = op.args[1:][:_PAYLOAD_WORDS]
+    if op.kind is FaultKind.BOUNDS:
+        array = e.module.array_named(op.text, op.axis)
+        if array is not None and array.rank < _PAYLOAD_WORDS:
+            # Its whole shape, which nobody knew before the launch.
+            extents = [e.wide_extent(array, axis) for axis in range(array.rank)]
+            axis = op.axis if array.rank > 1 else None
+            site = Site(SiteKind.BOUNDS, op.loc, op.text, Bounds(None, (0,), tuple(range(1, array.rank + 1)), axis))
+            fail_unless(e, e.use(condition), site, [word(e, op.args[1]), *extents])
+            return
     fail_unless(e, e.use(condition), _fault_site(e, op, shown), [word(e, a) for a in shown])
 
 
