@@ -2,7 +2,8 @@
 
 The gradient runs after the whole kernel. A write *before* the load, in program order, is what the load saw and harms
 nothing; a write that runs after it, further down or in a later turn of a loop around both, does if it can touch the
-same element.
+same element. Two arguments that are arrays count as apart: a launch that is differentiated is refused if they share
+memory that is written.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Iterator
 from typing import NamedTuple, NoReturn
 
 from tinote.errors import DifferentiationError, Note
-from tinote.ir.access import Access, Accesses, buffers_may_meet
+from tinote.ir.access import Access, Accesses, root_of
 from tinote.ir.nodes import Atomic, For, Function, If, Load, Op, Region, Store
 
 __all__ = ["Hazard", "find_hazards", "refuse"]
@@ -50,7 +51,7 @@ def find_hazards(fn: Function, loads: tuple[Load, ...]) -> Iterator[Hazard]:
     for load in loads:
         read = accesses.of(load)
         for write in writes:
-            if buffers_may_meet(read.buffer, write.buffer) and _meets_later(read, write, accesses, places):
+            if root_of(read.buffer) is root_of(write.buffer) and _meets_later(read, write, accesses, places):
                 assert isinstance(write.op, Store | Atomic)
                 yield Hazard(load, write.op)
 

@@ -18,7 +18,15 @@ from tinote.errors import FieldError, KernelIndexError
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar
 from tinote.lang.matrix import Matrix, Vector, numpy_type
-from tinote.lang.world import forget_gradients, note_python_write, note_replacement, note_view, recorder, scalar_type, world
+from tinote.lang.world import (
+    forget_gradients,
+    note_python_write,
+    note_replacement,
+    note_view,
+    recorder,
+    scalar_type,
+    world,
+)
 from tinote.runtime.memory import Memory
 from tinote.source import Span, caller, line_text
 

@@ -34,6 +34,7 @@ from tinote.config import Config
 from tinote.errors import DifferentiationError, KernelTypeError, Note, TinoteError, at_users_frames
 from tinote.ir.buffers import Buffer
 from tinote.ir.types import Scalar, Tensor
+from tinote.lang.arguments import arguments_of
 from tinote.lang.instances import Instance, Instances, Listing
 from tinote.lang.matrix import Matrix, Vector
 from tinote.lang.ndarrays import ArrayKind, argument_error, array_buffer
@@ -78,7 +79,9 @@ class _Gradient:
                     hint="launch the kernel in a tape: it keeps what is overwritten",
                     notes=[Note("overwritten here", written)],
                 )
-            claim_gradients(native.tasks, clear=False)
+            arguments = arguments_of(instance, values)
+            arguments.refuse_shared()
+            claim_gradients(arguments.gradient_tasks, clear=False)
             native.launch((*values, instance.last_seed) if instance.needs_seed else values)
         except TinoteError as error:
             raise error.with_traceback(None) from None

@@ -13,6 +13,7 @@ the steps write, found by watching their launches.
 from __future__ import annotations
 
 import ctypes
+import zlib
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -20,11 +21,11 @@ from typing import Any
 
 from tqdm import tqdm
 
-from tinote.compiler.driver import Specialisation
-from tinote.errors import DifferentiationError, KernelMemoryError
+from tinote.errors import DifferentiationError, KernelMemoryError, Note
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.binomial import advances, distance
 from tinote.lang.ad.recording import Backward, Custom, Recording, copy_of
+from tinote.lang.arguments import Arguments, Foreign, arguments_of, own
 from tinote.lang.kernel import Instance
 from tinote.lang.world import memory_of, recorder, world
 from tinote.runtime.memory import Memory, readable_size
@@ -115,7 +116,7 @@ class _Chain:
         self.report = Checkpoints(steps)
         self.first: dict[Buffer, Memory] = {}  # also tells which fields are the state
         self.kept: list[_Snapshot] = [_Snapshot(0, self.first)]
-        self.specialisations: dict[Specialisation, None] = {}
+        self.launches: dict[Any, Arguments] = {}  # one for each kernel and the fields it was launched with
         self.customs: dict[Span, Custom] = {}
         self.loaded: set[Buffer] = set()
         self.recorded: set[Buffer] = set()  # what launches with a gradient have written
@@ -194,7 +195,7 @@ class _Chain:
                 written=set(self.first),
                 severed=severed,
                 scratch=frozenset(self.first),
-                tasks=tuple([task for s in self.specialisations for task in s.gradient().tasks]),
+                tasks=tuple([task for arguments in self.launches.values() for task in arguments.gradient_tasks]),
                 release=self._release,
             )
         )
@@ -216,19 +217,17 @@ class _Chain:
     def _severed(self) -> dict[Buffer, Span]:
         """Fields without a gradient that hold varying values behind the loop, or between its steps."""
         severed: dict[Buffer, Span] = {}
-        for specialisation in self.specialisations:
-            for buffer, place in specialisation.gradient_needs().severed:
+        for arguments in self.launches.values():
+            for buffer, place in arguments.needs.severed:
                 severed.setdefault(buffer, place)
         before = -1
         while len(severed) > before:
             before = len(severed)
             for custom in self.customs.values():
                 custom.sever(severed)
-            for buffer, place in list(severed.items()):
-                for specialisation in self.specialisations:
-                    if buffer in specialisation.touched().loaded:
-                        for further, write in specialisation.refuse_broken_chain(buffer, place):
-                            severed.setdefault(further, write)
+            for arguments in self.launches.values():
+                for further, write in arguments.broken_chain(severed):
+                    severed.setdefault(further, write)
         return severed
 
     # ---- back
@@ -297,6 +296,12 @@ class _Chain:
         return tqdm(total=total, desc=what, delay=_SECONDS_BEFORE_A_BAR, leave=False, disable=not self.progress)
 
 
+def _content(array: Foreign) -> int:
+    """Stands for what an array holds: a step that is run again must find the same."""
+    bound = array.bound
+    return zlib.crc32(ctypes.string_at(bound.address, bound.nbytes), hash(bound.shape) & 0xFFFFFFFF)
+
+
 class _Runner(Recording):
     """The recorder of one step. Unless `taping`, it keeps nothing and notes for the chain what the step is made of."""
 
@@ -308,17 +313,30 @@ class _Runner(Recording):
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched."""
-        self.trace = hash((self.trace, id(instance.specialisation), repr(values)))
+        arguments = arguments_of(instance, values)
+        arrays = arguments.arrays
+        told = [_content(b) if isinstance(b, Foreign) else id(b) for b, _ in arrays]
+        self.trace = hash((self.trace, id(instance.specialisation), *told, repr(values[len(arrays) :])))
         if self._taping:
             super().launching(instance, values)
             return
-        specialisation = instance.specialisation
         chain = self._chain
-        touched = specialisation.touched()
-        if specialisation not in chain.specialisations:
-            specialisation.gradient_needs()  # refuses what has no gradient at its first launch, not at the end
-            chain.specialisations[specialisation] = None
-            chain.loaded |= touched.loaded
+        arguments.refuse_shared()
+        touched = arguments.touched
+        key = instance.specialisation, *[None if isinstance(b, Foreign) else b for b, _ in arrays]
+        if key not in chain.launches:
+            for buffer in touched.written:
+                if isinstance(buffer, Foreign):
+                    raise DifferentiationError(
+                        f"a step of this loop writes to '{buffer.name}', an array that is not tinote's own: it cannot "
+                        "be brought back to run the step again",
+                        chain.place,
+                        hint="use a field or a ti.ndarray",
+                        notes=[Note("the kernel", instance.specialisation.source.span)],
+                    )
+            arguments.needs  # noqa: B018  refuses what has no gradient at its first launch, not at the end
+            chain.launches[key] = arguments
+            chain.loaded |= set(own(touched.loaded))
             chain.recorded |= touched.written
         for buffer in touched.written:
             self.written(buffer)

@@ -27,6 +27,7 @@ from tinote.ir.nodes import Atomic, Buffer
 from tinote.ir.query import walk
 from tinote.lang.ad.forward_mode import FwdMode
 from tinote.lang.ad.recording import Custom, Recording
+from tinote.lang.arguments import Foreign, arguments_of
 from tinote.lang.fields import Field
 from tinote.lang.kernel import Func, Instance
 from tinote.lang.world import recorder
@@ -189,10 +190,13 @@ class _Inside:
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched."""
-        touched = instance.specialisation.touched()
+        touched = arguments_of(instance, values).touched
         self._custom.loaded |= {b for b in touched.loaded - self._custom.renewed if b.primal is None}
         for buffer in touched.written:
-            self.written(buffer)
+            if isinstance(buffer, Foreign):
+                self._custom.written.add(buffer)
+            else:
+                self.written(buffer)
 
     def launched(self) -> None:
         """The launch is no record."""
@@ -223,10 +227,13 @@ class _Constant:
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched."""
+        arguments = arguments_of(instance, values)
         touched = instance.specialisation.touched()
-        for buffer in touched.written:
+        for formal, buffer in arguments.pairs(touched.written):
+            if isinstance(buffer, Foreign):
+                continue
             if buffer.adjoint is not None and self._tape.computed_before(buffer):
-                if buffer in touched.stored or not _only_adds(instance, buffer):
+                if formal in touched.stored or not _only_adds(instance, formal):
                     self._refuse(instance, buffer)
             self._tape.written(buffer)
 

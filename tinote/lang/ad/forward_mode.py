@@ -17,6 +17,7 @@ import numpy as np
 from tinote.compiler.driver import Native
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.buffers import Buffer
+from tinote.lang.arguments import arguments_of, place_in
 from tinote.lang.fields import Field
 from tinote.lang.kernel import Instance
 from tinote.lang.world import Recorder, recorder, world
@@ -71,12 +72,15 @@ class FwdMode:
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> Native:
         """The kernel is launched in its version with tangents."""
-        touched = instance.specialisation.touched()
+        arguments = arguments_of(instance, values)
+        arguments.refuse_shared()
+        touched = arguments.touched
         for buffer in touched.loaded:
-            if buffer in self._lost:
+            place = place_in(self._lost, buffer)
+            if place is not None:
                 raise DifferentiationError(
                     f"'{buffer.name}' has no dual, but values that are differentiated go through it",
-                    self._lost[buffer],
+                    place,
                     hint=f"make '{buffer.name}' with needs_dual=True",
                     notes=[Note("written by this kernel, and then read by", instance.specialisation.source.span)],
                 )

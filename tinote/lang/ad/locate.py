@@ -12,6 +12,7 @@ import numpy as np
 from tinote.errors import DifferentiationError
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.recording import copy_of, numbers
+from tinote.lang.arguments import Foreign, arguments_of, own
 from tinote.lang.kernel import Instance
 from tinote.lang.world import memory_of, recorder
 from tinote.source import Span, place_name
@@ -69,8 +70,11 @@ class _Detective:
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched: launch it with perturbed fields, then put all back."""
         self._launches += 1
-        touched = instance.specialisation.touched()
-        buffers = sorted(touched.loaded | touched.written, key=lambda b: b.name)
+        arguments = arguments_of(instance, values)
+        touched = arguments.touched
+        if any(isinstance(b, Foreign) for b in touched.written):
+            return  # an array that others manage: a second launch could not be undone
+        buffers = sorted(own(touched.loaded | touched.written), key=lambda b: b.name)
         kept = {b: copy_of(memory_of(b)) for b in buffers}
         try:
             self._try(instance, values, [b for b in buffers if b.adjoint is not None], touched.written, kept)

@@ -19,6 +19,7 @@ import numpy as np
 from tinote.compiler.summary import TaskSummary
 from tinote.errors import DifferentiationError, KernelMemoryError, Note
 from tinote.ir.nodes import Buffer
+from tinote.lang.arguments import Arguments, Foreign, arguments_of, own, place_in
 from tinote.lang.kernel import Instance
 from tinote.lang.matrix import numpy_type
 from tinote.lang.world import claim_gradients, is_viewed, memory_of, recorder, world
@@ -32,27 +33,45 @@ _UNKNOWN = -1  # the version of a field that holds nothing that was ever recorde
 
 
 class Record(NamedTuple):
-    """One launch: what was launched with which scalars, and the version of each field that its gradient will read."""
+    """One launch: what was launched with which values, and the version of each field that its gradient will read.
+    `copies`: what it will read of arrays that others manage.
+    """
 
     instance: Instance
     values: tuple[Any, ...]
     versions: dict[Buffer, int]
+    arguments: Arguments
+    copies: dict[Buffer, Memory]
 
     @property
     def tasks(self) -> tuple[TaskSummary, ...]:
         """What each task of the launch read and wrote."""
-        return self.instance.primal.tasks
+        return self.arguments.tasks
 
     @property
     def touched(self) -> frozenset[Buffer]:
         """All that the launch read or wrote."""
-        found = self.instance.specialisation.touched()
+        found = self.arguments.touched
         return found.loaded | found.written
 
     @property
     def written(self) -> frozenset[Buffer]:
         """All that the launch wrote."""
-        return self.instance.specialisation.touched().written
+        return self.arguments.touched.written
+
+    def values_back(self) -> tuple[Any, ...]:
+        """The values for the gradient: it reads the copies of arrays that others manage, and may write to them."""
+        if not self.copies:
+            return self.values
+        arrays = self.arguments.arrays
+        found: list[Any] = []
+        for buffer, bound in arrays:
+            kept = self.copies.get(buffer)
+            if kept is not None:
+                fresh = copy_of(kept) if buffer in self.arguments.needs.restored else kept
+                bound = bound._replace(address=fresh.address, owner=fresh)
+            found.append(bound)
+        return (*found, *self.values[len(arrays) :])
 
 
 @dataclass(eq=False)
@@ -87,18 +106,18 @@ class Custom:
         """Follow the fields without gradient that hold varying values through this stretch."""
         for buffer in self.renewed:
             severed.pop(buffer, None)
-        broken = self.loaded & severed.keys()
-        for buffer in broken:
+        broken = [(b, place) for b in self.loaded if (place := place_in(severed, b)) is not None]
+        for buffer, place in broken:
             if any(b.adjoint is not None for b in self.written):
                 raise DifferentiationError(
                     f"'{buffer.name}' has no gradient, but values that are differentiated go through it",
-                    severed[buffer],
+                    place,
                     hint=f"make '{buffer.name}' with needs_grad=True",
                     notes=[Note(f"from there '{self.name}' reads them", self.place)],
                 )
         left = self.severed
         if left is None:
-            varies = broken or any(b.adjoint is not None for b in self.loaded)
+            varies = bool(broken) or any(b.adjoint is not None for b in self.loaded)
             left = {b: self.place for b in self.written if varies and b.adjoint is None and b.dtype.kind == "f"}
         for buffer, place in left.items():
             severed.setdefault(buffer, place)
@@ -141,13 +160,26 @@ class Recording:
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched."""
-        specialisation = instance.specialisation
-        needs = specialisation.gradient_needs()
-        before = {b: self._versions.get(b, 0) for b in needs.restored}
+        arguments = arguments_of(instance, values)
+        arguments.refuse_shared()
+        needs = arguments.needs
+        before = {b: self._versions.get(b, 0) for b in own(needs.restored)}
         self._wanted.update(before.items())
-        for buffer in specialisation.touched().written:
+        for buffer in own(arguments.touched.written):
             self.written(buffer)
-        self._pending = Record(instance, values, {b: self._versions.get(b, 0) for b in needs.loaded} | before)
+        versions = {b: self._versions.get(b, 0) for b in own(needs.loaded)} | before
+        self._pending = Record(instance, values, versions, arguments, {})
+        for buffer in arguments.foreign:
+            if buffer in needs.restored:
+                self._keep_foreign(self._pending, buffer)
+
+    def _keep_foreign(self, record: Record, buffer: Foreign) -> None:
+        """Keep what an array that others manage holds now."""
+        nbytes = buffer.bound.nbytes
+        self.make_room(buffer, nbytes)
+        kept = record.copies[buffer] = Memory(nbytes)
+        ctypes.memmove(kept.address, buffer.bound.address, nbytes)
+        self.copied_bytes += nbytes
 
     def launched(self) -> None:
         """The launch that was announced has ended well: it counts. (One that raised has written fields, but has no
@@ -156,6 +188,9 @@ class Recording:
         record = self._pending
         assert record is not None
         self._pending = None
+        for buffer in record.arguments.foreign:
+            if buffer in record.arguments.needs.loaded and buffer not in record.copies:
+                self._keep_foreign(record, buffer)
         self._add(record)
 
     def custom(self, custom: Custom) -> None:
@@ -222,8 +257,8 @@ class Recording:
         another's start at zero.
         """
         for record in self.records:
-            custom = isinstance(record, Custom)
-            claim_gradients(record.tasks if custom else record.instance.specialisation.gradient().tasks, clear=clear)
+            tasks = record.tasks if isinstance(record, Custom) else record.arguments.gradient_tasks
+            claim_gradients(tasks, clear=clear)
 
     def reverse(self, *, restore: bool = True) -> None:
         """Run the gradients of all that was recorded, the last first, each on the fields as it left them; afterwards
@@ -238,10 +273,9 @@ class Recording:
                 record = self.records[position - 1]
                 self._show(record.versions)
                 if isinstance(record, Record):
-                    specialisation = record.instance.specialisation
-                    specialisation.gradient().launch(record.values)
+                    record.instance.specialisation.gradient().launch(record.values_back())
                     # The gradient has run the effects on these again, for itself.
-                    self._shown.update(dict.fromkeys(specialisation.gradient_needs().restored, _UNKNOWN))
+                    self._shown.update(dict.fromkeys(own(record.arguments.needs.restored), _UNKNOWN))
                 else:
                     self._run(record)
             _replace_back(replacements, 0)
@@ -300,14 +334,10 @@ class Recording:
             if isinstance(record, Custom):
                 record.sever(severed)
                 continue
-            specialisation = record.instance.specialisation
             if severed:
-                for buffer in specialisation.touched().loaded:
-                    place = severed.get(buffer)
-                    if place is not None:
-                        for further, write in specialisation.refuse_broken_chain(buffer, place):
-                            severed.setdefault(further, write)
-            for buffer, place in specialisation.gradient_needs().severed:
+                for further, write in record.arguments.broken_chain(severed):
+                    severed.setdefault(further, write)
+            for buffer, place in record.arguments.needs.severed:
                 severed.setdefault(buffer, place)
         while coming is not None:
             _sever(severed, coming)
@@ -325,7 +355,7 @@ class Backward:
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched."""
-        for buffer in instance.specialisation.touched().written:
+        for buffer in own(arguments_of(instance, values).touched.written):
             self.written(buffer)
 
     def launched(self) -> None:

@@ -1,0 +1,180 @@
+"""What a launch does to memory, with the arrays that it was launched with in place of the parameters.
+
+To the compiler an array argument is the same buffer in every launch. Recorders follow memory from one launch to the
+next, so they ask here: a field or ndarray is known by its own buffer, and memory that others manage (NumPy's) by a
+`Foreign` one, which is made for one launch. Anybody may write to such memory between launches without a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from tinote.compiler.driver import BoundArray, GradientNeeds, Specialisation
+from tinote.compiler.summary import TaskSummary, Touched
+from tinote.errors import DifferentiationError
+from tinote.ir.nodes import Buffer, BufferKind
+from tinote.lang.world import is_viewed, memory_of, world
+from tinote.source import Span
+
+__all__ = ["Arguments", "Foreign", "arguments_of", "own", "place_in"]
+
+
+class Foreign(Buffer):
+    """An array that others manage, as one launch saw it: the bytes from `first` up to `last`."""
+
+    __slots__ = ("bound", "first", "last")
+
+    def __init__(self, name: str, formal: Buffer, bound: BoundArray) -> None:
+        super().__init__(name, formal.dtype, bound.shape, formal.element, BufferKind.ARRAY)
+        self.bound = bound  # keeps the memory alive, so that nothing else comes to lie there
+        self.first = bound.address
+        self.last = bound.address + bound.nbytes
+
+    def meets(self, first: int, last: int) -> bool:
+        """Whether a stretch of bytes has some in common with it."""
+        return max(first, self.first) < min(last, self.last)
+
+
+class Arguments:
+    """A launch: a specialisation and the values that it is launched with."""
+
+    def __init__(self, specialisation: Specialisation, values: Sequence[Any]) -> None:
+        self.specialisation = specialisation
+        self.values = tuple(values)
+        self._actual: dict[Buffer, Buffer] = {}
+        for formal, bound in zip(specialisation.arrays, self.values, strict=False):
+            own_buffer = bound.buffer
+            if own_buffer is None:
+                self._actual[formal] = Foreign(formal.name, formal, bound)
+                continue
+            self._actual[formal] = own_buffer
+            for mine, its in ((formal.adjoint, own_buffer.adjoint), (formal.tangent, own_buffer.tangent)):
+                if mine is not None and its is not None:
+                    self._actual[mine] = its
+
+    def actual(self, buffer: Buffer) -> Buffer:
+        """The memory that a buffer of the code stands for."""
+        return self._actual.get(buffer, buffer)
+
+    @property
+    def arrays(self) -> list[tuple[Buffer, BoundArray]]:
+        """The array arguments: what each is known by, and where it is."""
+        return [(self._actual[formal], self.values[k]) for k, formal in enumerate(self.specialisation.arrays)]
+
+    @property
+    def foreign(self) -> list[Foreign]:
+        """The arguments that others manage."""
+        return [b for b in self._actual.values() if isinstance(b, Foreign)]
+
+    # ---- what the code does, told of memory
+
+    @cached_property
+    def touched(self) -> Touched:
+        return self._touched(self.specialisation.touched())
+
+    @property
+    def tasks(self) -> tuple[TaskSummary, ...]:
+        """What each task of the primal does."""
+        return self._tasks(self.specialisation.primal().tasks)
+
+    @property
+    def gradient_tasks(self) -> tuple[TaskSummary, ...]:
+        """What each task of the gradient does."""
+        return self._tasks(self.specialisation.gradient().tasks)
+
+    @cached_property
+    def needs(self) -> GradientNeeds:
+        """What the gradient asks of memory. Raises `DifferentiationError`."""
+        found = self.specialisation.gradient_needs()
+        if not self._actual:
+            return found
+        return GradientNeeds(
+            self._set(found.loaded),
+            tuple([(self.actual(b), place) for b, place in found.severed]),
+            self._set(found.restored),
+            tuple([(self.actual(b), read, written) for b, read, written in found.overwritten]),
+        )
+
+    def pairs(self, formals: Iterable[Buffer]) -> Iterable[tuple[Buffer, Buffer]]:
+        """Buffers of the code with the memory that they stand for."""
+        return [(formal, self.actual(formal)) for formal in formals]
+
+    def broken_chain(self, severed: Mapping[Buffer, Span]) -> list[tuple[Buffer, Span]]:
+        """Where varying values in memory without gradient (`severed`) are carried on to. Raises
+        `DifferentiationError` where they are differentiated.
+        """
+        found: list[tuple[Buffer, Span]] = []
+        for formal, actual in self.pairs(self.specialisation.touched().loaded):
+            place = place_in(severed, actual)
+            if place is not None:
+                carried = self.specialisation.refuse_broken_chain(formal, place)
+                found += [(self.actual(further), write) for further, write in carried]
+        return found
+
+    def refuse_shared(self) -> None:
+        """Raise `DifferentiationError` when arguments share memory in a way that a gradient does not know of."""
+        if not self._actual:
+            return
+        written = self.touched.written
+        span = self.specialisation.source.span
+        met: list[tuple[str, Buffer, int, int]] = []
+        for buffer in self._set(self.specialisation.touched().loaded | self.specialisation.touched().written):
+            if not isinstance(buffer, Foreign) and buffer.primal is None:
+                if not any(buffer is actual for actual, _ in self.arrays):
+                    memory = memory_of(buffer)
+                    met.append((buffer.name, buffer, memory.address, memory.address + memory.nbytes))
+        for formal, (actual, bound) in zip(self.specialisation.arrays, self.arrays, strict=True):
+            first, last = bound.address, bound.address + bound.nbytes
+            for name, other, begin, end in met:
+                if max(first, begin) < min(last, end) and (actual in written or other in written):
+                    raise DifferentiationError(
+                        f"arguments '{name}' and '{formal.name}' share memory that the kernel writes to, and its "
+                        "gradient would not know that",
+                        span,
+                        hint="pass arrays that do not overlap",
+                    )
+            met.append((formal.name, actual, first, last))
+            if isinstance(actual, Foreign):
+                self._refuse_view(formal, actual, span)
+
+    @staticmethod
+    def _refuse_view(formal: Buffer, actual: Foreign, span: Span) -> None:
+        for buffer in list(world.views):
+            memory = memory_of(buffer) if is_viewed(buffer) else None
+            if memory is not None and actual.meets(memory.address, memory.address + memory.nbytes):
+                raise DifferentiationError(
+                    f"argument '{formal.name}' is a view of '{buffer.name}', and a gradient would take it for a constant",
+                    span,
+                    hint=f"pass '{buffer.name}' itself, or a copy of the view",
+                )
+
+    def _set(self, buffers: frozenset[Buffer]) -> frozenset[Buffer]:
+        return frozenset([self.actual(b) for b in buffers]) if self._actual else buffers
+
+    def _touched(self, touched: Touched) -> Touched:
+        return Touched(*[self._set(part) for part in touched]) if self._actual else touched
+
+    def _tasks(self, tasks: tuple[TaskSummary, ...]) -> tuple[TaskSummary, ...]:
+        return tuple([task._replace(touched=self._touched(task.touched)) for task in tasks]) if self._actual else tasks
+
+
+def arguments_of(instance: Any, values: Sequence[Any]) -> Arguments:
+    """The launch of an instance with these values."""
+    return Arguments(instance.specialisation, values)
+
+
+def own(buffers: Iterable[Buffer]) -> list[Buffer]:
+    """Those that are fields or ndarrays."""
+    return [b for b in buffers if not isinstance(b, Foreign)]
+
+
+def place_in(places: Mapping[Buffer, Span], buffer: Buffer) -> Span | None:
+    """What is noted about the memory of `buffer`, if anything."""
+    found = places.get(buffer)
+    if found is None and isinstance(buffer, Foreign):
+        for other, place in places.items():
+            if isinstance(other, Foreign) and other.meets(buffer.first, buffer.last):
+                return place
+    return found
