@@ -19,7 +19,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from tinote.compiler.frontend.protocol import FunctionSource, buffer_of, constant_of, function_of, type_of
+from tinote.compiler.frontend.protocol import FunctionSource, buffer_of, constant_of, function_of, is_array, type_of
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar, Tensor
 
@@ -166,6 +166,8 @@ class Describer:
                 )
         if getattr(kind, "__tinote_template__", False):
             return ("template",)
+        if is_array(value):
+            return ("array", *_name_of(kind), repr(value))
         name = getattr(value, "__tinote_name__", None)
         if isinstance(name, str):
             return ("language", name)

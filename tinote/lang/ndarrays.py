@@ -245,7 +245,9 @@ class NdarrayType:
         said = [
             *([f"dtype={self._dtype!r}"] if self._dtype is not None else []),
             *([f"ndim={self.ndim}"] if self.ndim is not None else []),
+            *([f"element_dim={self._element_dim}"] if self._element_dim is not None and self._element is None else []),
             *([f"element_shape={self._element}"] if self._element is not None else []),
+            *([f"needs_grad={self.needs_grad}"] if self.needs_grad is not None else []),
         ]
         return f"ti.types.ndarray({', '.join(said)})"
 
