@@ -120,11 +120,11 @@ class Arguments:
         written = self.touched.written
         span = self.specialisation.source.span
         met: list[tuple[str, Buffer, int, int]] = []
-        for buffer in self._set(self.specialisation.touched().loaded | self.specialisation.touched().written):
-            if not isinstance(buffer, Foreign) and buffer.primal is None:
-                if not any(buffer is actual for actual, _ in self.arrays):
-                    memory = memory_of(buffer)
-                    met.append((buffer.name, buffer, memory.address, memory.address + memory.nbytes))
+        touched = self.specialisation.touched()
+        for buffer in touched.loaded | touched.written:
+            if buffer.kind is BufferKind.FIELD and buffer.primal is None:
+                memory = memory_of(buffer)
+                met.append((buffer.name, buffer, memory.address, memory.address + memory.nbytes))
         for formal, (actual, bound) in zip(self.specialisation.arrays, self.arrays, strict=True):
             first, last = bound.address, bound.address + bound.nbytes
             for name, other, begin, end in met:
@@ -144,10 +144,11 @@ class Arguments:
         for buffer in list(world.views):
             memory = memory_of(buffer) if is_viewed(buffer) else None
             if memory is not None and actual.meets(memory.address, memory.address + memory.nbytes):
+                name = next((f.name for f in list(world.fields) if f.buffer is buffer), buffer.name)
                 raise DifferentiationError(
-                    f"argument '{formal.name}' is a view of '{buffer.name}', and a gradient would take it for a constant",
+                    f"argument '{formal.name}' is a view of '{name}', and a gradient would take it for a constant",
                     span,
-                    hint=f"pass '{buffer.name}' itself, or a copy of the view",
+                    hint=f"pass '{name}' itself, or a copy of the view",
                 )
 
     def _set(self, buffers: frozenset[Buffer]) -> frozenset[Buffer]:
