@@ -26,7 +26,6 @@ nothing to say about a kind of operation need not know it.
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import TYPE_CHECKING, ClassVar
 
 from tinote.ir.atoms import Atom, Lit, Var, false, true
@@ -388,16 +387,6 @@ class Pop(Op):
     __slots__ = ()
     reads = True
     writes = True
-
-
-class FaultKind(Enum):
-    """Why a launch stopped."""
-
-    BOUNDS = 2
-    DIVISION = 3
-    ASSERT = 4
-    MEMORY = 5
-    OVERFLOW = 6
 
 
 class Check(Op):
