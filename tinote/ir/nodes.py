@@ -30,6 +30,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 from tinote.ir.atoms import Atom, Lit, Var, false, true
 from tinote.ir.buffers import Buffer, BufferKind, Private, row_major
+from tinote.ir.messages import FaultKind
 from tinote.source import NOWHERE, Span
 
 if TYPE_CHECKING:
