@@ -1,7 +1,9 @@
 """`@ti.kernel` and `@ti.func`.
 
-A decorated function's source is memorised and nothing is compiled. The first call for each template signature specialises and compiles it; later calls reuse that. What the code
-captured from outside (globals, device functions) is compared by identity at each call, so that a changed constant or a re-run cell compiles afresh instead of giving a stale answer.
+A decorated function's source is memorised and nothing is compiled. The first call for each template signature
+specialises and compiles it; later calls reuse that. What the code captured from outside (globals, device functions) is
+compared by identity at each call, so that a changed constant or a re-run cell compiles afresh instead of giving a stale
+answer.
 """
 
 from __future__ import annotations
@@ -47,7 +49,11 @@ def _one(types_: Sequence[Scalar | Tensor], values: tuple[Any, ...], as_tuple: b
         if isinstance(t, Tensor):
             flat = values[at : at + t.count]
             at += t.count
-            found.append(Vector(list(flat)) if len(t.shape) == 1 else Matrix([list(flat[r * t.shape[1] : (r + 1) * t.shape[1]]) for r in range(t.shape[0])]))
+            found.append(
+                Vector(list(flat))
+                if len(t.shape) == 1
+                else Matrix([list(flat[r * t.shape[1] : (r + 1) * t.shape[1]]) for r in range(t.shape[0])])
+            )
         else:
             found.append(values[at])
             at += 1
@@ -55,7 +61,9 @@ def _one(types_: Sequence[Scalar | Tensor], values: tuple[Any, ...], as_tuple: b
 
 
 class _Gradient:
-    """`kernel.grad`: called with the kernel's arguments, it accumulates into the gradients of what the kernel reads, from the gradients of what it writes."""
+    """`kernel.grad`: called with the kernel's arguments, it accumulates into the gradients of what the kernel reads,
+    from the gradients of what it writes.
+    """
 
     __slots__ = ("_kernel",)
 
@@ -106,8 +114,15 @@ class Kernel:
         return self
 
     def become(self, new: Kernel) -> None:
-        """Take over the meaning of `new`, so that whoever holds this kernel uses it. Unchanged source keeps what was compiled."""
-        same = self._overrides == new._overrides and self.source.text == new.source.text and self.source.span == new.source.span and not self.source.closure
+        """Take over the meaning of `new`, so that whoever holds this kernel uses it. Unchanged source keeps what was
+        compiled.
+        """
+        same = (
+            self._overrides == new._overrides
+            and self.source.text == new.source.text
+            and self.source.span == new.source.span
+            and not self.source.closure
+        )
         instances, plain, retired = self._instances, self._plain, self._retired
         self.__dict__.update(new.__dict__)
         if same:
@@ -140,7 +155,10 @@ class Kernel:
         if self._annotations is None:
             found: list[Any] = []
             hints = self.__wrapped__.__annotations__
-            scope = {**self.source.globals, **{k: c.cell_contents for k, c in self.source.closure.items() if _filled(c)}}
+            scope = {
+                **self.source.globals,
+                **{k: c.cell_contents for k, c in self.source.closure.items() if _filled(c)},
+            }
             for parameter in self._parameters:
                 hint = hints.get(parameter.arg)
                 if isinstance(hint, str):
@@ -169,7 +187,13 @@ class Kernel:
             ) from None
 
     def _span_of(self, parameter: ast.arg) -> Span:
-        return Span(self.source.file, parameter.lineno, parameter.col_offset, parameter.end_lineno or 0, parameter.end_col_offset or 0)
+        return Span(
+            self.source.file,
+            parameter.lineno,
+            parameter.col_offset,
+            parameter.end_lineno or 0,
+            parameter.end_col_offset or 0,
+        )
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         names = [q.arg for q in self._parameters]
@@ -177,7 +201,10 @@ class Kernel:
             return args
         given = dict(zip(names, args, strict=False))
         if len(args) > len(names):
-            raise KernelTypeError(f"kernel '{self.source.name}' takes {len(names)} arguments ({', '.join(names)}), but got {len(args)}", self.source.span)
+            raise KernelTypeError(
+                f"kernel '{self.source.name}' takes {len(names)} arguments ({', '.join(names)}), but got {len(args)}",
+                self.source.span,
+            )
         for name, value in kwargs.items():
             if name not in names:
                 raise KernelTypeError(f"kernel '{self.source.name}' has no parameter '{name}'", self.source.span)
@@ -187,14 +214,21 @@ class Kernel:
         missing = [n for n in names if n not in given and n not in self.source.defaults]
         if missing:
             raise KernelTypeError(
-                f"kernel '{self.source.name}' takes {len(names)} argument{'s' if len(names) != 1 else ''} ({', '.join(names)}); missing: {', '.join(missing)}", self.source.span
+                f"kernel '{self.source.name}' takes {len(names)} argument{'s' if len(names) != 1 else ''} ({', '.join(names)}); missing: {', '.join(missing)}",
+                self.source.span,
             )
         return tuple([given.get(n, self.source.defaults.get(n)) for n in names])
 
     def prepare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Instance, tuple[Any, ...]]:
         """The instance for these arguments, compiled if need be, and the flat scalar values that it is launched with."""
         plain = self._plain
-        if plain is not None and not kwargs and len(args) == len(self._parameters) and plain.generation == world.generation and plain.is_current():
+        if (
+            plain is not None
+            and not kwargs
+            and len(args) == len(self._parameters)
+            and plain.generation == world.generation
+            and plain.is_current()
+        ):
             return plain, args
         args = self._bind(args, kwargs)
         key: list[Any] = []
@@ -210,7 +244,10 @@ class Kernel:
                 continue
             t = type_of(hint, defaults.fp, defaults.ip)
             if t is None:
-                raise KernelTypeError(f"parameter '{parameter.arg}' of kernel '{self.source.name}' has an annotation that is not a type: {hint!r}", self._span_of(parameter))
+                raise KernelTypeError(
+                    f"parameter '{parameter.arg}' of kernel '{self.source.name}' has an annotation that is not a type: {hint!r}",
+                    self._span_of(parameter),
+                )
             specs.append(ValueArgument(t))
             if isinstance(t, Tensor):
                 simple = False
@@ -228,7 +265,11 @@ class Kernel:
     def _specialise(self, identity: tuple[Any, ...], specs: list[ArgumentSpec]) -> Instance:
         old = self._instances.get(identity)
         for retired in self._retired:
-            if retired.generation == world.generation and retired.specialisation.arguments == tuple(specs) and retired.is_current():
+            if (
+                retired.generation == world.generation
+                and retired.specialisation.arguments == tuple(specs)
+                and retired.is_current()
+            ):
                 break
         else:
             specialisation = Specialisation(self.source, specs, self.config, memory_of)
@@ -236,7 +277,9 @@ class Kernel:
                 warnings.warn_explicit(warned.message, UserWarning, warned.span.file, warned.span.line)
             retired = Instance(specialisation)
         if old is not None and old.generation == world.generation:
-            self._retired = [old, *[r for r in self._retired if r.generation == world.generation and r is not retired]][:8]
+            self._retired = [old, *[r for r in self._retired if r.generation == world.generation and r is not retired]][
+                :8
+            ]
         self._instances = {k: v for k, v in self._instances.items() if v.generation == world.generation}
         self._instances[identity] = retired
         return retired
@@ -244,7 +287,13 @@ class Kernel:
     def _components(self, parameter: ast.arg, t: Tensor, value: Any) -> list[Any]:
         source = value if isinstance(value, Matrix) else _matrix_or_none(value)
         if source is None or source.shape != t.shape:
-            raise bad_argument(self.source.name, parameter.arg, f"a {'vector' if len(t.shape) == 1 else 'matrix'} of shape {t.shape}", value, self._span_of(parameter))
+            raise bad_argument(
+                self.source.name,
+                parameter.arg,
+                f"a {'vector' if len(t.shape) == 1 else 'matrix'} of shape {t.shape}",
+                value,
+                self._span_of(parameter),
+            )
         return source.values.ravel().tolist()
 
     # ---- launching
@@ -291,7 +340,9 @@ class Kernel:
                 value = values[at]
                 at += 1
                 if not fits(t, value):
-                    raise bad_argument(self.source.name, parameter.arg, f"a number of type {t}", value, self._span_of(parameter)) from None
+                    raise bad_argument(
+                        self.source.name, parameter.arg, f"a number of type {t}", value, self._span_of(parameter)
+                    ) from None
 
     @property
     def grad(self) -> _Gradient:
@@ -301,14 +352,18 @@ class Kernel:
     @property
     def instances(self) -> Instances:
         """The template signatures that were compiled, and older versions of them, whose captures have changed since."""
-        return Instances(i for i in (*reversed(self._retired), *self._instances.values()) if i.generation == world.generation)
+        return Instances(
+            i for i in (*reversed(self._retired), *self._instances.values()) if i.generation == world.generation
+        )
 
     def _latest(self) -> Instance:
         """The instance that was made last, made from the annotations alone if the kernel was not called yet."""
         if not any(i.generation == world.generation for i in self._instances.values()):
             if self.has_templates:
                 raise KernelTypeError(
-                    f"kernel '{self.source.name}' has not been called yet, so the types of its arguments are not known", self.source.span, hint="call it once"
+                    f"kernel '{self.source.name}' has not been called yet, so the types of its arguments are not known",
+                    self.source.span,
+                    hint="call it once",
                 )
             self.specialise_by_types()
         return self.instances[-1]
@@ -371,7 +426,9 @@ class BoundKernel:
 
 
 class Func:
-    """A device function: inlined where kernels and other device functions call it. In Python scope it runs as plain Python."""
+    """A device function: inlined where kernels and other device functions call it. In Python scope it runs as plain
+    Python.
+    """
 
     def __init__(self, function: types.FunctionType) -> None:
         functools.update_wrapper(self, function)
@@ -481,5 +538,3 @@ def fits(t: Scalar, value: Any) -> bool:
     except (TypeError, ValueError, AttributeError):
         return False
     return t.lowest <= number <= t.highest
-
-

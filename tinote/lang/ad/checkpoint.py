@@ -119,6 +119,7 @@ class _Chain:
         self.customs: dict[Span, Custom] = {}
         self.loaded: set[Buffer] = set()
         self.recorded: set[Buffer] = set()  # what launches with a gradient have written
+        self.touched_before: set[Buffer] = set()  # what the tape has touched before the loop
         self._seeds = array("Q")  # how many random launches there were before each step
         self._traces = array("q")  # what each step launched
         self._reserve = 0  # what a single step has needed beside the states
@@ -172,13 +173,15 @@ class _Chain:
             self.note(buffer)
             outer.written(buffer)
 
+        self.touched_before = outer.touched_before()
+        self.recorded = {b for b in self.touched_before if outer.computed_before(b)}
         coming = 1
         with self._bar(self.steps, "steps") as bar:
             for t in range(self.steps):
                 if t and t == coming:
                     self._keep(t)
                 self._seeds.append(world.launches)
-                runner = _Runner(self, listener, taping=False)
+                runner = _Runner(self, listener, t, taping=False)
                 self._run(t, runner)
                 self._traces.append(runner.trace)
                 if not t or t == coming:
@@ -274,7 +277,7 @@ class _Chain:
     def _replay(self, t: int, listener: Callable[[Buffer], None], *, taping: bool) -> None:
         self.report.recomputed += 1
         world.launches = self._seeds[t]  # the same draws
-        runner = _Runner(self, listener, taping=taping)
+        runner = _Runner(self, listener, t, taping=taping)
         self._run(t, runner)
         if runner.trace != self._traces[t]:
             raise DifferentiationError(
@@ -300,9 +303,10 @@ class _Chain:
 class _Runner(Recording):
     """The recorder of one step. Unless `taping`, it keeps nothing and notes for the chain what the step is made of."""
 
-    def __init__(self, chain: _Chain, listener: Callable[[Buffer], None], *, taping: bool) -> None:
+    def __init__(self, chain: _Chain, listener: Callable[[Buffer], None], t: int, *, taping: bool) -> None:
         super().__init__(listener)
         self._chain = chain
+        self._t = t
         self._taping = taping
         self.trace = 0
 
@@ -344,6 +348,8 @@ class _Runner(Recording):
         """Python gives a whole field new values."""
         self.trace = hash((self.trace, id(buffer), id(source)))
         if self._taping:
+            # Behind earlier steps, every field holds values that were computed or read.
+            self._touched |= {buffer} if self._t else self._chain.touched_before
             super().replaced(buffer, source)
 
     def make_room(self, buffer: Buffer, nbytes: int) -> None:
@@ -351,5 +357,5 @@ class _Runner(Recording):
         self._chain.fit(self.copied_bytes + nbytes)
 
     def computed_before(self, buffer: Buffer) -> bool:
-        """Whether a launch with a gradient has written to the field."""
-        return buffer in self._chain.recorded
+        """Whether a launch with a gradient has written to the field. What a step may do is judged when it first runs."""
+        return not self._taping and buffer in self._chain.recorded

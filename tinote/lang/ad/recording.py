@@ -209,6 +209,11 @@ class Recording:
         self._look()
         return buffer in self._written_before
 
+    def touched_before(self) -> set[Buffer]:
+        """What recorded launches have read or written, and Python has given new values since."""
+        self._look()
+        return set(self._touched)
+
     def _look(self) -> None:
         for record in self.records[self._looked_at :]:
             self._touched |= record.touched
