@@ -13,7 +13,8 @@ from IPython.core.interactiveshell import InteractiveShell
 import tinote as ti
 from tinote.compiler.driver import binary_cache
 from tinote.errors import KernelNameError, KernelSyntaxError, MagicUsageError
-from tinote.lang.kernel import Func, Kernel
+from tinote.lang.func import Func
+from tinote.lang.kernel import Kernel
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""`@ti.kernel` and `@ti.func`.
+"""`@ti.kernel`.
 
 A decorated function's source is memorised and nothing is compiled. The first call for each template signature
 specialises and compiles it; later calls reuse that. What the code captured from outside (globals, device functions) is
@@ -33,12 +33,13 @@ from tinote.compiler.modes import defaults_of
 from tinote.config import Config
 from tinote.errors import DifferentiationError, KernelTypeError, Note, TinoteError, at_users_frames
 from tinote.ir.types import Scalar, Tensor
+from tinote.lang.func import plain_function
 from tinote.lang.instances import Instance, Instances, Listing
 from tinote.lang.matrix import Matrix, Vector
 from tinote.lang.world import claim_gradients, memory_of, recorder, world
 from tinote.source import Span
 
-__all__ = ["Func", "Instance", "Kernel", "data_oriented", "func", "kernel", "template"]
+__all__ = ["Instance", "Kernel", "data_oriented", "kernel", "template"]
 
 
 def _one(types_: Sequence[Scalar | Tensor], values: tuple[Any, ...], as_tuple: bool) -> Any:
@@ -178,7 +179,7 @@ class Kernel:
     def _evaluated(self, parameter: ast.arg, hint: str, scope: dict[str, Any]) -> Any:
         """An annotation that is text (`from __future__ import annotations`)."""
         try:
-            return eval(hint, scope)  # noqa: S307  the user's own annotation, as Python evaluates it
+            return eval(hint, scope)
         except Exception as error:
             raise KernelTypeError(
                 f"the annotation of parameter '{parameter.arg}' cannot be evaluated: {type(error).__name__}: {error}",
@@ -425,32 +426,6 @@ class BoundKernel:
         return f"<bound {self.kernel!r}>"
 
 
-class Func:
-    """A device function: inlined where kernels and other device functions call it. In Python scope it runs as plain
-    Python.
-    """
-
-    def __init__(self, function: types.FunctionType) -> None:
-        functools.update_wrapper(self, function)
-        self.__tinote_function__ = function_source(function, is_func=True)
-        self.__tinote_self__: Any = None
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.__wrapped__(*args, **kwargs)
-
-    def __get__(self, owner: Any, cls: type | None = None) -> Func:
-        if owner is None:
-            return self
-        bound = object.__new__(Func)
-        bound.__dict__.update(self.__dict__)
-        bound.__tinote_self__ = owner
-        bound.__wrapped__ = functools.partial(self.__wrapped__, owner)
-        return bound
-
-    def __repr__(self) -> str:
-        return f"<func {self.__tinote_function__.name}>"
-
-
 class Template:
     """The annotation of a parameter that is a compile-time object: a field, a constant, anything."""
 
@@ -468,12 +443,7 @@ template = Template()
 
 def kernel(function: Callable[..., Any]) -> Kernel:
     """Make a kernel of a function. Its outermost `for` loops run in parallel."""
-    return Kernel(_plain_function(function))
-
-
-def func(function: Callable[..., Any]) -> Func:
-    """Make a device function of a function: kernels may call it."""
-    return Func(_plain_function(function))
+    return Kernel(plain_function(function))
 
 
 def data_oriented(cls: type) -> type:
@@ -481,12 +451,6 @@ def data_oriented(cls: type) -> type:
     if not isinstance(cls, type):
         raise KernelTypeError(f"data_oriented decorates a class, not {cls!r}")
     return cls
-
-
-def _plain_function(candidate: Any) -> types.FunctionType:
-    if isinstance(candidate, types.FunctionType):
-        return candidate
-    raise KernelTypeError(f"a kernel or device function is made from a function, not {candidate!r}")
 
 
 def _filled(cell: types.CellType) -> bool:
@@ -524,7 +488,7 @@ def _matrix_or_none(value: Any) -> Matrix | None:
         return None
     try:
         return Matrix(value)
-    except Exception:  # noqa: BLE001  whatever cannot be read as a matrix is reported as a bad argument by the caller
+    except Exception:
         return None
 
 

@@ -24,7 +24,7 @@ from tinote.compiler.driver import Specialisation
 from tinote.errors import DifferentiationError, KernelMemoryError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.binomial import advances, distance
-from tinote.lang.ad.recording import Backward, Custom, Recording, copy_of
+from tinote.lang.ad.recording import Backward, Custom, Recording, copy_of, living_buffers
 from tinote.lang.kernel import Instance
 from tinote.lang.world import memory_of, recorder, world
 from tinote.runtime.memory import Memory, readable_size
@@ -348,14 +348,17 @@ class _Runner(Recording):
         """Python gives a whole field new values."""
         self.trace = hash((self.trace, id(buffer), id(source)))
         if self._taping:
-            # Behind earlier steps, every field holds values that were computed or read.
-            self._touched |= {buffer} if self._t else self._chain.touched_before
+            self._touched |= self.touched_before()
             super().replaced(buffer, source)
 
     def make_room(self, buffer: Buffer, nbytes: int) -> None:
         """So many bytes more are to be kept while the step is recorded."""
         self._chain.fit(self.copied_bytes + nbytes)
 
+    def touched_before(self) -> set[Buffer]:
+        """Behind earlier steps, every field holds values that were perhaps computed or read."""
+        return living_buffers() if self._t else super().touched_before() | self._chain.touched_before
+
     def computed_before(self, buffer: Buffer) -> bool:
-        """Whether a launch with a gradient has written to the field. What a step may do is judged when it first runs."""
+        """Whether a launch with a gradient has written to the field: a step is judged when it first runs."""
         return not self._taping and buffer in self._chain.recorded

@@ -28,7 +28,8 @@ from tinote.ir.query import walk
 from tinote.lang.ad.forward_mode import FwdMode
 from tinote.lang.ad.recording import Custom, Recording
 from tinote.lang.fields import Field
-from tinote.lang.kernel import Func, Instance
+from tinote.lang.func import Func
+from tinote.lang.kernel import Instance
 from tinote.lang.world import recorder
 from tinote.source import NOWHERE, Span, caller
 
