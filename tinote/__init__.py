@@ -20,7 +20,8 @@ from typing import Any
 
 from tinote import errors
 from tinote.ir.types import f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
-from tinote.lang import ad, profiler, types
+from tinote.lang import ad, algorithms, missing, profiler, types
+from tinote.lang.calls import real_func, ref, sync
 from tinote.lang.fields import Field, MatrixField, ScalarField, field
 from tinote.lang.func import func
 from tinote.lang.kernel import data_oriented, kernel, template
@@ -49,13 +50,15 @@ TaichiRuntimeTypeError = errors.KernelTypeError
 TaichiAssertionError = errors.KernelAssertionError
 
 __all__ = [
-    "Field", "Matrix", "MatrixField", "ScalarField", "Vector", "ad", "data_oriented", "eig", "field", "func", "init",
-    "kernel", "linalg", "math", "polar_decompose", "reset", "solve", "svd", "sym_eig", "template", "types",
+    "Field", "Matrix", "MatrixField", "ScalarField", "Vector", "ad", "algorithms", "data_oriented", "eig", "field",
+    "func", "init", "kernel", "linalg", "math", "polar_decompose", "profiler", "real_func", "ref", "reset", "solve", "svd",
+    "sym_eig", "sync", "template", "tools", "types", "u1",
 ]  # fmt: skip
 
 _LAZY = {
     "viz": ("tinote.viz", None),
     "GUI": ("tinote.viz.gui", "GUI"),
+    "tools": ("tinote.viz.tools", None),
     "math": ("tinote.math", None),
     "linalg": ("tinote.lang.linalg", None),
     **{name: ("tinote.lang.linalg", name) for name in ("eig", "polar_decompose", "solve", "svd", "sym_eig")},
@@ -72,6 +75,7 @@ def __getattr__(name: str) -> Any:
         value = found if attribute is None else getattr(found, attribute)
         globals()[name] = value
         return value
+    missing.refuse(name)
     raise AttributeError(f"module 'tinote' has no attribute '{name}'")
 
 

@@ -28,6 +28,7 @@ __all__ = [
     "KernelTypeError",
     "KernelZeroDivisionError",
     "MagicUsageError",
+    "NotAvailableError",
     "Note",
     "TinoteError",
     "at_users_frames",
@@ -157,6 +158,10 @@ class FieldError(TinoteError, ValueError):
     """A field that is declared or used in a way it cannot be."""
 
 
+class NotAvailableError(TinoteError, AttributeError):
+    """A part of the dialect that is left out; the hint names the nearest alternative."""
+
+
 class MagicUsageError(TinoteError, ValueError):
     """A bad option or body of a notebook magic."""
 
@@ -190,7 +195,8 @@ class CompilerBug(Exception):
 
     def __init__(self, step: str, detail: str) -> None:
         super().__init__(
-            f"internal error in step '{step}': {detail}\nThis is a bug in tinote, not in your program. Please report it with the kernel's source."
+            f"internal error in step '{step}': {detail}\n"
+            "This is a bug in tinote, not in your program. Please report it with the kernel's source."
         )
         self.step = step
         self.detail = detail

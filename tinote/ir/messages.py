@@ -56,5 +56,6 @@ def join_message(parts: Iterable[str | Hole]) -> str:
 def formatted(value: object, spec: str) -> str:
     """A value, or each number of a nested list of them, in a format."""
     if isinstance(value, list | tuple):
-        return f"[{', '.join([formatted(v, spec) for v in value])}]"
+        items: Iterable[object] = value  # type: ignore[assignment]
+        return f"[{', '.join([formatted(v, spec) for v in items])}]"
     return format(value, spec)

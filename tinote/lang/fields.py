@@ -35,7 +35,7 @@ __all__ = ["Field", "MatrixField", "ScalarField", "field", "matrix_field", "vect
 
 
 class Field:
-    """What all fields share. `shape` is that of the index space; `()` is a 0-D field, whose only element is `x[None]`."""
+    """What all fields share. `shape` is that of the index space; that of a 0-D field is `()`, its element `x[None]`."""
 
     def __init__(
         self,
@@ -164,7 +164,7 @@ class Field:
                 self._dual._array[position] = 0
 
     def _source(self, value: Any) -> np.ndarray[Any, Any]:
-        """`value` as an array of numbers that this field's type can hold (fractions are cut off). Raises `FieldError`."""
+        """`value` as an array of numbers that the type can hold (fractions are cut off). Raises `FieldError`."""
         try:
             source = np.asarray(value.values if isinstance(value, Matrix) else value)
         except (TypeError, ValueError) as error:
@@ -175,7 +175,8 @@ class Field:
             # NaN compares false with everything.
             if not (source.min() >= self.dtype.lowest and source.max() <= self.dtype.highest):
                 raise FieldError(
-                    f"'{self.name}' is a field of {self.dtype}, which holds numbers from {self.dtype.lowest} to {self.dtype.highest}: cannot store {value!r}"
+                    f"'{self.name}' is a field of {self.dtype}, which holds numbers from {self.dtype.lowest} "
+                    f"to {self.dtype.highest}: cannot store {value!r}"
                 )
         return source
 
@@ -206,7 +207,7 @@ class Field:
         return self._array.astype(dtype) if dtype is not None else self._array.copy()
 
     def from_numpy(self, array: Any) -> None:
-        """Copy an array of the field's shape (`shape + element shape`) in. Raises `FieldError` when the shapes differ."""
+        """Copy an array of shape `shape + element shape` in. Raises `FieldError` when it has another shape."""
         self._require_alive()
         source = self._source(array)
         if source.shape != self._array.shape:
@@ -234,7 +235,8 @@ class Field:
         source = self._source(other._array)
         if source.shape != self._array.shape:
             raise FieldError(
-                f"'{self.name}' has elements of shape {self._array.shape} in all, and '{other.name}' of shape {source.shape}: they cannot be copied"
+                f"'{self.name}' has elements of shape {self._array.shape} in all, "
+                f"and '{other.name}' of shape {source.shape}: they cannot be copied"
             )
         self._wrote()
         note_replacement(self.buffer, other.buffer)

@@ -34,6 +34,7 @@ from tinote.config import Config
 from tinote.errors import DifferentiationError, KernelTypeError, Note, TinoteError, at_users_frames
 from tinote.ir.types import Scalar, Tensor
 from tinote.lang.func import plain_function
+from tinote.lang.identity import identity_of
 from tinote.lang.instances import Instance, Instances, Listing
 from tinote.lang.matrix import Matrix, Vector
 from tinote.lang.world import claim_gradients, memory_of, recorder, world
@@ -101,6 +102,7 @@ class Kernel:
 
     def __init__(self, function: types.FunctionType) -> None:
         functools.update_wrapper(self, function)
+        self.__wrapped__: Callable[..., Any] = function
         self.source: FunctionSource = function_source(function)
         self._overrides: dict[str, Any] = {}
         self._parameters = self.source.parameters
@@ -215,13 +217,14 @@ class Kernel:
         missing = [n for n in names if n not in given and n not in self.source.defaults]
         if missing:
             raise KernelTypeError(
-                f"kernel '{self.source.name}' takes {len(names)} argument{'s' if len(names) != 1 else ''} ({', '.join(names)}); missing: {', '.join(missing)}",
+                f"kernel '{self.source.name}' takes {len(names)} argument{'s' if len(names) != 1 else ''} "
+                f"({', '.join(names)}); missing: {', '.join(missing)}",
                 self.source.span,
             )
         return tuple([given.get(n, self.source.defaults.get(n)) for n in names])
 
     def prepare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Instance, tuple[Any, ...]]:
-        """The instance for these arguments, compiled if need be, and the flat scalar values that it is launched with."""
+        """The instance for these arguments, compiled if need be, and the flat scalar values of its launch."""
         plain = self._plain
         if (
             plain is not None
@@ -240,13 +243,13 @@ class Kernel:
         for parameter, hint, value in zip(self._parameters, self.annotations, args, strict=True):
             if is_template(hint):
                 specs.append(TemplateArgument(value))
-                key.append(_identity(value))
+                key.append(identity_of(value))
                 simple = False
                 continue
             t = type_of(hint, defaults.fp, defaults.ip)
             if t is None:
                 raise KernelTypeError(
-                    f"parameter '{parameter.arg}' of kernel '{self.source.name}' has an annotation that is not a type: {hint!r}",
+                    f"parameter '{parameter.arg}' of kernel '{self.source.name}' is annotated with {hint!r}, no type",
                     self._span_of(parameter),
                 )
             specs.append(ValueArgument(t))
@@ -459,28 +462,6 @@ def _filled(cell: types.CellType) -> bool:
     except ValueError:
         return False
     return True
-
-
-def _identity(value: Any) -> Any:
-    """What tells one template argument from another: a number by type and value, anything else by identity."""
-    if isinstance(value, bool | int | float | str):
-        return type(value), value
-    return _Same(value)
-
-
-class _Same:
-    """Equal only to a wrapper of the same object, which it keeps alive."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.value is self.value
-
-    def __hash__(self) -> int:
-        return id(self.value)
 
 
 def _matrix_or_none(value: Any) -> Matrix | None:

@@ -195,8 +195,11 @@ def is_viewed(buffer: Buffer) -> bool:
 
 
 _SPELLINGS: dict[Any, Scalar] = {
-    **{name: scalar_named(short) for name, short in (("float16", "f16"), ("float32", "f32"), ("float64", "f64"), ("int8", "i8"), ("int16", "i16"), ("int32", "i32"), ("int64", "i64"), ("uint8", "u8"), ("uint16", "u16"), ("uint32", "u32"), ("uint64", "u64"), ("bool", "u1"))},
-}  # fmt: skip
+    **{f"float{bits}": scalar_named(f"f{bits}") for bits in (16, 32, 64)},
+    **{f"int{bits}": scalar_named(f"i{bits}") for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": scalar_named(f"u{bits}") for bits in (8, 16, 32, 64)},
+    "bool": scalar_named("u1"),
+}
 
 
 def scalar_type(dtype: Any, where: Span = NOWHERE) -> Scalar:
@@ -217,9 +220,10 @@ def scalar_type(dtype: Any, where: Span = NOWHERE) -> Scalar:
 
 
 _UNUSED = {
-    "log_level", "verbose", "device_memory_GB", "device_memory_fraction", "advanced_optimization", "packed", "dynamic_index",
-    "cpu_max_num_threads", "make_thread_local", "real_matrix", "real_matrix_scalarize", "excepthook", "print_preprocessed_ir", "kernel_profiler_output", "use_unified_memory",
-    "require_version", "enable_fallback", "flatten_if", "cfg_optimization", "offline_cache_file_path",
+    "log_level", "verbose", "device_memory_GB", "device_memory_fraction", "advanced_optimization", "packed",
+    "dynamic_index", "cpu_max_num_threads", "make_thread_local", "real_matrix", "real_matrix_scalarize",
+    "excepthook", "print_preprocessed_ir", "kernel_profiler_output", "use_unified_memory", "require_version",
+    "enable_fallback", "flatten_if", "cfg_optimization", "offline_cache_file_path",
 }  # fmt: skip
 
 

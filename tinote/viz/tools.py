@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from IPython.display import display
 from PIL import Image, UnidentifiedImageError
 
 from tinote.viz.arrays import ViewError, as_array, as_image
-from tinote.viz.window import GUI_TITLE, show_picture
 
 __all__ = ["imread", "imresize", "imshow", "imwrite"]
 
@@ -61,6 +61,13 @@ def imread(filename: str | Path, channels: int = 0) -> np.ndarray:
     if rows.ndim == 2:
         rows = rows[:, :, None]
     return np.ascontiguousarray(rows[::-1].swapaxes(0, 1))
+
+
+def imshow(img: Any, title: str = "") -> None:
+    """Show a field or array of shape (width, height[, channels]) in the output of the running cell."""
+    if title:
+        display({"text/plain": title}, raw=True)
+    display(Image.fromarray(_rows(img)))
 
 
 def imresize(img: Any, w: int, h: int | None = None) -> np.ndarray:

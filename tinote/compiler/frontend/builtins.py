@@ -161,6 +161,12 @@ def _loop_config(e: Emitter, args: list[Any], kwargs: dict[str, Any]) -> None:
 
 BUILTINS["loop_config"] = _loop_config
 
+# Advice to other machines than this one: taken note of, and without effect.
+_define("loop_unique", "val covers=", lambda e, val, covers: val)
+_define("block_local", "*fields", lambda e, *fields: None)
+_define("cache_read_only", "*fields", lambda e, *fields: None)
+_define("no_activate", "*fields", lambda e, *fields: None)
+
 
 def _static_assert(e: Emitter, condition: Any, message: Any) -> None:
     if not e.is_static(condition):

@@ -127,7 +127,8 @@ class Context:
         """
         if isinstance(error, CompilationError) or error is self.placed:
             return error
-        made = [Note("it is made here", error.span)] if error.span.line > 0 else []
+        known = error.span.line > 0 and not isinstance(error, NotAvailableError)
+        made = [Note("it is made here", error.span)] if known else []
         self.placed = type(error)(error.message, self.b.loc, error.hint, [*made, *error.notes])
         return self.placed
 

@@ -28,7 +28,8 @@ def formatted(e: Emitter, front: Any, spec: str) -> Formatted:
             try:
                 format(number, spec)
             except (ValueError, TypeError) as error:
-                kind = "truth value" if isinstance(number, bool) else "float" if isinstance(number, float) else "integer"
+                names = {bool: "truth value", float: "float"}
+                kind = names.get(type(number), "integer")
                 e.error(f"the format `{spec}` does not fit a {kind}: {error}", kind=KernelSyntaxError)
     return Formatted(front, spec)
 

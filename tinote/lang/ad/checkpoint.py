@@ -13,6 +13,7 @@ the steps write, found by watching their launches.
 from __future__ import annotations
 
 import ctypes
+import zlib
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -33,6 +34,7 @@ from tinote.source import Span, caller
 __all__ = ["Checkpoints", "checkpoint"]
 
 _SECONDS_BEFORE_A_BAR = 2.0
+_LARGEST_CHECKED_WHOLE = 1 << 14
 
 
 @dataclass
@@ -68,7 +70,7 @@ def checkpoint(
     """Run `step(0)`, …, `step(steps - 1)`; under a tape, so that the gradient takes bounded memory.
 
     `step` is a function that launches kernels. It must do the same when it is called again with the same number and the
-    same fields; which kernels it launches with which arguments is checked. `memory`: bytes to keep, by default the
+    same fields; which kernels it launches with which arguments, and what Python fills fields with, is checked. `memory`: bytes to keep, by default the
     session's `memory_limit`; `snapshots`: states to keep at most. `progress`: show a bar when it takes long. Raises
     `DifferentiationError` for what cannot be differentiated, `KernelMemoryError` when not even one state fits.
     """
@@ -171,7 +173,7 @@ class _Chain:
 
         def listener(buffer: Buffer) -> None:
             self.note(buffer)
-            outer.written(buffer)
+            outer.overwritten(buffer)
 
         self.touched_before = outer.touched_before()
         self.recorded = {b for b in self.touched_before if outer.computed_before(b)}
@@ -183,6 +185,7 @@ class _Chain:
                 self._seeds.append(world.launches)
                 runner = _Runner(self, listener, t, taping=False)
                 self._run(t, runner)
+                runner.look_at_python()
                 self._traces.append(runner.trace)
                 if not t or t == coming:
                     coming = self._next_place(t)
@@ -279,6 +282,7 @@ class _Chain:
         world.launches = self._seeds[t]  # the same draws
         runner = _Runner(self, listener, t, taping=taping)
         self._run(t, runner)
+        runner.look_at_python()
         if runner.trace != self._traces[t]:
             raise DifferentiationError(
                 f"step({t}) did something else when it was run again, so its gradient would not be right",
@@ -300,6 +304,17 @@ class _Chain:
         return tqdm(total=total, desc=what, delay=_SECONDS_BEFORE_A_BAR, leave=False, disable=not self.progress)
 
 
+def _fingerprint(memory: Memory) -> int:
+    """A checksum; of a large block, of its ends and some places between."""
+    view = memory.view()
+    if memory.nbytes <= _LARGEST_CHECKED_WHOLE:
+        return zlib.crc32(view)
+    checked = 0
+    for begin in range(0, memory.nbytes, memory.nbytes // 64):
+        checked = zlib.crc32(view[begin : begin + 64], checked)
+    return zlib.crc32(view[-64:], checked)
+
+
 class _Runner(Recording):
     """The recorder of one step. Unless `taping`, it keeps nothing and notes for the chain what the step is made of."""
 
@@ -308,10 +323,12 @@ class _Runner(Recording):
         self._chain = chain
         self._t = t
         self._taping = taping
+        self._from_python: dict[Buffer, None] = {}  # fields whose values are all from Python, since the last launch
         self.trace = 0
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched."""
+        self.look_at_python()
         self.trace = hash((self.trace, id(instance.specialisation), repr(values)))
         if self._taping:
             super().launching(instance, values)
@@ -325,7 +342,7 @@ class _Runner(Recording):
             chain.loaded |= touched.loaded
             chain.recorded |= touched.written
         for buffer in touched.written:
-            self.written(buffer)
+            self.overwritten(buffer)
 
     def launched(self) -> None:
         """The launch has ended well."""
@@ -334,6 +351,7 @@ class _Runner(Recording):
 
     def custom(self, custom: Custom) -> None:
         """A stretch with its own gradient has ended well."""
+        self._from_python.clear()  # it may have written to them
         self.trace = hash((self.trace, custom.name))
         if self._taping:
             super().custom(custom)
@@ -344,8 +362,24 @@ class _Runner(Recording):
         self._chain.loaded |= custom.loaded
         self._chain.recorded |= custom.written
 
+    def written(self, buffer: Buffer) -> None:
+        """Python is about to write to a field."""
+        super().written(buffer)
+        if not buffer.shape and not buffer.element:
+            self._from_python[buffer] = None
+
+    def look_at_python(self) -> None:
+        """Take what Python has given fields into the trace: it must be the same again."""
+        for buffer in self._from_python:
+            self.trace = hash((self.trace, _fingerprint(memory_of(buffer))))
+        self._from_python.clear()
+
     def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
         """Python gives a whole field new values."""
+        if source is None:
+            self._from_python[buffer] = None
+        else:
+            self._from_python.pop(buffer, None)
         self.trace = hash((self.trace, id(buffer), id(source)))
         if self._taping:
             self._touched |= self.touched_before()
