@@ -238,6 +238,18 @@ def test_a_broken_chain_is_refused_in_both_modes() -> None:
     with pytest.raises(DifferentiationError, match="'y' has no dual") as caught:
         ti.ad.jvp(run, wrt=x, loss=total)(np.ones(3))
     assert "def first" in str(caught.value)
+
+    @ti.kernel
+    def together():
+        for i in x:
+            y[i] = x[i] ** 2
+        for i in y:
+            total[None] += y[i]
+
+    with pytest.raises(DifferentiationError, match="'y' has no dual") as caught:
+        ti.ad.jvp(together, wrt=x, loss=total)(np.ones(3))
+    assert "y[i] = x[i] ** 2" in str(caught.value)
+    assert "total[None] += y[i]" in str(caught.value)
     # Constants may go through it.
     y.fill(2)
     assert ti.ad.jvp(second, wrt=x, loss=total)(np.ones(3)) == (6.0 + 0.0, 0.0)

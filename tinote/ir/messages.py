@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import Enum
 from string import Formatter
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 __all__ = ["FaultKind", "Hole", "formatted", "join_message", "split_message"]
 
@@ -56,6 +56,6 @@ def join_message(parts: Iterable[str | Hole]) -> str:
 def formatted(value: object, spec: str) -> str:
     """A value, or each number of a nested list of them, in a format."""
     if isinstance(value, list | tuple):
-        items: Iterable[object] = value  # type: ignore[assignment]
+        items = cast("Iterable[object]", value)
         return f"[{', '.join([formatted(v, spec) for v in items])}]"
     return format(value, spec)

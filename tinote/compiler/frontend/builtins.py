@@ -154,6 +154,9 @@ def _loop_config(e: Emitter, args: list[Any], kwargs: dict[str, Any]) -> None:
             e.error(f"`loop_config` has no option `{name}`", f"it has {', '.join(known)}")
         if not e.is_static(value):
             e.error(f"option `{name}` must be known at compile time")
+        count = name in ("block_dim", "parallelize")
+        if count and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+            e.error(f"option `{name}` must be a positive integer, not {describe(value)}")
     if args:
         e.error("the options of `loop_config` are given by name")
     e.loop_options = dict(kwargs)

@@ -23,7 +23,15 @@ from tinote.compiler.frontend.values import (
     is_number,
 )
 from tinote.config import Config
-from tinote.errors import CompilationError, KernelNameError, KernelSyntaxError, KernelTypeError, Note, TinoteError
+from tinote.errors import (
+    CompilationError,
+    KernelNameError,
+    KernelSyntaxError,
+    KernelTypeError,
+    NotAvailableError,
+    Note,
+    TinoteError,
+)
 from tinote.ir.build import Builder, OpenRegion
 from tinote.ir.nodes import Atom, Var
 from tinote.ir.primitives import Defaults

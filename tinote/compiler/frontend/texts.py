@@ -29,8 +29,8 @@ def formatted(e: Emitter, front: Any, spec: str) -> Formatted:
                 format(number, spec)
             except (ValueError, TypeError) as error:
                 names = {bool: "truth value", float: "float"}
-                kind = names.get(type(number), "integer")
-                e.error(f"the format `{spec}` does not fit a {kind}: {error}", kind=KernelSyntaxError)
+                kind = {bool: "a truth value", float: "a float", int: "an integer"}[type(number)]
+                e.error(f"the format `{spec}` does not fit {kind}: {error}", kind=KernelSyntaxError)
     return Formatted(front, spec)
 
 

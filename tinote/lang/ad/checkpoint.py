@@ -70,9 +70,10 @@ def checkpoint(
     """Run `step(0)`, …, `step(steps - 1)`; under a tape, so that the gradient takes bounded memory.
 
     `step` is a function that launches kernels. It must do the same when it is called again with the same number and the
-    same fields; which kernels it launches with which arguments, and what Python fills fields with, is checked. `memory`: bytes to keep, by default the
-    session's `memory_limit`; `snapshots`: states to keep at most. `progress`: show a bar when it takes long. Raises
-    `DifferentiationError` for what cannot be differentiated, `KernelMemoryError` when not even one state fits.
+    same fields: which kernels it launches with which arguments, and what Python fills fields with, is checked.
+    `memory`: bytes to keep, by default the session's `memory_limit`; `snapshots`: states to keep at most. `progress`:
+    show a bar when it takes long. Raises `DifferentiationError` for what cannot be differentiated, `KernelMemoryError`
+    when not even one state fits.
     """
     place = caller()
     if not callable(step):
