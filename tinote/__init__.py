@@ -51,8 +51,8 @@ TaichiAssertionError = errors.KernelAssertionError
 
 __all__ = [
     "Field", "Matrix", "MatrixField", "ScalarField", "Vector", "ad", "algorithms", "data_oriented", "eig", "field",
-    "func", "init", "kernel", "linalg", "math", "polar_decompose", "profiler", "real_func", "ref", "reset", "solve", "svd",
-    "sym_eig", "sync", "template", "tools", "types", "u1",
+    "func", "init", "kernel", "linalg", "math", "polar_decompose", "profiler", "real_func", "ref", "reset", "solve",
+    "svd", "sym_eig", "sync", "template", "tools", "types", "u1",
 ]  # fmt: skip
 
 _LAZY = {

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from tinote.source import NOWHERE, Span, line_text, place_name
@@ -110,10 +111,14 @@ class TinoteError(Exception):
     def lines(self) -> list[str]:
         """The located text, a list of lines without colours."""
         found: list[str] = []
-        for span in self.span.chain():
-            if span is not self.span:
-                found.append("called from")
-            found += excerpt(span)
+        # A function that was inlined in itself shows its call once.
+        for place, again in groupby(self.span.chain(), lambda span: span._replace(inlined_at=None)):
+            spans = list(again)
+            if spans[0] is not self.span:
+                found.append("called from" if len(spans) == 1 else f"called {len(spans)} times from")
+            elif len(spans) > 1:
+                found.append(f"inlined in itself {len(spans)} times")
+            found += excerpt(place)
         found.append(self.message)
         for note in self.notes:
             found.append(f"note: {note.text}")

@@ -54,7 +54,23 @@ def forward(fn: Function, defaults: Defaults = DEFAULTS) -> Function:
     """Add tangents to `fn` (scalar form, simplified). Raises `DifferentiationError`, located, for what has no
     derivative yet.
     """
-    return _Forward(unfold_atomics(fn), defaults).function()
+    transform = _Forward(unfold_atomics(fn), defaults)
+    tangent = transform.function()
+    for lost in transform.lost:
+        _refuse_broken_chain(fn, lost)
+    return tangent
+
+
+def _refuse_broken_chain(fn: Function, lost: Store | Atomic) -> None:
+    """Raise when `fn` carries what `lost` writes, to a field without a dual, on into a field that has one."""
+    for write in writes_reached_from(fn, lost.buffer, tangents=True):
+        if write.buffer.tangent is not None:
+            raise DifferentiationError(
+                f"'{lost.buffer.name}' has no dual, but values that are differentiated go through it",
+                lost.loc,
+                hint=f"make '{lost.buffer.name}' with needs_dual=True",
+                notes=[Note(f"from there they reach '{write.buffer.name}'", write.loc)],
+            )
 
 
 class _Forward:

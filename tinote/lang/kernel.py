@@ -182,6 +182,8 @@ class Kernel:
         """An annotation that is text (`from __future__ import annotations`)."""
         try:
             return eval(hint, scope)
+        except TinoteError as error:
+            raise type(error)(error.message, self._span_of(parameter), error.hint) from None
         except Exception as error:
             raise KernelTypeError(
                 f"the annotation of parameter '{parameter.arg}' cannot be evaluated: {type(error).__name__}: {error}",

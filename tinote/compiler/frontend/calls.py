@@ -27,7 +27,7 @@ from tinote.compiler.frontend.protocol import (
 from tinote.compiler.frontend.scopes import Constant, Frame, Results, Variable
 from tinote.compiler.frontend.texts import format_text
 from tinote.compiler.frontend.values import BoundMethod, CellPlace, Place, is_number
-from tinote.errors import KernelSyntaxError
+from tinote.errors import KernelSyntaxError, TinoteError
 from tinote.ir.types import Scalar, shape_of
 
 __all__ = ["Calls"]
@@ -272,6 +272,8 @@ class Calls(Expressions):
         code = compile(ast.Expression(node), source.file, "eval")
         try:
             return eval(code, source.globals, names)
+        except TinoteError as error:
+            self.error(error.message, error.hint, node)
         except Exception as error:
             self.error(f"this annotation cannot be evaluated: {type(error).__name__}: {error}", node=node)
 

@@ -28,7 +28,6 @@ def formatted(e: Emitter, front: Any, spec: str) -> Formatted:
             try:
                 format(number, spec)
             except (ValueError, TypeError) as error:
-                names = {bool: "truth value", float: "float"}
                 kind = {bool: "a truth value", float: "a float", int: "an integer"}[type(number)]
                 e.error(f"the format `{spec}` does not fit {kind}: {error}", kind=KernelSyntaxError)
     return Formatted(front, spec)

@@ -27,7 +27,7 @@ from tinote.ir.nodes import Buffer
 from tinote.lang.ad.binomial import advances, distance
 from tinote.lang.ad.recording import Backward, Custom, Recording, copy_of, living_buffers
 from tinote.lang.kernel import Instance
-from tinote.lang.world import memory_of, recorder, world
+from tinote.lang.world import is_viewed, memory_of, recorder, world
 from tinote.runtime.memory import Memory, readable_size
 from tinote.source import Span, caller
 
@@ -178,6 +178,9 @@ class _Chain:
 
         self.touched_before = outer.touched_before()
         self.recorded = {b for b in self.touched_before if outer.computed_before(b)}
+        for buffer in living_buffers():
+            if is_viewed(buffer):  # a step may write to it without a word
+                listener(buffer)
         coming = 1
         with self._bar(self.steps, "steps") as bar:
             for t in range(self.steps):
