@@ -1,7 +1,8 @@
-"""Gradients through array arguments: ndarrays like fields, memory that others manage as constants, never a wrong one."""
+"""Gradients through array arguments: ndarrays like fields, memory that others manage as constants."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -111,7 +112,7 @@ def test_the_same_instance_on_different_arrays_in_one_tape() -> None:
     arrays = [array(X / (k + 1)) for k in range(4)]
     loss = scalar()
     with ti.ad.Tape(loss):
-        for a, b in zip(arrays, arrays[1:], strict=False):
+        for a, b in itertools.pairwise(arrays):
             cube(a, b)
         total(arrays[-1], loss)
     np.testing.assert_allclose(arrays[0].grad.to_numpy(), 27 * X**26, rtol=1e-12)

@@ -366,7 +366,10 @@ def test_wrong_arrays_are_refused_with_the_line() -> None:
     assert "is called with [1, 2]" in refused([1, 2]).message
     assert "is called with 3" in refused(3).message
     vectors = ti.types.ndarray(dtype=ti.types.vector(3, ti.f64), ndim=1)
-    assert "elements of shape (3,), and is called with elements of shape (2,)" in refused(np.zeros((5, 2)), vectors).message
+    assert (
+        "elements of shape (3,), and is called with elements of shape (2,)"
+        in refused(np.zeros((5, 2)), vectors).message
+    )
     numbers = ti.types.ndarray(dtype=ti.f32, ndim=1)
     assert "elements of shape (3,)" in refused(ti.Vector.ndarray(3, ti.f32, 5), numbers).message
     assert "with a gradient" in refused(ti.ndarray(ti.f32, 3), ti.types.ndarray(needs_grad=True)).message

@@ -1,7 +1,8 @@
 """Fields: dense arrays of numbers, vectors or matrices, that kernels and Python share.
 
-`field(ti.f32, shape=(n, m), needs_grad=True)`, `Vector.field(2, ti.f32, shape=n)`, `Matrix.field(2, 2, ti.f32, shape=n)`. Memory is zero at first; one element of a
-vector or matrix field is contiguous (row-major). Python reads and writes elements by index; `to_numpy` copies out, `numpy_view` shares the memory.
+`field(ti.f32, shape=(n, m), needs_grad=True)`, `Vector.field(2, ti.f32, shape=n)`, `Matrix.field(2, 2, ti.f32,
+shape=n)`. Memory is zero at first; one element of a vector or matrix field is contiguous (row-major). Python reads and
+writes elements by index; `to_numpy` copies out, `numpy_view` shares the memory.
 """
 
 from __future__ import annotations
@@ -31,14 +32,26 @@ from tinote.lang.world import (
 from tinote.runtime.memory import Memory
 from tinote.source import Span, caller, line_text
 
-__all__ = ["Field", "MatrixField", "ScalarField", "field", "matrix_field", "shape_of", "vector_field"]
+__all__ = ["Field", "MatrixField", "ScalarField", "field", "matrix_field", "shape_given", "vector_field"]
+
 
 class Field:
-    """What all fields share. `shape` is that of the index space; `()` is a 0-D field, whose only element is `x[None]`."""
+    """What all fields share. `shape` is that of the index space; that of a 0-D field is `()`, its element `x[None]`."""
 
-    def __init__(self, dtype: Scalar, shape: tuple[int, ...], element: tuple[int, ...], needs_grad: bool, needs_dual: bool, made_at: Span, name: str) -> None:
+    def __init__(
+        self,
+        dtype: Scalar,
+        shape: tuple[int, ...],
+        element: tuple[int, ...],
+        needs_grad: bool,
+        needs_dual: bool,
+        made_at: Span,
+        name: str,
+    ) -> None:
         if needs_grad and dtype.kind != "f":
-            raise FieldError(f"a field of {dtype} cannot have a gradient", made_at, hint="use a float type, or leave needs_grad out")
+            raise FieldError(
+                f"a field of {dtype} cannot have a gradient", made_at, hint="use a float type, or leave needs_grad out"
+            )
         self.dtype = dtype
         self.shape = shape
         self.element = element
@@ -88,20 +101,30 @@ class Field:
 
     def _require_alive(self) -> None:
         if self._generation != world.generation:
-            raise FieldError(f"the field '{self.name}' was made before ti.init() or ti.reset() and is gone", self._made_at, hint="run the cell that makes it again")
+            raise FieldError(
+                f"the field '{self.name}' was made before ti.init() or ti.reset() and is gone",
+                self._made_at,
+                hint="run the cell that makes it again",
+            )
 
     # ---- gradient and dual
 
     @property
     def grad(self) -> Any:
-        """The gradient, a field of the same shape and type. Raises `FieldError` when the field was made without `needs_grad=True`."""
+        """The gradient, a field of the same shape and type. Raises `FieldError` when the field was made without
+        `needs_grad=True`.
+        """
         if self._grad is None:
-            raise FieldError(f"the field '{self.name}' has no gradient", self._made_at, hint="make it with needs_grad=True")
+            raise FieldError(
+                f"the field '{self.name}' has no gradient", self._made_at, hint="make it with needs_grad=True"
+            )
         return self._grad
 
     @property
     def dual(self) -> Any:
-        """The tangent of forward mode, a field of the same shape and type. Raises `FieldError` when made without `needs_dual=True`."""
+        """The tangent of forward mode, a field of the same shape and type. Raises `FieldError` when made without
+        `needs_dual=True`.
+        """
         if self._dual is None:
             raise FieldError(f"the field '{self.name}' has no dual", self._made_at, hint="make it with needs_dual=True")
         return self._dual
@@ -120,12 +143,17 @@ class Field:
         self._require_alive()
         index = () if key is None else tuple(key) if isinstance(key, tuple | list | Matrix) else (key,)
         if len(index) != len(self.shape):
-            raise KernelIndexError(f"'{self.name}' has {len(self.shape)} index dimensions, but got {len(index)}", hint="a 0-D field is read as x[None]" if not self.shape else "")
+            raise KernelIndexError(
+                f"'{self.name}' has {len(self.shape)} index dimensions, but got {len(index)}",
+                hint="a 0-D field is read as x[None]" if not self.shape else "",
+            )
         for axis, (i, extent) in enumerate(zip(index, self.shape, strict=True)):
             if not isinstance(i, int | np.integer):
                 raise KernelIndexError(f"an index of '{self.name}' must be an integer, not {type(i).__name__}")
             if not 0 <= i < extent:
-                raise KernelIndexError(f"index {i} is out of range for axis {axis} of '{self.name}' with shape {self.shape}")
+                raise KernelIndexError(
+                    f"index {i} is out of range for axis {axis} of '{self.name}' with shape {self.shape}"
+                )
         return tuple([int(i) for i in index])
 
     def _wrote(self, position: Any = ...) -> None:
@@ -137,7 +165,7 @@ class Field:
                 self._dual._array[position] = 0
 
     def _source(self, value: Any) -> np.ndarray[Any, Any]:
-        """`value` as an array of numbers that this field's type can hold (fractions are cut off). Raises `FieldError`."""
+        """`value` as an array of numbers that the type can hold (fractions are cut off). Raises `FieldError`."""
         try:
             source = np.asarray(value.values if isinstance(value, Matrix) else value)
         except (TypeError, ValueError) as error:
@@ -147,14 +175,19 @@ class Field:
         if self.dtype.kind in "iu" and source.size and not np.can_cast(source.dtype, self._array.dtype):
             # NaN compares false with everything.
             if not (source.min() >= self.dtype.lowest and source.max() <= self.dtype.highest):
-                raise FieldError(f"'{self.name}' is a field of {self.dtype}, which holds numbers from {self.dtype.lowest} to {self.dtype.highest}: cannot store {value!r}")
+                raise FieldError(
+                    f"'{self.name}' is a field of {self.dtype}, which holds numbers from {self.dtype.lowest} "
+                    f"to {self.dtype.highest}: cannot store {value!r}"
+                )
         return source
 
     def __len__(self) -> int:
         return self.shape[0] if self.shape else 1
 
     def __iter__(self) -> Iterator[Any]:
-        raise TypeError("a field cannot be iterated in Python; loop over range(x.shape[0]), or over the field in a kernel")
+        raise TypeError(
+            "a field cannot be iterated in Python; loop over range(x.shape[0]), or over the field in a kernel"
+        )
 
     # ---- whole field
 
@@ -175,7 +208,7 @@ class Field:
         return self._array.astype(dtype) if dtype is not None else self._array.copy()
 
     def from_numpy(self, array: Any) -> None:
-        """Copy an array of the field's shape (`shape + element shape`) in. Raises `FieldError` when the shapes differ."""
+        """Copy an array of shape `shape + element shape` in. Raises `FieldError` when it has another shape."""
         self._require_alive()
         source = self._source(array)
         if source.shape != self._array.shape:
@@ -185,10 +218,13 @@ class Field:
         self._array[...] = source
 
     def numpy_view(self) -> np.ndarray[Any, Any]:
-        """An array that shares the field's memory, and keeps it alive. What kernels write shows in it at once, and what is written to it shows in kernels."""
+        """An array that shares the field's memory, and keeps it alive. What kernels write shows in it at once, and what
+        is written to it shows in kernels.
+        """
         self._require_alive()
         self._wrote()
-        # Every array that is sliced out of this one refers to it, so that it lives as long as anybody can write through it.
+        # Every array that is sliced out of this one refers to it, so that it lives as long as anybody can write through
+        # it.
         base = np.frombuffer(self.memory.view(), dtype=self._array.dtype, count=self._array.size)
         note_view(self.buffer, base)
         return base.reshape(self._array.shape)
@@ -199,12 +235,20 @@ class Field:
         other._require_alive()
         source = self._source(other._array)
         if source.shape != self._array.shape:
-            raise FieldError(f"'{self.name}' has elements of shape {self._array.shape} in all, and '{other.name}' of shape {source.shape}: they cannot be copied")
+            raise FieldError(
+                f"'{self.name}' has elements of shape {self._array.shape} in all, "
+                f"and '{other.name}' of shape {source.shape}: they cannot be copied"
+            )
         self._wrote()
         note_replacement(self.buffer, other.buffer)
         self._array[...] = source
         open_recorder = recorder.get()
-        if open_recorder is not None and open_recorder.clears_duals and self._dual is not None and other._dual is not None:
+        if (
+            open_recorder is not None
+            and open_recorder.clears_duals
+            and self._dual is not None
+            and other._dual is not None
+        ):
             self._dual._array[...] = other._dual._array
 
     # ---- other libraries
@@ -290,13 +334,15 @@ class MatrixField(Field):
         position = self._position(key)
         source = self._source(value)
         if source.ndim and source.shape != self.element:
-            raise FieldError(f"cannot store {value!r} in '{self.name}': its elements have shape {self.element}, not {source.shape}")
+            raise FieldError(
+                f"cannot store {value!r} in '{self.name}': its elements have shape {self.element}, not {source.shape}"
+            )
         self._wrote(position)
         self._array[position] = source
 
 
-def shape_of(shape: Any, made_at: Span) -> tuple[int, ...]:
-    """A shape as the user gives it, as a tuple of integers. Raises `FieldError`."""
+def shape_given(shape: Any, made_at: Span) -> tuple[int, ...]:
+    """A shape as a tuple. Raises `FieldError` for what is none."""
     dims = tuple(shape) if isinstance(shape, tuple | list | Matrix) else (shape,)
     for extent in dims:
         if not isinstance(extent, int | np.integer) or isinstance(extent, bool):
@@ -306,7 +352,6 @@ def shape_of(shape: Any, made_at: Span) -> tuple[int, ...]:
         if extent > 2**31 - 1:
             raise FieldError(f"an extent of {extent} does not fit the 32-bit indices of kernels: shape {dims}", made_at)
     return tuple([int(d) for d in dims])
-
 
 
 def _assigned_name(made_at: Span) -> str:
@@ -327,14 +372,22 @@ def _assigned_name(made_at: Span) -> str:
     pairs: list[tuple[ast.expr, ast.expr]] = [(t, statement.value) for t in targets]
     column = made_at.column - (len(line) - len(line.lstrip()))
     for wanted, value in pairs:
-        if isinstance(wanted, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List) and len(wanted.elts) == len(value.elts):
+        if (
+            isinstance(wanted, ast.Tuple | ast.List)
+            and isinstance(value, ast.Tuple | ast.List)
+            and len(wanted.elts) == len(value.elts)
+        ):
             pairs += zip(wanted.elts, value.elts, strict=True)
         elif value.col_offset == column:
-            return wanted.id if isinstance(wanted, ast.Name) else wanted.attr if isinstance(wanted, ast.Attribute) else ""
+            return (
+                wanted.id if isinstance(wanted, ast.Name) else wanted.attr if isinstance(wanted, ast.Attribute) else ""
+            )
     return ""
 
 
-def _make(kind: type[Field], dtype: Any, shape: Any, element: Sequence[int], needs_grad: bool, needs_dual: bool, name: str) -> Any:
+def _make(
+    kind: type[Field], dtype: Any, shape: Any, element: Sequence[int], needs_grad: bool, needs_dual: bool, name: str
+) -> Any:
     made_at = caller()
     if shape is None:
         raise FieldError("a field needs a shape", made_at, hint="for a single value pass shape=()")
@@ -342,20 +395,37 @@ def _make(kind: type[Field], dtype: Any, shape: Any, element: Sequence[int], nee
         if not isinstance(extent, int) or extent < 1:
             raise FieldError(f"an element needs positive dimensions, not {tuple(element)}", made_at)
     world.require_init()
-    return kind(scalar_type(dtype, made_at), shape_of(shape, made_at), tuple(element), needs_grad, needs_dual, made_at, name)
+    return kind(
+        scalar_type(dtype, made_at), shape_given(shape, made_at), tuple(element), needs_grad, needs_dual, made_at, name
+    )
 
 
-def field(dtype: Any, shape: Any = None, *, name: str = "", needs_grad: bool = False, needs_dual: bool = False) -> ScalarField:
-    """A field of numbers. `shape`: an extent or a tuple of them; `()` for a single value. `needs_grad` makes `x.grad`, of the same shape, zero at first."""
+def field(
+    dtype: Any, shape: Any = None, *, name: str = "", needs_grad: bool = False, needs_dual: bool = False
+) -> ScalarField:
+    """A field of numbers. `shape`: an extent or a tuple of them; `()` for a single value. `needs_grad` makes `x.grad`,
+    of the same shape, zero at first.
+    """
     return _make(ScalarField, dtype, shape, (), needs_grad, needs_dual, name)
 
 
-def vector_field(n: int, dtype: Any = None, shape: Any = None, *, name: str = "", needs_grad: bool = False, needs_dual: bool = False) -> MatrixField:
+def vector_field(
+    n: int, dtype: Any = None, shape: Any = None, *, name: str = "", needs_grad: bool = False, needs_dual: bool = False
+) -> MatrixField:
     """A field of vectors of `n` components."""
     return _make(MatrixField, dtype, shape, (n,), needs_grad, needs_dual, name)
 
 
-def matrix_field(n: int, m: int, dtype: Any = None, shape: Any = None, *, name: str = "", needs_grad: bool = False, needs_dual: bool = False) -> MatrixField:
+def matrix_field(
+    n: int,
+    m: int,
+    dtype: Any = None,
+    shape: Any = None,
+    *,
+    name: str = "",
+    needs_grad: bool = False,
+    needs_dual: bool = False,
+) -> MatrixField:
     """A field of `n` by `m` matrices."""
     return _make(MatrixField, dtype, shape, (n, m), needs_grad, needs_dual, name)
 

@@ -14,32 +14,36 @@ Whoever passes an array gets one instance for each type, number of dimensions an
 
 from __future__ import annotations
 
+import ast
 import sys
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinote.compiler.driver import BoundArray
+from tinote.compiler.driver import BoundArray, Specialisation
+from tinote.compiler.frontend.protocol import FunctionSource
 from tinote.errors import FieldError, KernelTypeError
 from tinote.ir.nodes import Buffer, BufferKind
 from tinote.ir.types import Scalar, Tensor
-from tinote.lang.fields import Field, MatrixField, ScalarField, shape_of
+from tinote.lang.fields import Field, MatrixField, ScalarField, shape_given
 from tinote.lang.matrix import Matrix, Vector, numpy_type
 from tinote.lang.world import scalar_type, world
 from tinote.source import Span, caller
 
 __all__ = [
+    "ArrayBuffers",
     "ArrayKind",
     "MatrixNdarray",
     "Ndarray",
     "NdarrayType",
     "ScalarNdarray",
     "VectorNdarray",
-    "array_buffer",
+    "argument_error",
     "from_dlpack",
     "matrix_ndarray",
     "ndarray",
+    "refuse_read_only",
     "vector_ndarray",
 ]
 
@@ -56,9 +60,20 @@ class ArrayKind(NamedTuple):
     has_dual: bool
 
 
-def array_buffer(name: str, kind: ArrayKind) -> Buffer:
-    """What an array argument is to the compiler."""
+class ArrayBuffers:
+    """What a kernel's array arguments are to the compiler: the same buffer for the same name and kind."""
 
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, ArrayKind], Buffer] = {}
+
+    def of(self, name: str, kind: ArrayKind) -> Buffer:
+        found = self._known.get((name, kind))
+        if found is None:
+            found = self._known[name, kind] = _array_buffer(name, kind)
+        return found
+
+
+def _array_buffer(name: str, kind: ArrayKind) -> Buffer:
     def make(name: str) -> Buffer:
         return Buffer(name, kind.dtype, (None,) * kind.ndim, kind.element, BufferKind.ARRAY)
 
@@ -96,9 +111,7 @@ class VectorNdarray(Ndarray, MatrixField):
 _KINDS: tuple[type[Ndarray], ...] = (ScalarNdarray, VectorNdarray, MatrixNdarray)
 
 
-def _make(
-    dtype: Any, shape: Any, element: tuple[int, ...], needs_grad: bool, needs_dual: bool, name: str
-) -> Any:
+def _make(dtype: Any, shape: Any, element: tuple[int, ...], needs_grad: bool, needs_dual: bool, name: str) -> Any:
     made_at = caller()
     for extent in element:
         if not isinstance(extent, int) or isinstance(extent, bool) or extent < 1:
@@ -108,7 +121,7 @@ def _make(
     world.require_init()
     kind = _KINDS[len(element)]
     return kind(
-        scalar_type(dtype, made_at), shape_of(shape, made_at), element, needs_grad, needs_dual, made_at, name
+        scalar_type(dtype, made_at), shape_given(shape, made_at), element, needs_grad, needs_dual, made_at, name
     )
 
 
@@ -151,7 +164,7 @@ def from_dlpack(source: Any) -> np.ndarray[Any, Any]:
 
 
 class NdarrayType:
-    """`ti.types.ndarray(dtype, ndim)`: the annotation of a parameter that is an array. What is left out may be anything.
+    """`ti.types.ndarray(dtype, ndim)`: the annotation of a parameter that is an array. What is left out is free.
 
     `dtype`: the type of the elements, a number, vector or matrix type. `ndim`: how many index dimensions. `element_dim`
     and `element_shape`: with a number type for `dtype`, how many of the last dimensions of a NumPy array belong to the
@@ -268,9 +281,9 @@ def _of_field(value: Field, refuse: Callable[[str, str], Exception]) -> tuple[Ar
         )
     kind = ArrayKind(value.dtype, len(value.shape), value.element, value.has_grad, value.has_dual)
     bound = BoundArray(
-        value.memory.address,
-        value.grad.memory.address if value.has_grad else 0,
-        value.dual.memory.address if value.has_dual else 0,
+        _address(value),
+        _address(value.grad) if value.has_grad else 0,
+        _address(value.dual) if value.has_dual else 0,
         value.shape,
         array.nbytes,
         True,
@@ -278,6 +291,10 @@ def _of_field(value: Field, refuse: Callable[[str, str], Exception]) -> tuple[Ar
         value,
     )
     return kind, bound
+
+
+def _address(field: Field) -> int:
+    return field._array.__array_interface__["data"][0]
 
 
 #: The number type of a NumPy type, where there is one.
@@ -349,9 +366,26 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else f"a {type(value).__name__}"
 
 
-def argument_error(kernel: str, name: str, span: Span) -> Callable[[str, str], Exception]:
-    """Makes the errors about the argument `name` of a kernel, annotated at `span`."""
-    return lambda why, hint: KernelTypeError(f"argument '{name}' of kernel '{kernel}' {why}", span, hint=hint)
+def argument_error(source: FunctionSource, parameter: ast.arg) -> Callable[[str, str], Exception]:
+    """Makes the errors about one argument of a kernel."""
+
+    def error(why: str, hint: str) -> Exception:
+        q = parameter
+        span = Span(source.file, q.lineno, q.col_offset, q.end_lineno or 0, q.end_col_offset or 0)
+        return KernelTypeError(f"argument '{q.arg}' of kernel '{source.name}' {why}", span, hint=hint)
+
+    return error
+
+
+def refuse_read_only(specialisation: Specialisation, arrays: Sequence[BoundArray]) -> None:
+    """Raise `KernelTypeError` when a kernel writes to an array that must not be written to."""
+    for buffer, bound in zip(specialisation.arrays, arrays, strict=True):
+        if not bound.writable and buffer in specialisation.touched().written:
+            source = specialisation.source
+            parameter = next(q for q in source.parameters if q.arg == buffer.name)
+            raise argument_error(source, parameter)(
+                "is written by the kernel, and is called with an array that is read-only", "pass a copy: `a.copy()`"
+            )
 
 
 Matrix.ndarray = staticmethod(matrix_ndarray)  # type: ignore[attr-defined]

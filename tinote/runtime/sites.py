@@ -173,7 +173,7 @@ def _out_of_bounds(site: Site, words: Sequence[int]) -> KernelIndexError:
     shape = tuple(words[i] for i in bounds.extents) if bounds.shape is None else bounds.shape
     if bounds.axis is not None:
         whole = bounds.shape is not None or len(shape) > 1
-        extent = shape[bounds.axis] if whole else shape[0]
+        extent = shape[bounds.axis if whole else 0]
         known = f" of shape {_tuple(shape)}" if whole else ""
         message = f"index {index[0]} is out of bounds for axis {bounds.axis} of '{site.text}'{known}: {_valid(extent)}"
         return KernelIndexError(message, site.loc)
