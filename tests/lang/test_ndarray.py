@@ -362,6 +362,7 @@ def test_wrong_arrays_are_refused_with_the_line() -> None:
     assert "object" in refused(np.array([None])).message
     assert ">f8" in refused(np.zeros(3, ">f8")).message
     assert "not aligned" in refused(np.frombuffer(bytearray(17), np.float64, 2, 1)).message
+    assert "32-bit indices" in refused(np.zeros((2**40, 0), np.int8)).message
     assert "masked" in refused(np.ma.masked_array([1.0, 2.0])).message
     assert "is called with [1, 2]" in refused([1, 2]).message
     assert "is called with 3" in refused(3).message

@@ -281,8 +281,9 @@ class Kernel:
             instance = self._specialise(identity, specs)
         if simple:
             self._plain = instance
-        if arrays:
-            refuse_read_only(instance.specialisation, arrays)
+        for array in arrays:
+            if not array.writable:
+                refuse_read_only(instance.specialisation, arrays)
         return instance, (*arrays, *values)
 
     def _specialise(self, identity: tuple[Any, ...], specs: list[ArgumentSpec]) -> Instance:

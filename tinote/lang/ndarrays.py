@@ -209,6 +209,9 @@ class NdarrayType:
         self._element_dim = element_dim if element_shape is None else len(element_shape)
         self._element: tuple[int, ...] | None = None if element_shape is None else tuple(element_shape)
         self.needs_grad = needs_grad
+        self._generation = -1
+        self._now: tuple[Scalar | None, tuple[int, ...] | None, int | None] = (None, None, None)
+        self._accepted: set[ArrayKind] = set()
 
     def _expected(self) -> tuple[Scalar | None, tuple[int, ...] | None, int | None]:
         """The type of the numbers, the shape of the elements, and how many dimensions that has, as far as said."""
@@ -223,17 +226,29 @@ class NdarrayType:
         """What the kernel's code depends on of `value`, and where it is. `refuse` makes the error for what does not
         fit, from a sentence about the argument and a hint.
         """
-        dtype, element, element_dim = self._expected()
+        if self._generation != world.generation:  # what `float` means may have changed
+            self._now, self._accepted, self._generation = self._expected(), set(), world.generation
+        _, element, element_dim = self._now
         if isinstance(value, Field):
             kind, bound = _of_field(value, refuse)
-            if element is None and element_dim is None and self._dtype is not None:
-                element = ()
         else:
             array = value if isinstance(value, np.ndarray) else _imported(value, refuse)
             taken = len(element) if element is not None else element_dim or 0
             kind, bound = _of_numpy(array, taken, refuse)
+        if kind not in self._accepted:
+            self._check(kind, bound, isinstance(value, Field), refuse)
+            self._accepted.add(kind)
+        return kind, bound
+
+    def _check(
+        self, kind: ArrayKind, bound: BoundArray, is_ours: bool, refuse: Callable[[str, str], Exception]
+    ) -> None:
+        """Raise when an array is not of the kind that the annotation says."""
+        dtype, element, element_dim = self._now
+        if is_ours and element is None and element_dim is None and self._dtype is not None:
+            element = ()
         if dtype is not None and kind.dtype is not dtype:
-            hint = "" if isinstance(value, Field) else f"convert it: `.astype(np.{numpy_type(dtype).name})`"
+            hint = "" if is_ours else f"convert it: `.astype(np.{numpy_type(dtype).name})`"
             raise refuse(f"is an array of {dtype}, and is called with one of {kind.dtype}", hint)
         wrong_element = element is not None and kind.element != element
         if wrong_element or (element_dim is not None and len(kind.element) != element_dim):
@@ -252,7 +267,6 @@ class NdarrayType:
                 hint = "make the array with `ti.ndarray(…, needs_grad=True)`"
                 raise refuse("needs an array with a gradient, and is called with one without", hint)
             raise refuse("takes an array without a gradient, and is called with one that has one", "")
-        return kind, bound
 
     def __repr__(self) -> str:
         said = [
@@ -272,6 +286,10 @@ def _tensor_type(dtype: Any) -> Tensor | None:
 
 
 def _of_field(value: Field, refuse: Callable[[str, str], Exception]) -> tuple[ArrayKind, BoundArray]:
+    known = value.__dict__.get("_bound")
+    if known is not None and known[0].has_grad is value.has_grad and known[0].has_dual is value.has_dual:
+        value._require_alive()
+        return known
     buffer = value.__tinote_buffer__()
     array = value._array
     if not array.flags.c_contiguous:
@@ -288,8 +306,9 @@ def _of_field(value: Field, refuse: Callable[[str, str], Exception]) -> tuple[Ar
         array.nbytes,
         True,
         buffer,
-        value,
+        (value.memory, value.has_grad and value.grad.memory, value.has_dual and value.dual.memory),
     )
+    value.__dict__["_bound"] = kind, bound
     return kind, bound
 
 
@@ -325,7 +344,7 @@ def _of_numpy(
     if taken > array.ndim:
         raise refuse(f"has elements of {taken} dimensions, and is called with an array of shape {array.shape}", "")
     whole = array.shape
-    if max(whole, default=0) > _LONGEST:
+    if whole and max(whole) > _LONGEST:
         raise refuse(f"is called with an array of shape {whole}: an extent does not fit the 32-bit indices", "")
     rank = array.ndim - taken
     kind = ArrayKind(dtype, rank, whole[rank:], False, False)
