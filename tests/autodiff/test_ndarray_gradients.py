@@ -198,6 +198,14 @@ def test_forward_mode() -> None:
     assert loss.dual[None] == pytest.approx(float((6 * X * seed).sum()), rel=1e-14)
 
 
+def test_forward_mode_refuses_what_goes_through_others() -> None:
+    x, y, loss = array(needs_dual=True), array(needs_dual=True), scalar()
+    through = np.zeros(N)
+    with pytest.raises(DifferentiationError, match="has no dual"), ti.ad.FwdMode(loss=loss, param=x, seed=X):
+        cube(x, through)
+        cube(through[1:], y)
+
+
 def test_functional_forms_and_gradcheck() -> None:
     x, loss = array(needs_dual=True), scalar()
 

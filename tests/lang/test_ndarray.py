@@ -275,6 +275,30 @@ def test_arrays_are_let_go_after_the_launch() -> None:
     assert gone() is None
 
 
+def test_ndarrays_are_let_go_too() -> None:
+    x = ti.ndarray(ti.f32, shape=4)
+    double(x)
+    memory, gone = weakref.ref(x.memory), weakref.ref(x)
+    del x
+    gc.collect()
+    assert gone() is None and memory() is None
+
+
+def test_profiled_launches() -> None:
+    ti.init(arch=ti.cpu, kernel_profiler=True)
+    a = np.ones(5, np.float32)
+    double(a)
+    assert (a == 2).all()
+
+
+def test_without_bounds_checks() -> None:
+    ti.init(arch=ti.cpu, bounds_check=False)
+    rng = np.random.default_rng(4)
+    a, b, c = rng.random((4, 5)), rng.random((5, 3)), np.zeros((4, 3))
+    matmul(a, b, c)
+    np.testing.assert_allclose(c, a @ b, rtol=1e-13)
+
+
 def test_temporary_arrays() -> None:
     for n in range(1, 200):
         assert at(np.full(n, n, np.float32), n - 1) == n
