@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import warnings
 import weakref
 from collections.abc import Iterable
@@ -121,8 +120,7 @@ def claim_gradients(tasks: Iterable[TaskSummary], *, clear: bool) -> None:
                 world.owners[buffer] = mine
                 forget_gradients()
                 if clear:
-                    memory = memory_of(buffer)
-                    ctypes.memset(memory.address, 0, memory.nbytes)
+                    memory_of(buffer).clear()
 
 
 def take_all_gradients() -> None:

@@ -80,7 +80,9 @@ def _axes(e: Emitter, domain: NdRange | FieldDomain) -> list[range]:
     if isinstance(domain, FieldDomain):
         if None in domain.buffer.shape:
             e.error(f"the shape of `{domain.buffer.name}` is known at launch only", "a loop over it cannot be unrolled")
-        return [range(n or 0) for n in domain.buffer.shape]
+        shape = domain.buffer.shape
+        starts = domain.buffer.offset or (0,) * len(shape)
+        return [range(first, first + (n or 0)) for first, n in zip(starts, shape, strict=True)]
     return [range(*_static_bounds(e, lo, hi)) for lo, hi in domain.axes]
 
 

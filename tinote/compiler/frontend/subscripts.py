@@ -23,8 +23,9 @@ from tinote.compiler.frontend.values import (
     Value,
 )
 from tinote.errors import KernelNameError, TinoteError
+from tinote.ir import primitives as p
 from tinote.ir.nodes import Atom, Buffer, Lit
-from tinote.ir.types import i32
+from tinote.ir.types import Scalar, i32
 
 __all__ = ["Subscripts"]
 
@@ -103,7 +104,18 @@ class Subscripts(Emitter):
             self.error(
                 f"field `{buffer.name}` has {_dimensions(buffer.rank)}, and is indexed with {len(parts)}", hint, node
             )
-        return MemoryPlace(buffer, tuple([self._index(front, part) for front, part in parts]))
+        return MemoryPlace(buffer, self._from_zero(buffer, [self._index(front, part) for front, part in parts]))
+
+    def _from_zero(self, buffer: Buffer, index: list[Atom]) -> tuple[Atom, ...]:
+        """An index as memory counts it, for a field whose first index is another."""
+        for axis, first in enumerate(buffer.offset):
+            found = index[axis]
+            if isinstance(found, Lit):
+                index[axis] = self.index_atom(int(found.value) - first)
+            elif first:
+                assert isinstance(found.type, Scalar)
+                index[axis] = self.prim(p.sub, Value(found), Value(Lit(first, found.type))).atom
+        return tuple(index)
 
     def _index(self, front: Any, node: ast.expr) -> Atom:
         with self.at(node):

@@ -12,7 +12,6 @@ the steps write, found by watching their launches.
 
 from __future__ import annotations
 
-import ctypes
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -24,7 +23,7 @@ from tinote.compiler.driver import Specialisation
 from tinote.errors import DifferentiationError, KernelMemoryError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.binomial import advances, distance
-from tinote.lang.ad.recording import Backward, Custom, Recording, copy_of
+from tinote.lang.ad.recording import Backward, Custom, Recording
 from tinote.lang.kernel import Instance
 from tinote.lang.world import memory_of, recorder, world
 from tinote.runtime.memory import Memory, readable_size
@@ -136,7 +135,7 @@ class _Chain:
         """A step is about to write to a field."""
         if buffer.primal is None and buffer not in self.first:
             memory = memory_of(buffer)
-            self.first[buffer] = copy_of(memory)
+            self.first[buffer] = memory.copy()
             self.report.state_bytes += memory.nbytes
             self.fit(0)
 
@@ -160,7 +159,7 @@ class _Chain:
         return states + self.report.state_bytes + more
 
     def _keep(self, position: int) -> None:
-        self.kept.append(_Snapshot(position, {b: copy_of(memory_of(b)) for b in self.first}))
+        self.kept.append(_Snapshot(position, {b: memory_of(b).copy() for b in self.first}))
         self.fit(0)
 
     # ---- forward
@@ -268,7 +267,7 @@ class _Chain:
         for buffer, first in self.first.items():
             copy = snapshot.copies.get(buffer, first)
             backward.written(buffer)
-            ctypes.memmove(memory_of(buffer).address, copy.address, copy.nbytes)
+            memory_of(buffer).restore(copy)
         return snapshot.position
 
     def _replay(self, t: int, listener: Callable[[Buffer], None], *, taping: bool) -> None:

@@ -8,8 +8,6 @@ is copied.
 
 from __future__ import annotations
 
-import ctypes
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -20,12 +18,12 @@ from tinote.compiler.summary import TaskSummary
 from tinote.errors import DifferentiationError, KernelMemoryError, Note
 from tinote.ir.nodes import Buffer
 from tinote.lang.kernel import Instance
-from tinote.lang.matrix import numpy_type
+from tinote.lang.layout import array_over
 from tinote.lang.world import claim_gradients, is_viewed, memory_of, recorder, world
 from tinote.runtime.memory import Memory
 from tinote.source import Span, caller
 
-__all__ = ["Backward", "Custom", "Record", "Recording", "copy_of", "living_buffers", "numbers"]
+__all__ = ["Backward", "Custom", "Record", "Recording", "living_buffers", "numbers"]
 
 
 _UNKNOWN = -1  # the version of a field that holds nothing that was ever recorded
@@ -181,7 +179,7 @@ class Recording:
         if key in self._wanted and key not in self._copies:
             memory = memory_of(buffer)
             self.make_room(buffer, memory.nbytes)
-            self._copies[key] = copy_of(memory)
+            self._copies[key] = memory.copy()
             self.copied_bytes += memory.nbytes
         self._versions[buffer] = version + 1
 
@@ -247,7 +245,7 @@ class Recording:
             _replace_back(replacements, 0)
         finally:
             for buffer, final in self._finals.items():
-                ctypes.memmove(memory_of(buffer).address, final.address, final.nbytes)
+                memory_of(buffer).restore(final)
             self._finals = {}
 
     def forget(self) -> None:
@@ -260,7 +258,7 @@ class Recording:
     def disturbed(self, buffer: Buffer) -> None:
         """On the way back something is about to write to a field."""
         if buffer not in self._finals:
-            self._finals[buffer] = copy_of(memory_of(buffer))
+            self._finals[buffer] = memory_of(buffer).copy()
         self._shown[buffer] = -1
 
     def _show(self, versions: dict[Buffer, int]) -> None:
@@ -269,7 +267,7 @@ class Recording:
                 if self._restores:
                     self.disturbed(buffer)
                 kept = self._copies.get((buffer, version)) or self._finals[buffer]
-                ctypes.memmove(memory_of(buffer).address, kept.address, kept.nbytes)
+                memory_of(buffer).restore(kept)
                 self._shown[buffer] = version
 
     def _run(self, custom: Custom) -> None:
@@ -376,18 +374,5 @@ def living_buffers() -> set[Buffer]:
 
 
 def numbers(buffer: Buffer) -> np.ndarray[Any, Any]:
-    """All numbers of a field, in a row."""
-    count = math.prod(memory_shape(buffer))
-    return np.frombuffer(memory_of(buffer).view(), dtype=numpy_type(buffer.dtype), count=count)
-
-
-def memory_shape(buffer: Buffer) -> tuple[int, ...]:
-    """The shape of a field with that of its elements behind."""
-    return tuple([n for n in buffer.shape if n is not None]) + buffer.element
-
-
-def copy_of(memory: Memory) -> Memory:
-    """The same bytes elsewhere."""
-    copy = Memory(memory.nbytes)
-    ctypes.memmove(copy.address, memory.address, memory.nbytes)
-    return copy
+    """All numbers of a field, sharing its memory, in the shape of the field with that of its elements behind."""
+    return array_over(buffer, memory_of(buffer))
