@@ -24,13 +24,17 @@ from tinote.lang import ad, profiler, types
 from tinote.lang.fields import Field, MatrixField, ScalarField, field
 from tinote.lang.kernel import data_oriented, func, kernel, template
 from tinote.lang.maths import make_builtins
+from tinote.lang.layout import Layout
 from tinote.lang.matrix import Matrix, Vector
+from tinote.lang.tree import FieldsBuilder, axes, axes_named, root
 from tinote.lang.world import arch_named, init, reset
 
 __version__ = "0.1.0"
 
 globals().update(make_builtins())
 globals().update({name: arch_named(name) for name in ("cpu", "gpu", "cuda", "vulkan", "metal", "opengl", "x64", "arm64")})
+globals().update(axes_named())
+var = field
 float16, float32, float64 = f16, f32, f64
 int8, int16, int32, int64 = i8, i16, i32, i64
 uint8, uint16, uint32, uint64 = u8, u16, u32, u64

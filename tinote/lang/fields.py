@@ -56,6 +56,8 @@ class Field:
         self._primal: Field | None = None
         self._grad: Field | None = None
         self._dual: Field | None = None
+        #: the first index of each dimension, as it was given when it was placed
+        self._offset: Any = None
         #: gradient and dual that were asked for, by kind, while nothing has a place yet
         self._companions: dict[str, Field] = {}
         self._needed = {kind for kind, needed in (("grad", needs_grad), ("dual", needs_dual)) if needed}
@@ -114,6 +116,10 @@ class Field:
         for kind in sorted(self._needed):
             self._companions[kind]._make_dense(shape, order, layout, offset)
             self._attach(kind)
+
+    def _make_dense_like(self, other: Field) -> None:
+        """Come into being in memory of its own, with another field's shape and offset."""
+        self._make_dense(other.shape, tuple(range(len(other.shape))), Layout.AOS, other.buffer.offset)
 
     def _companion(self, kind: str) -> Field:
         """Its gradient or dual, which may not have a place yet."""
