@@ -26,6 +26,7 @@ from tinote.lang.kernel import data_oriented, func, kernel, template
 from tinote.lang.maths import make_builtins
 from tinote.lang.layout import Layout
 from tinote.lang.matrix import Matrix, Vector
+from tinote.lang.structs import Struct, StructField, dataclass
 from tinote.lang.tree import FieldsBuilder, axes, axes_named, root
 from tinote.lang.world import arch_named, init, reset
 

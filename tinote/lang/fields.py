@@ -7,6 +7,7 @@ vector or matrix field is contiguous (row-major). Python reads and writes elemen
 from __future__ import annotations
 
 import ast
+import functools
 import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -16,6 +17,7 @@ import numpy as np
 from tinote.errors import FieldError, KernelIndexError
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar
+from tinote.lang.components import ComponentField
 from tinote.lang.layout import Layout, Placement, array_over, dense, offset_given, order_named
 from tinote.lang.matrix import Matrix, Vector
 from tinote.lang.world import forget_gradients, note_python_write, note_replacement, note_view, recorder, scalar_type, world
@@ -41,6 +43,7 @@ class Field:
     buffer: Buffer
     _array: np.ndarray[Any, Any]
 
+    _suffix = ""  # ".pos" for the member of a struct
     _kind = ""  # "grad" or "dual" for the companions of a field
 
     def __init__(self, dtype: Scalar, element: tuple[int, ...], made_at: Span, name: str, needs_grad: bool = False, needs_dual: bool = False) -> None:
@@ -155,7 +158,7 @@ class Field:
         if self._primal is not None:
             return f"{self._primal.name}.{self._kind}"
         if not self._name:
-            self._name = _assigned_name(self._made_at) or "field"
+            self._name = (_assigned_name(self._made_at) or "field") + self._suffix
         return self._name
 
     def _require_alive(self) -> None:
@@ -186,11 +189,17 @@ class Field:
 
     @property
     def has_grad(self) -> bool:
+        self._settle_if_placed()
         return self._grad is not None
 
     @property
     def has_dual(self) -> bool:
+        self._settle_if_placed()
         return self._dual is not None
+
+    def _settle_if_placed(self) -> None:
+        if self._level is not None and not self.is_placed:
+            self._settle()
 
     # ---- elements
 
@@ -326,6 +335,30 @@ class MatrixField(Field):
     def m(self) -> int:
         """Columns of one element; 1 for vectors."""
         return self.element[1] if len(self.element) == 2 else 1
+
+    def get_scalar_field(self, *component: int) -> ComponentField:
+        """One component of every element as a field of numbers that shares this one's memory: `get_scalar_field(i)` of vectors, `(i, j)` of matrices."""
+        if len(component) == 2 and len(self.element) == 1 and component[1] == 0:
+            component = component[:1]
+        if len(component) != len(self.element) or not all(isinstance(k, int) and 0 <= k < n for k, n in zip(component, self.element, strict=False)):
+            raise FieldError(f"elements of '{self.name}' have shape {self.element}: there is no component {component}", caller())
+        found = self._components.get(component)
+        if found is None:
+            found = self._components[component] = ComponentField(self, component)
+        return found
+
+    get_scalar_field.__tinote_static__ = True  # type: ignore[attr-defined]
+
+    @functools.cached_property
+    def _components(self) -> dict[tuple[int, ...], ComponentField]:
+        return {}
+
+    def _write_component(self, component: tuple[int, ...], value: Any) -> None:
+        """Set one component of every element to a number, or to the numbers of an array of the field's shape."""
+        self._require_alive()
+        source = self._source(value)
+        self._wrote()
+        self._array[(..., *component)] = source
 
     def __getitem__(self, key: Any) -> Matrix:
         position = self._position(key)

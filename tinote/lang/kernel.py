@@ -11,7 +11,7 @@ import functools
 import struct
 import types
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -21,15 +21,19 @@ from tinote.compiler.driver import Specialisation, bad_argument
 from tinote.compiler.frontend.protocol import (
     ArgumentSpec,
     FunctionSource,
+    StructArgument,
+    StructInfo,
     TemplateArgument,
     ValueArgument,
     function_source,
     is_template,
+    members_of,
+    struct_of,
     type_of,
 )
 from tinote.compiler.modes import defaults_of
 from tinote.config import Config
-from tinote.errors import DifferentiationError, KernelTypeError, Note, TinoteError, at_users_frames
+from tinote.errors import DifferentiationError, FieldError, KernelTypeError, Note, TinoteError, at_users_frames
 from tinote.ir.types import Scalar, Tensor
 from tinote.lang.instances import Instance, Instances, Listing
 from tinote.lang.matrix import Matrix, Vector
@@ -52,6 +56,28 @@ def _one(types_: Sequence[Scalar | Tensor], values: tuple[Any, ...], as_tuple: b
             found.append(values[at])
             at += 1
     return tuple(found) if as_tuple else found[0]
+
+
+def _numbers_of(struct: Any) -> list[Any]:
+    """All numbers in a struct of Python scope, in order."""
+    found: list[Any] = []
+    for member in struct.__tinote_members__().values():
+        if isinstance(member, Matrix):
+            found += member.values.ravel().tolist()
+        elif members_of(member) is not None:
+            found += _numbers_of(member)
+        else:
+            found.append(member)
+    return found
+
+
+def _struct_from(kind: Any, leaves: Iterator[Any]) -> Any:
+    """A struct of this type from its numbers, vectors and matrices in order."""
+    members: dict[str, Any] = {}
+    for name in kind.members:
+        below = kind.type_of(name)
+        members[name] = _struct_from(below, leaves) if struct_of(below) is not None else next(leaves)
+    return kind(**members)
 
 
 class _Gradient:
@@ -208,6 +234,13 @@ class Kernel:
                 key.append(_identity(value))
                 simple = False
                 continue
+            info = struct_of(hint)
+            if info is not None:
+                specs.append(StructArgument(info))
+                key.append(_identity(hint))
+                simple = False
+                values.extend(self._struct_values(parameter, hint, info, value))
+                continue
             t = type_of(hint, defaults.fp, defaults.ip)
             if t is None:
                 raise KernelTypeError(f"parameter '{parameter.arg}' of kernel '{self.source.name}' has an annotation that is not a type: {hint!r}", self._span_of(parameter))
@@ -247,6 +280,19 @@ class Kernel:
             raise bad_argument(self.source.name, parameter.arg, f"a {'vector' if len(t.shape) == 1 else 'matrix'} of shape {t.shape}", value, self._span_of(parameter))
         return source.values.ravel().tolist()
 
+    def _struct_values(self, parameter: ast.arg, hint: Any, info: StructInfo, value: Any) -> list[Any]:
+        """The numbers of a struct argument, in order."""
+        members = members_of(value)
+        if members is None:
+            members = value if isinstance(value, dict) else None
+        if members is None or members.keys() != info.members.keys():
+            raise bad_argument(self.source.name, parameter.arg, f"a struct with members {', '.join(info.members)}", value, self._span_of(parameter))
+        try:
+            fitting = hint(**members)
+        except FieldError as error:
+            raise bad_argument(self.source.name, parameter.arg, error.message, value, self._span_of(parameter)) from None
+        return _numbers_of(fitting)
+
     # ---- launching
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -276,6 +322,10 @@ class Kernel:
             raise at_users_frames(interrupt) from None
         if results:
             assert instance.returns is not None
+            wanted = self.source.annotations.get("return")
+            if struct_of(wanted) is not None:
+                assert wanted is not None
+                return _struct_from(wanted, iter(_one(instance.returns, results, True)))
             return _one(instance.returns, results, instance.returns_tuple)
         return None
 
@@ -284,8 +334,11 @@ class Kernel:
         defaults = defaults_of(world.config)
         at = 0
         for parameter, hint in zip(self._parameters, self.annotations, strict=True):
-            t = None if is_template(hint) else type_of(hint, defaults.fp, defaults.ip)
-            if isinstance(t, Tensor):
+            info = struct_of(hint)
+            t = None if is_template(hint) or info is not None else type_of(hint, defaults.fp, defaults.ip)
+            if info is not None:
+                at += sum(leaf.count if isinstance(leaf, Tensor) else 1 for leaf in info.leaves())
+            elif isinstance(t, Tensor):
                 at += t.count
             elif t is not None:
                 value = values[at]

@@ -111,9 +111,6 @@ class Level:
                 raise FieldError(f"only fields are placed, not {given!r}", where)
             if offset is not None:
                 offset_given(offset, self.shape, where)
-            note = getattr(given, "_note_placement", None)
-            if note is not None:
-                note()
             for leaf in leaves():
                 self._adopt(leaf, offset, where)
         return self

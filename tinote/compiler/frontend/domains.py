@@ -9,7 +9,7 @@ from typing import Any
 
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
-from tinote.compiler.frontend.protocol import buffer_of
+from tinote.compiler.frontend.protocol import space_of
 from tinote.compiler.frontend.values import (
     FieldDomain,
     Grouped,
@@ -37,7 +37,7 @@ def domain_of(e: Emitter, front: Any) -> Domain:
         return front
     if isinstance(front, range):
         return IndexRange(front.start, front.stop, front.step)
-    buffer = buffer_of(front)
+    buffer = space_of(front)
     if buffer is not None:
         if not buffer.shape:
             e.error(
@@ -122,7 +122,7 @@ def static_items(e: Emitter, front: Any) -> tuple[Any, ...]:
         return tuple([StaticTensor(index, (len(index),)) for index in product(*axes)])
     if isinstance(front, tuple | list):
         return tuple(front)
-    buffer = buffer_of(front)
+    buffer = space_of(front)
     if buffer is not None:
         return static_items(e, FieldDomain(buffer))
     if e.static_tensor(front) is not None or (isinstance(front, Value) and front.shape):
