@@ -400,7 +400,7 @@ k()
     "fields": """
 ti.field(ti.f32, shape=-1)
 ---
-ti.field(ti.f32)
+ti.field(ti.f32)[0]
 ---
 ti.field("f33", shape=3)
 ---

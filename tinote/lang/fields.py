@@ -96,9 +96,11 @@ class Field:
 
     def _place(self, at: Placement) -> None:
         """Come into being."""
+        assert not self.is_placed, "a field has one place"
         self.shape = at.shape
         self.memory = at.memory
-        self.buffer = Buffer(self._name or "field", self.dtype, at.shape, self.element, strides=at.strides, element_strides=at.element_strides, offset=at.offset)
+        name = self._name or "field" if self._primal is None else self.name
+        self.buffer = Buffer(name, self.dtype, at.shape, self.element, strides=at.strides, element_strides=at.element_strides, offset=at.offset)
         self._array = array_over(self.buffer, self.memory)
         world.memories[self.buffer] = self.memory
         world.fields.add(self)

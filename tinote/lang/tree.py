@@ -197,9 +197,10 @@ class Root(Level):
 
     def settle(self) -> None:
         """Let the fields placed at the root itself come into being."""
-        for leaf in [child for child in self.children if isinstance(child, Field) and not child.is_placed]:
+        leaves = [child for child in self.children if isinstance(child, Field) and not child.is_placed]
+        for leaf in leaves:
             leaf._place(_at(leaf, self, (), 0, None))
-            _attach([leaf])
+        _attach(leaves)
 
 
 class FieldsBuilder(Root):
