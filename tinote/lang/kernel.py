@@ -11,7 +11,7 @@ import functools
 import struct
 import types
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -22,12 +22,10 @@ from tinote.compiler.frontend.protocol import (
     ArgumentSpec,
     FunctionSource,
     StructArgument,
-    StructInfo,
     TemplateArgument,
     ValueArgument,
     function_source,
     is_template,
-    members_of,
     struct_of,
     type_of,
 )
@@ -37,6 +35,7 @@ from tinote.errors import DifferentiationError, FieldError, KernelTypeError, Not
 from tinote.ir.types import Scalar, Tensor
 from tinote.lang.instances import Instance, Instances, Listing
 from tinote.lang.matrix import Matrix, Vector
+from tinote.lang.structured import numbers_in, returned_struct, struct_from
 from tinote.lang.world import claim_gradients, memory_of, recorder, world
 from tinote.source import Span
 
@@ -56,28 +55,6 @@ def _one(types_: Sequence[Scalar | Tensor], values: tuple[Any, ...], as_tuple: b
             found.append(values[at])
             at += 1
     return tuple(found) if as_tuple else found[0]
-
-
-def _numbers_of(struct: Any) -> list[Any]:
-    """All numbers in a struct of Python scope, in order."""
-    found: list[Any] = []
-    for member in struct.__tinote_members__().values():
-        if isinstance(member, Matrix):
-            found += member.values.ravel().tolist()
-        elif members_of(member) is not None:
-            found += _numbers_of(member)
-        else:
-            found.append(member)
-    return found
-
-
-def _struct_from(kind: Any, leaves: Iterator[Any]) -> Any:
-    """A struct of this type from its numbers, vectors and matrices in order."""
-    members: dict[str, Any] = {}
-    for name in kind.members:
-        below = kind.type_of(name)
-        members[name] = _struct_from(below, leaves) if struct_of(below) is not None else next(leaves)
-    return kind(**members)
 
 
 class _Gradient:
@@ -239,7 +216,10 @@ class Kernel:
                 specs.append(StructArgument(info))
                 key.append(_identity(hint))
                 simple = False
-                values.extend(self._struct_values(parameter, hint, info, value))
+                try:
+                    values.extend(numbers_in(hint, info, value))
+                except FieldError as error:
+                    raise bad_argument(self.source.name, parameter.arg, error.message, value, self._span_of(parameter)) from None
                 continue
             t = type_of(hint, defaults.fp, defaults.ip)
             if t is None:
@@ -280,19 +260,6 @@ class Kernel:
             raise bad_argument(self.source.name, parameter.arg, f"a {'vector' if len(t.shape) == 1 else 'matrix'} of shape {t.shape}", value, self._span_of(parameter))
         return source.values.ravel().tolist()
 
-    def _struct_values(self, parameter: ast.arg, hint: Any, info: StructInfo, value: Any) -> list[Any]:
-        """The numbers of a struct argument, in order."""
-        members = members_of(value)
-        if members is None:
-            members = value if isinstance(value, dict) else None
-        if members is None or members.keys() != info.members.keys():
-            raise bad_argument(self.source.name, parameter.arg, f"a struct with members {', '.join(info.members)}", value, self._span_of(parameter))
-        try:
-            fitting = hint(**members)
-        except FieldError as error:
-            raise bad_argument(self.source.name, parameter.arg, error.message, value, self._span_of(parameter)) from None
-        return _numbers_of(fitting)
-
     # ---- launching
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -322,11 +289,9 @@ class Kernel:
             raise at_users_frames(interrupt) from None
         if results:
             assert instance.returns is not None
-            wanted = self.source.annotations.get("return")
-            if struct_of(wanted) is not None:
-                assert wanted is not None
-                return _struct_from(wanted, iter(_one(instance.returns, results, True)))
-            return _one(instance.returns, results, instance.returns_tuple)
+            found = _one(instance.returns, results, instance.returns_tuple)
+            kind = returned_struct(self.source) if instance.returns_tuple else None
+            return found if kind is None else struct_from(kind, iter(found))
         return None
 
     def _explain(self, values: tuple[Any, ...], error: Exception) -> None:
