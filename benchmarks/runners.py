@@ -249,6 +249,11 @@ def runner_for(contender: Contender, case: Case, interpreters: Interpreters) -> 
 
 
 def environment(extra: Mapping[str, str]) -> dict[str, str]:
-    """Return this process's environment with the repository importable, no GPU in sight, and `extra`."""
-    path = os.pathsep.join(filter(None, (str(ROOT), os.environ.get("PYTHONPATH"))))
-    return {**os.environ, "PYTHONPATH": path, "CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu", **extra}
+    """Return this process's environment with the repository importable, no GPU in sight, and `extra`.
+
+    Bytecode files may be written: an installer has made those of the peers, and a checkout makes its own when it is
+    first imported.
+    """
+    kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+    path = os.pathsep.join(filter(None, (str(ROOT), kept.get("PYTHONPATH"))))
+    return {**kept, "PYTHONPATH": path, "CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu", **extra}

@@ -20,11 +20,14 @@ from typing import Any
 
 from tinote import errors
 from tinote.ir.types import f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
-from tinote.lang import ad, profiler, types
-from tinote.lang.fields import Field, MatrixField, ScalarField, field
-from tinote.lang.kernel import data_oriented, func, kernel, template
-from tinote.lang.maths import make_builtins
+from tinote.lang import ad, algorithms, missing, profiler, types
+from tinote.lang.calls import real_func, ref, sync
+from tinote.lang.declarations import field
+from tinote.lang.fields import Field, MatrixField, ScalarField
+from tinote.lang.func import func
+from tinote.lang.kernel import data_oriented, kernel, template
 from tinote.lang.layout import Layout
+from tinote.lang.maths import make_builtins
 from tinote.lang.matrix import Matrix, Vector
 from tinote.lang.structs import Struct, StructField, dataclass
 from tinote.lang.tree import FieldsBuilder, axes, axes_named, root
@@ -33,7 +36,9 @@ from tinote.lang.world import arch_named, init, reset
 __version__ = "0.1.0"
 
 globals().update(make_builtins())
-globals().update({name: arch_named(name) for name in ("cpu", "gpu", "cuda", "vulkan", "metal", "opengl", "x64", "arm64")})
+globals().update(
+    {name: arch_named(name) for name in ("cpu", "gpu", "cuda", "vulkan", "metal", "opengl", "x64", "arm64")}
+)
 globals().update(axes_named())
 var = field
 float16, float32, float64 = f16, f32, f64
@@ -51,13 +56,16 @@ TaichiRuntimeTypeError = errors.KernelTypeError
 TaichiAssertionError = errors.KernelAssertionError
 
 __all__ = [
-    "Field", "Matrix", "MatrixField", "ScalarField", "Vector", "ad", "data_oriented", "eig", "field", "func", "init",
-    "kernel", "linalg", "math", "polar_decompose", "reset", "solve", "svd", "sym_eig", "template", "types",
+    "Field", "FieldsBuilder", "Layout", "Matrix", "MatrixField", "ScalarField", "Struct", "StructField", "Vector", "ad",
+    "algorithms", "axes", "data_oriented", "dataclass", "eig", "field", "func", "init", "kernel", "linalg", "math",
+    "polar_decompose", "profiler", "real_func", "ref", "reset", "root", "solve", "svd", "sym_eig", "sync", "template",
+    "tools", "types", "u1",
 ]  # fmt: skip
 
 _LAZY = {
     "viz": ("tinote.viz", None),
     "GUI": ("tinote.viz.gui", "GUI"),
+    "tools": ("tinote.viz.tools", None),
     "math": ("tinote.math", None),
     "linalg": ("tinote.lang.linalg", None),
     **{name: ("tinote.lang.linalg", name) for name in ("eig", "polar_decompose", "solve", "svd", "sym_eig")},
@@ -74,6 +82,7 @@ def __getattr__(name: str) -> Any:
         value = found if attribute is None else getattr(found, attribute)
         globals()[name] = value
         return value
+    missing.refuse(name)
     raise AttributeError(f"module 'tinote' has no attribute '{name}'")
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import traceback
 from collections.abc import Sequence
+from itertools import groupby
 from typing import NamedTuple
 
 from tinote.source import NOWHERE, Span, line_text, place_name
@@ -28,6 +29,7 @@ __all__ = [
     "KernelTypeError",
     "KernelZeroDivisionError",
     "MagicUsageError",
+    "NotAvailableError",
     "Note",
     "TinoteError",
     "at_users_frames",
@@ -109,10 +111,14 @@ class TinoteError(Exception):
     def lines(self) -> list[str]:
         """The located text, a list of lines without colours."""
         found: list[str] = []
-        for span in self.span.chain():
-            if span is not self.span:
-                found.append("called from")
-            found += excerpt(span)
+        # A function that was inlined in itself shows its call once.
+        for place, again in groupby(self.span.chain(), lambda span: span._replace(inlined_at=None)):
+            spans = list(again)
+            if spans[0] is not self.span:
+                found.append("called from" if len(spans) == 1 else f"called {len(spans)} times from")
+            elif len(spans) > 1:
+                found.append(f"inlined in itself {len(spans)} times")
+            found += excerpt(place)
         found.append(self.message)
         for note in self.notes:
             found.append(f"note: {note.text}")
@@ -157,6 +163,10 @@ class FieldError(TinoteError, ValueError):
     """A field that is declared or used in a way it cannot be."""
 
 
+class NotAvailableError(TinoteError, AttributeError):
+    """A part of the dialect that is left out; the hint names the nearest alternative."""
+
+
 class MagicUsageError(TinoteError, ValueError):
     """A bad option or body of a notebook magic."""
 
@@ -190,7 +200,8 @@ class CompilerBug(Exception):
 
     def __init__(self, step: str, detail: str) -> None:
         super().__init__(
-            f"internal error in step '{step}': {detail}\nThis is a bug in tinote, not in your program. Please report it with the kernel's source."
+            f"internal error in step '{step}': {detail}\n"
+            "This is a bug in tinote, not in your program. Please report it with the kernel's source."
         )
         self.step = step
         self.detail = detail

@@ -48,7 +48,7 @@ def line_text(span: Span) -> str:
 def caller() -> Span:
     """The expression of the user's code that called into the package."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith("tinote."):
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "tinote":
         frame = frame.f_back
     code = frame.f_code
     line, end_line, column, end_column = next(islice(code.co_positions(), frame.f_lasti // 2, None))

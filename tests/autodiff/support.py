@@ -26,7 +26,7 @@ def pair(name: str, shape: tuple[int, ...]) -> Buffer:
 
 
 class Program:
-    """A function of the inputs `x` that stores into `y` and accumulates into `total`; its loss is total + Σ weight · y."""
+    """A function of the inputs `x` that stores into `y` and accumulates into `total`; loss: total + Σ weight · y."""
 
     def __init__(self) -> None:
         self.x, self.y, self.total = pair("x", (4,)), pair("y", (4,)), pair("total", ())

@@ -242,3 +242,15 @@ def test_forward_mode_that_is_not_possible_is_said() -> None:
     assert report.forward is None
     assert "has no dual" in report.forward_note
     assert "not compared" in repr(report)
+
+
+def test_random_draws_are_the_same_in_every_run() -> None:
+    x, total = array(3), scalar()
+
+    @ti.kernel
+    def run():
+        for i in x:
+            total[None] += x[i] ** 2 * ti.random(ti.f64)
+
+    x.fill(2)
+    assert ti.ad.gradcheck(run, x, total)

@@ -425,3 +425,31 @@ def test_no_grad_refuses_to_overwrite_what_was_computed() -> None:
         ti.ad.no_grad(overwrite)()
         use()
     assert (loss[None], x.grad[None], y.grad[None]) == (7.0, 0.0, 1.0)
+
+
+def test_integers_in_scratch_are_kept() -> None:
+    """A stale integer would not be noticed, so the gradient finds the ones of its own call."""
+    x, chosen, loss = array(4), ti.field(ti.i32, ()), scalar()
+
+    @ti.kernel
+    def choose(k: ti.i32):
+        chosen[None] = k
+
+    @ti.kernel
+    def add():
+        loss[None] += x[chosen[None]]
+
+    @ti.ad.grad_replaced(scratch=chosen)
+    def step(k: int) -> None:
+        choose(k)
+        add()
+
+    ti.ad.grad_for(step)(lambda k: add.grad())
+    with ti.ad.Tape(loss=loss):
+        step(1)
+        step(3)
+        chosen[None] = 0
+    assert x.grad.to_numpy().tolist() == [0, 1, 0, 1]
+    with pytest.raises(DifferentiationError, match="scratch is made of fields"), ti.ad.Tape(loss=loss):
+        ti.ad.grad_for(replaced := ti.ad.grad_replaced(lambda: None, scratch=[3]))(lambda: None)
+        replaced()

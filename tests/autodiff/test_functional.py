@@ -238,6 +238,18 @@ def test_a_broken_chain_is_refused_in_both_modes() -> None:
     with pytest.raises(DifferentiationError, match="'y' has no dual") as caught:
         ti.ad.jvp(run, wrt=x, loss=total)(np.ones(3))
     assert "def first" in str(caught.value)
+
+    @ti.kernel
+    def together():
+        for i in x:
+            y[i] = x[i] ** 2
+        for i in y:
+            total[None] += y[i]
+
+    with pytest.raises(DifferentiationError, match="'y' has no dual") as caught:
+        ti.ad.jvp(together, wrt=x, loss=total)(np.ones(3))
+    assert "y[i] = x[i] ** 2" in str(caught.value)
+    assert "total[None] += y[i]" in str(caught.value)
     # Constants may go through it.
     y.fill(2)
     assert ti.ad.jvp(second, wrt=x, loss=total)(np.ones(3)) == (6.0 + 0.0, 0.0)
@@ -256,3 +268,32 @@ def test_an_exception_leaves_everything_usable() -> None:
             derivative(1.0)
     assert (p.x.grad.to_numpy() == 5).all()
     np.testing.assert_allclose(ti.ad.grad(p.run, wrt=p.x, loss=p.total)(3.0), p.slopes(3.0), rtol=1e-12)
+
+
+def test_copies_by_python_in_forward_mode() -> None:
+    x, y, lost = _both(3), _both(3), ti.field(ti.f64, 3)
+
+    @ti.kernel
+    def double():
+        for i in x:
+            lost[i] = 2 * x[i]
+
+    def through_kernel_and_copy() -> None:
+        double()
+        y.copy_from(lost)
+
+    def through_two_copies() -> None:
+        lost.copy_from(x)
+        y.copy_from(lost)
+
+    def overwritten() -> None:
+        double()
+        lost.fill(1)
+        y.copy_from(lost)
+
+    for run in (through_kernel_and_copy, through_two_copies):
+        with pytest.raises(DifferentiationError, match="'lost' has no dual"):
+            ti.ad.jvp(run, wrt=x, loss=y)(np.ones(3))
+    value, product = ti.ad.jvp(overwritten, wrt=x, loss=y)(np.ones(3))
+    assert value.tolist() == [1.0] * 3
+    assert product.tolist() == [0.0] * 3

@@ -1,4 +1,4 @@
-"""Kernels that overwrite what their own gradient needs: inner loops, branches and `while`, against central differences."""
+"""Kernels that overwrite what their own gradient needs: loops, branches, `while`, against central differences."""
 
 from __future__ import annotations
 

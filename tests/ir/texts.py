@@ -29,7 +29,7 @@ func first(%n: i32, %launch_seed: u64):
       else:
         yield nan
       %r: u32 = random_bits %launch_seed, %i, 0i32
-      print "z = ", %z, ", v = ", %v, "\\n"
+      print "z = ", %z as ".3e", ", v = ", %v, "\\n"
       check assert "too far: {}" %near, %y
   set %scratch[0], -1.5f64
   %s: f32 = get %scratch[0]

@@ -180,7 +180,7 @@ TOPICS: dict[str, str] = {
             a, b = 1
         ---
         def k():
-            a, *b = 1, 2, 3
+            a, b, *c = (1,)
         ---
         def k():
             settings.stiffness = 3
@@ -275,7 +275,7 @@ TOPICS: dict[str, str] = {
                 pass
         ---
         def k():
-            y[None] = (z := 3)
+            y[None] = {y[None]: 3}[1]
         ---
         def k():
             del y
@@ -325,7 +325,7 @@ TOPICS: dict[str, str] = {
             y[None] = x[0].norm(1, 2)
         ---
         def k():
-            print(f"{y[None]:.3f}")
+            print(f"{y[None]:d}")
         ---
         def k():
             ti.static_assert(speed > 10, "too slow")

@@ -259,8 +259,8 @@ def test_vectors_and_matrices_of_either_layout(layout: Any, shape: tuple[int, ..
 
         @ti.kernel
         def measure() -> None:
-            for I in ti.grouped(v):
-                loss[None] += v[I].dot(m[I] @ v[I])
+            for index in ti.grouped(v):
+                loss[None] += v[index].dot(m[index] @ v[index])
     else:
 
         @ti.kernel

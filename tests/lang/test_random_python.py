@@ -171,7 +171,7 @@ class Divisions(ast.NodeTransformer):
 
     FUNCTIONS: ClassVar = {ast.FloorDiv: "floor_divide", ast.Mod: "modulo"}
 
-    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:  # noqa: N802
+    def visit_BinOp(self, node: ast.BinOp) -> ast.expr:
         self.generic_visit(node)
         name = self.FUNCTIONS.get(type(node.op))
         return node if name is None else ast.Call(ast.Name(name, ast.Load()), [node.left, node.right], [])

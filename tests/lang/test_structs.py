@@ -57,10 +57,10 @@ def test_kernels_read_and_write_members(layout: Any, shape: tuple[int, ...]) -> 
 
         @ti.kernel
         def work() -> None:
-            for I in ti.grouped(s):
-                s[I].mass = s[I].pos.sum()
-                s[I].pos.z += 0.5
-                s[I].n -= 2
+            for index in ti.grouped(s):
+                s[index].mass = s[index].pos.sum()
+                s[index].pos.z += 0.5
+                s[index].n -= 2
     else:
 
         @ti.kernel
@@ -72,7 +72,7 @@ def test_kernels_read_and_write_members(layout: Any, shape: tuple[int, ...]) -> 
     work()
     found = s.to_numpy()
     np.testing.assert_array_equal(found["mass"], numbers(*shape, 3).sum(-1))
-    np.testing.assert_array_equal(found["pos"], numbers(*shape, 3) + [0, 0, 0.5])
+    np.testing.assert_array_equal(found["pos"], numbers(*shape, 3) + np.array([0, 0, 0.5]))
     np.testing.assert_array_equal(found["n"], np.full(shape, -2))
 
 
@@ -460,7 +460,7 @@ def test_wrong_members_are_located() -> None:
     @ti.kernel
     def outer() -> None:
         p = Particle()
-        for i in s:
+        for _ in s:
             p.move(1)
 
     @ti.kernel

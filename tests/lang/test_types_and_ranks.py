@@ -78,11 +78,11 @@ def test_a_kernel_indexes_every_rank(rank: int, element: tuple[int, ...]) -> Non
 
         @ti.kernel
         def number() -> None:
-            for I in ti.grouped(x):
+            for index in ti.grouped(x):
                 n = 7
                 for axis in ti.static(range(rank)):
-                    n = n * 10 + I[axis]
-                x[I] += n
+                    n = n * 10 + index[axis]
+                x[index] += n
 
     number()
     wanted = np.full(shape, 7)
@@ -99,8 +99,8 @@ def test_eight_loop_indices() -> None:
 
     @ti.kernel
     def number() -> None:
-        for i, j, k, l, m, n, o, p in x:
-            x[i, j, k, l, m, n, o, p] = i + 2 * j + 3 * k + 5 * l + 7 * m + 11 * n + 13 * o + 17 * p
+        for i, j, k, q, m, n, o, p in x:
+            x[i, j, k, q, m, n, o, p] = i + 2 * j + 3 * k + 5 * q + 7 * m + 11 * n + 13 * o + 17 * p
 
     number()
     weights = (1, 2, 3, 5, 7, 11, 13, 17)
@@ -152,8 +152,8 @@ def test_an_offset_moves_the_indices(offset: tuple[int, int]) -> None:
     def number(n: ti.i32) -> None:
         for i, j in x:
             x[i, j] = 100 * i + j
-        for I in ti.grouped(x):
-            x[I] += 0.5
+        for index in ti.grouped(x):
+            x[index] += 0.5
         x[a, b] = 7
         x[n, b] = 8
 

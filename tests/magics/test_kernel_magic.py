@@ -13,7 +13,8 @@ from IPython.core.interactiveshell import InteractiveShell
 import tinote as ti
 from tinote.compiler.driver import binary_cache
 from tinote.errors import KernelNameError, KernelSyntaxError, MagicUsageError
-from tinote.lang.kernel import Func, Kernel
+from tinote.lang.func import Func
+from tinote.lang.kernel import Kernel
 
 
 @pytest.fixture
@@ -45,7 +46,9 @@ def test_functions_become_kernels_and_the_rest_runs(
 ) -> None:
     result = run(
         shell,
-        "%%kernel\n@ti.func\ndef double(a):\n    return 2 * a\n\ndef fill(a: ti.f32):\n    for i in x:\n        x[i] = double(a) * i\n\nfill(1.5)\ntotal = float(x.to_numpy().sum())\ntotal",
+        "%%kernel\n@ti.func\ndef double(a):\n    return 2 * a\n\n"
+        "def fill(a: ti.f32):\n    for i in x:\n        x[i] = double(a) * i\n\n"
+        "fill(1.5)\ntotal = float(x.to_numpy().sum())\ntotal",
     )
     assert result.success and isinstance(shell.user_ns["fill"], Kernel) and isinstance(shell.user_ns["double"], Func)
     assert shell.user_ns["total"] == 18.0

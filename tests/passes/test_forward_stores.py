@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import time
+
 from tests.passes.support import becomes, stays
 from tinote.compiler.passes.forward_stores import forward_stores
+from tinote.ir.parse import parse
 from tinote.ir.verify import Form
 
 
@@ -262,3 +265,18 @@ def test_components_and_whole_elements_overlap() -> None:
         """,
         Form.PROMOTED,
     )
+
+
+def test_long_straight_code_takes_linear_time() -> None:
+    """Thousands of elements are read, then as many are written: what is not remembered cannot be compared."""
+
+    def seconds(count: int) -> float:
+        reads = "".join(f"  %a{k}: f32 = load @x[{k}i32]\n" for k in range(count))
+        writes = "".join(f"  store @x[{count + k}i32], %a{k}\n" for k in range(count))
+        fn = parse(f"buffer @x: f32 field ({2 * count})\nfunc f():\n{reads}{writes}")
+        started = time.process_time()
+        assert forward_stores(fn) is fn
+        return time.process_time() - started
+
+    short = min(seconds(500) for _ in range(3))
+    assert seconds(4000) < 40 * short

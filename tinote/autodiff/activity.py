@@ -111,9 +111,9 @@ def varied_variables(fn: Function) -> tuple[set[Var], set[Buffer]]:
     return activity.varied, activity.temporaries
 
 
-def writes_reached_from(fn: Function, buffer: Buffer) -> list[Store | Atomic]:
+def writes_reached_from(fn: Function, buffer: Buffer, *, tangents: bool = False) -> list[Store | Atomic]:
     """The writes to fields whose value is computed from what `fn` reads of `buffer`, also by way of other fields that
-    have no gradient. Order within `fn` is not looked at.
+    have no gradient (no dual, for `tangents`). Order within `fn` is not looked at.
     """
     found: dict[Store | Atomic, None] = {}
     pending, seen = [buffer], {buffer}
@@ -127,7 +127,8 @@ def writes_reached_from(fn: Function, buffer: Buffer) -> list[Store | Atomic]:
                 and activity.is_varied(op.value)
             ):
                 found[op] = None
-                if op.buffer.adjoint is None and op.buffer not in seen:
+                companion = op.buffer.tangent if tangents else op.buffer.adjoint
+                if companion is None and op.buffer not in seen:
                     seen.add(op.buffer)
                     pending.append(op.buffer)
     return list(found)

@@ -18,10 +18,10 @@ Method: tangent propagation; Griewank and Walther, "Evaluating Derivatives", 2nd
 
 from __future__ import annotations
 
-from tinote.autodiff.activity import guarded_variables
+from tinote.autodiff.activity import guarded_variables, writes_reached_from
 from tinote.autodiff.rules import RULES, Emit, NoDerivative
 from tinote.autodiff.unfold import unfold_atomics
-from tinote.errors import DifferentiationError
+from tinote.errors import DifferentiationError, Note
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
 from tinote.ir.nodes import (
@@ -54,7 +54,23 @@ def forward(fn: Function, defaults: Defaults = DEFAULTS) -> Function:
     """Add tangents to `fn` (scalar form, simplified). Raises `DifferentiationError`, located, for what has no
     derivative yet.
     """
-    return _Forward(unfold_atomics(fn), defaults).function()
+    transform = _Forward(unfold_atomics(fn), defaults)
+    tangent = transform.function()
+    for lost in transform.lost:
+        _refuse_broken_chain(fn, lost)
+    return tangent
+
+
+def _refuse_broken_chain(fn: Function, lost: Store | Atomic) -> None:
+    """Raise when `fn` carries what `lost` writes, to a field without a dual, on into a field that has one."""
+    for write in writes_reached_from(fn, lost.buffer, tangents=True):
+        if write.buffer.tangent is not None:
+            raise DifferentiationError(
+                f"'{lost.buffer.name}' has no dual, but values that are differentiated go through it",
+                lost.loc,
+                hint=f"make '{lost.buffer.name}' with needs_dual=True",
+                notes=[Note(f"from there they reach '{write.buffer.name}'", write.loc)],
+            )
 
 
 class _Forward:
@@ -67,6 +83,7 @@ class _Forward:
         self.emit = Emit(self.builder, definitions, guarded_variables(fn))
         self.tangents: dict[Var, Atom] = {}
         self.temporaries: dict[Buffer, Buffer] = {}
+        self.lost: list[Store | Atomic] = []  # writes of a varying value to a field without a dual
         self.varied_temporaries = _temporaries_with_tangents(fn)
 
     def function(self) -> Function:
@@ -119,6 +136,8 @@ class _Forward:
             dual = self.tangent_of(op.buffer)
             if dual is not None:
                 self.builder.store(dual, op.index, self.tangent_or_zero(op.value))
+            elif self.tangent(op.value) is not None:
+                self.lost.append(op)
         elif isinstance(op, Atomic):
             self.atomic(op)
         elif isinstance(op, If):
@@ -168,7 +187,9 @@ class _Forward:
             what = "the old value that an atomic operation returns" if op.outs else f"an atomic `{op.prim}`"
             raise DifferentiationError(f"{what} is not differentiated yet", op.loc, hint="accumulate with += instead")
         self.builder.emit(op)
-        if dual is not None and tangent is not None:
+        if dual is None and tangent is not None:
+            self.lost.append(op)
+        elif dual is not None and tangent is not None:
             self.builder.atomic(p.add, dual, op.index, tangent)
 
     # ---- control flow: tangents are carried and yielded beside the values

@@ -25,10 +25,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
-from tinote.autodiff.turns import content_of, counting, look
+from tinote.autodiff.turns import Differentiator, content_of, counting, look
 from tinote.ir.buffers import Buffer, BufferKind
+from tinote.ir.build import Builder, OpenRegion
 from tinote.ir.nodes import (
     Atom,
     Atomic,
@@ -50,10 +51,6 @@ from tinote.ir.nodes import (
 from tinote.ir.query import free_variables
 from tinote.ir.rewrite import clone_region
 from tinote.ir.types import Stack, i32, i64
-
-if TYPE_CHECKING:
-    from tinote.autodiff.reverse import Reverser
-    from tinote.ir.build import Builder, OpenRegion
 
 __all__ = ["NOTHING", "Copy", "Keeper", "Keeping", "copy_buffer", "finished"]
 
@@ -146,7 +143,7 @@ def finished(copy: Copy) -> list[Op]:
 class Keeper:
     """Differentiates operations that keep their effects on `buffers`. `stacks` must stand in front of all of them."""
 
-    def __init__(self, reverser: Reverser, buffers: frozenset[Buffer], *, again: bool = False) -> None:
+    def __init__(self, reverser: Differentiator, buffers: frozenset[Buffer], *, again: bool = False) -> None:
         self.reverser = reverser
         self.buffers = buffers
         self.again = again  # the loop has run before: temporaries hold what it put there

@@ -2,15 +2,55 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple, Protocol
 
 from tinote.ir import primitives as p
 from tinote.ir.buffers import Buffer, BufferKind
-from tinote.ir.build import Builder
-from tinote.ir.nodes import Atom, Atomic, Lit, NewStack, Op, Prim, Push, Region, Store, Var, While
+from tinote.ir.build import Builder, OpenRegion
+from tinote.ir.nodes import Atom, Atomic, If, Lit, NewStack, Op, Prim, Push, Region, Store, Var, While
 from tinote.ir.types import Scalar, Tensor, i64
 
-__all__ = ["Carried", "content_of", "counting", "look", "with_pushes", "without_unread_temporaries"]
+__all__ = ["Carried", "Differentiator", "content_of", "counting", "look", "with_pushes", "without_unread_temporaries"]
+
+
+class Differentiator(Protocol):
+    """What differentiates single operations and knows their adjoints: `reverse.Reverser`, as its parts see it."""
+
+    builder: Builder
+    unavailable: dict[Var, Op]
+
+    def register(self, op: Op, copy: Op) -> Op: ...
+
+    def backward(self, op: Op, item: list[Op], env: dict[Var, Atom], adjoints: dict[Var, Atom], top: bool) -> None: ...
+
+    def backward_if(
+        self,
+        op: If,
+        env: dict[Var, Atom],
+        adjoints: dict[Var, Atom],
+        emit: Callable[[int, OpenRegion, dict[Var, Atom]], None] | None = None,
+        finish: Callable[[int, Region], Region] = ...,
+    ) -> None: ...
+
+    def has_adjoint_work(self, op: Op, seeds: list[Atom | None]) -> bool: ...
+
+    def outer_varied(self, *regions: Region) -> list[Var]: ...
+
+    def adjoint_body(
+        self,
+        region: Region,
+        params: tuple[Var, ...],
+        initial: tuple[Atom, ...],
+        seeds: list[Atom | None],
+        outer: list[Var],
+        adjoints: dict[Var, Atom],
+        emit: Callable[[OpenRegion, dict[Var, Atom]], None],
+    ) -> tuple[Region, Carried]: ...
+
+    def settle(
+        self, carried: Carried, outs: tuple[Var, ...], initial: tuple[Atom, ...], adjoints: dict[Var, Atom]
+    ) -> None: ...
 
 
 class Carried(NamedTuple):

@@ -17,6 +17,7 @@ from tinote.autodiff.gradient import Gradient, reverse
 from tinote.compiler.modes import Mode, defaults_of
 from tinote.compiler.passes.accumulate import accumulate
 from tinote.compiler.passes.check_bounds import check_bounds
+from tinote.compiler.passes.check_overflow import check_overflow
 from tinote.compiler.passes.cse import cse
 from tinote.compiler.passes.demote_atomics import demote_atomics
 from tinote.compiler.passes.eliminate_dead import eliminate_dead
@@ -107,10 +108,15 @@ def _check(fn: Function, context: Context) -> Function:
     return check_bounds(fn) if context.config.bounds_check else fn
 
 
+def _check_overflow(fn: Function, context: Context) -> Function:
+    return check_overflow(fn) if context.config.reports_overflow else fn
+
+
 TYPING = (
     Step(lambda fn, context: infer_types(fn, context.defaults), Form.TYPED, "infer_types"),
     _plain(promote_locals, Form.PROMOTED),
     _plain(scalarise, Form.SCALAR),
+    Step(_check_overflow, Form.SCALAR, "check_overflow"),
     _simplify(Form.SCALAR),
 )
 

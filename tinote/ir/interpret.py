@@ -68,8 +68,7 @@ __all__ = ["DictMemory", "StepLimitError", "Storage", "interpret"]
 Plan = tuple[Scalar, tuple[Scalar | None, ...]]
 Value = Any  # Number, or a flat tuple of them for a tensor, or a list for a cell or stack
 
-#: Memory that a run brings with it.
-_OWN_KINDS = (BufferKind.TEMPORARY, BufferKind.PRIVATE, BufferKind.SAVED)
+_OWN_KINDS = (BufferKind.TEMPORARY, BufferKind.PRIVATE, BufferKind.SAVED)  # memory that a run brings with it
 _DEFAULTS = Defaults()
 _DIVISIONS = (p.floordiv, p.mod, p.raw_div, p.raw_mod)
 
@@ -103,10 +102,6 @@ def interpret(
         machine.env[param] = p.cast_number(machine.strong(element_type(param.type)), value)
     machine.body(region)
     return tuple([_nest(machine.as_type(y, y.type), shape_of(y.type)) for y in region.yields])
-
-
-def _zero(t: Scalar) -> Number:
-    return 0.0 if t.kind == "f" else 0
 
 
 def _nest(value: Value, shape: Index) -> Value:
@@ -316,7 +311,7 @@ class _Machine:
 
     def read(self, buffer: Buffer, index: Index) -> Number:
         if buffer.kind in _OWN_KINDS:
-            return self.own.setdefault(buffer, {}).get(index, _zero(buffer.dtype))
+            return self.own.setdefault(buffer, {}).get(index, p.neutral(p.add, buffer.dtype))
         return self.memory.load(buffer, index)
 
     def write(self, buffer: Buffer, index: Index, value: Number) -> None:
@@ -423,7 +418,7 @@ class _Machine:
         if op.args:
             start = self.as_type(op.args[0], content)
         else:
-            zero = _zero(element_type(content))
+            zero = p.neutral(p.add, element_type(content))
             start = (zero,) * content.count if isinstance(content, Tensor) else zero
         self.env[op.out] = list(start) if isinstance(content, Tensor) else [start]  # type: ignore[arg-type]
 

@@ -1,12 +1,25 @@
-"""Messages with holes: what a `Check` shows, as a format string whose holes `{}` or `{:.2f}` take one value each."""
+"""Faults and their messages: why a launch stops, and what a `Check` shows, as a format string whose holes `{}` or
+`{:.2f}` take one value each.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
+from enum import Enum
 from string import Formatter
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
-__all__ = ["Hole", "formatted", "join_message", "split_message"]
+__all__ = ["FaultKind", "Hole", "formatted", "join_message", "split_message"]
+
+
+class FaultKind(Enum):
+    """Why a launch stopped."""
+
+    BOUNDS = 2
+    DIVISION = 3
+    ASSERT = 4
+    MEMORY = 5
+    OVERFLOW = 6
 
 
 class Hole(NamedTuple):
@@ -43,5 +56,6 @@ def join_message(parts: Iterable[str | Hole]) -> str:
 def formatted(value: object, spec: str) -> str:
     """A value, or each number of a nested list of them, in a format."""
     if isinstance(value, list | tuple):
-        return f"[{', '.join([formatted(v, spec) for v in value])}]"
+        items = cast("Iterable[object]", value)
+        return f"[{', '.join([formatted(v, spec) for v in items])}]"
     return format(value, spec)

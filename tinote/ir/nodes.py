@@ -26,11 +26,11 @@ nothing to say about a kind of operation need not know it.
 
 from __future__ import annotations
 
-from enum import Enum
 from typing import TYPE_CHECKING, ClassVar
 
 from tinote.ir.atoms import Atom, Lit, Var, false, true
 from tinote.ir.buffers import Buffer, BufferKind, Private, row_major
+from tinote.ir.messages import FaultKind
 from tinote.source import NOWHERE, Span
 
 if TYPE_CHECKING:
@@ -388,16 +388,6 @@ class Pop(Op):
     __slots__ = ()
     reads = True
     writes = True
-
-
-class FaultKind(Enum):
-    """Why a launch stopped."""
-
-    BOUNDS = 2
-    DIVISION = 3
-    ASSERT = 4
-    MEMORY = 5
-    OVERFLOW = 6
 
 
 class Check(Op):

@@ -1,15 +1,14 @@
 """Fields: dense arrays of numbers, vectors or matrices, that kernels and Python share.
 
-`field(ti.f32, shape=(n, m), needs_grad=True)`, `Vector.field(2, ti.f32, shape=n)`, `Matrix.field(2, 2, ti.f32, shape=n)`. Memory is zero at first; one element of a
-vector or matrix field is contiguous (row-major). Python reads and writes elements by index; `to_numpy` copies out, `numpy_view` shares the memory.
+Memory is zero at first. Python reads and writes elements by index; `to_numpy` copies out, `numpy_view` shares the
+memory. Where the numbers lie is a matter of `layout` and `tree`; fields are made in `declarations`.
 """
 
 from __future__ import annotations
 
-import ast
 import functools
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -17,17 +16,23 @@ import numpy as np
 from tinote.errors import FieldError, KernelIndexError
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar
+from tinote.lang.assigned import assigned_name
 from tinote.lang.components import ComponentField
-from tinote.lang.layout import Layout, Placement, array_over, dense, offset_given, order_named
+from tinote.lang.layout import Layout, Placement, array_over, dense
 from tinote.lang.matrix import Matrix, Vector
-from tinote.lang.world import forget_gradients, note_python_write, note_replacement, note_view, recorder, scalar_type, world
+from tinote.lang.world import (
+    forget_gradients,
+    note_python_write,
+    note_replacement,
+    note_view,
+    recorder,
+    world,
+)
 from tinote.runtime.memory import Memory
-from tinote.source import Span, caller, line_text
+from tinote.source import Span, caller
 
-__all__ = ["Field", "MatrixField", "ScalarField", "field", "matrix_field", "shape_given", "vector_field"]
+__all__ = ["Field", "MatrixField", "ScalarField"]
 
-#: As many as the dialect has letters for.
-_MOST_DIMENSIONS = 8
 #: What a field has only once its place in memory is settled.
 _PLACED = ("_array", "buffer", "memory", "shape")
 
@@ -35,7 +40,7 @@ _PLACED = ("_array", "buffer", "memory", "shape")
 class Field:
     """What all fields share. `shape` is that of the index space; `()` is a 0-D field, whose only element is `x[None]`.
 
-    A field made without a shape is placed later, in a layout tree (`ti.root`); it comes into being when it is first used.
+    A field made without a shape is placed later, in a layout tree (`ti.root`), and comes into being when first used.
     """
 
     shape: tuple[int, ...]
@@ -46,9 +51,19 @@ class Field:
     _suffix = ""  # ".pos" for the member of a struct
     _kind = ""  # "grad" or "dual" for the companions of a field
 
-    def __init__(self, dtype: Scalar, element: tuple[int, ...], made_at: Span, name: str, needs_grad: bool = False, needs_dual: bool = False) -> None:
+    def __init__(
+        self,
+        dtype: Scalar,
+        element: tuple[int, ...],
+        made_at: Span,
+        name: str,
+        needs_grad: bool = False,
+        needs_dual: bool = False,
+    ) -> None:
         if needs_grad and dtype.kind != "f":
-            raise FieldError(f"a field of {dtype} cannot have a gradient", made_at, hint="use a float type, or leave needs_grad out")
+            raise FieldError(
+                f"a field of {dtype} cannot have a gradient", made_at, hint="use a float type, or leave needs_grad out"
+            )
         self.dtype = dtype
         self.element = element
         self._made_at = made_at
@@ -78,12 +93,18 @@ class Field:
             self._primal._settle()
         elif self._level is None:
             raise FieldError(
-                f"the field '{self.name}' has no place in memory yet", self._made_at, hint="give it a shape, or place it first: ti.root.dense(ti.i, n).place(x)"
+                f"the field '{self.name}' has no place in memory yet",
+                self._made_at,
+                hint="give it a shape, or place it first: ti.root.dense(ti.i, n).place(x)",
             )
         else:
             self._level.settle()
         if "buffer" not in self.__dict__:
-            raise FieldError(f"'{self.name}' has no place in memory", self._made_at, hint="place it, or make its field with needs_grad=True (or needs_dual=True)")
+            raise FieldError(
+                f"'{self.name}' has no place in memory",
+                self._made_at,
+                hint="place it, or make its field with needs_grad=True (or needs_dual=True)",
+            )
 
     @property
     def is_placed(self) -> bool:
@@ -100,7 +121,15 @@ class Field:
         self.shape = at.shape
         self.memory = at.memory
         name = self._name or "field" if self._primal is None else self.name
-        self.buffer = Buffer(name, self.dtype, at.shape, self.element, strides=at.strides, element_strides=at.element_strides, offset=at.offset)
+        self.buffer = Buffer(
+            name,
+            self.dtype,
+            at.shape,
+            self.element,
+            strides=at.strides,
+            element_strides=at.element_strides,
+            offset=at.offset,
+        )
         self._array = array_over(self.buffer, self.memory)
         world.memories[self.buffer] = self.memory
         world.fields.add(self)
@@ -110,7 +139,9 @@ class Field:
             for kind in sorted(self._needed - self._companions.keys()):
                 self._companion(kind)
 
-    def _make_dense(self, shape: tuple[int, ...], order: tuple[int, ...], layout: Layout, offset: tuple[int, ...]) -> None:
+    def _make_dense(
+        self, shape: tuple[int, ...], order: tuple[int, ...], layout: Layout, offset: tuple[int, ...]
+    ) -> None:
         """Come into being in memory of its own, with the gradient and dual that it needs."""
         strides, apart, nbytes = dense(self.dtype, shape, self.element, order, layout)
         try:
@@ -139,7 +170,10 @@ class Field:
         """Its gradient or dual has a place now."""
         other = self._companions[kind]
         if other.shape != self.shape:
-            raise FieldError(f"'{self.name}' has shape {self.shape}, and its {kind} was placed with shape {other.shape}", self._made_at)
+            raise FieldError(
+                f"'{self.name}' has shape {self.shape}, and its {kind} was placed with shape {other.shape}",
+                self._made_at,
+            )
         other.buffer.primal = self.buffer
         if kind == "grad":
             self._grad, self.buffer.adjoint = other, other.buffer
@@ -160,25 +194,33 @@ class Field:
         if self._primal is not None:
             return f"{self._primal.name}.{self._kind}"
         if not self._name:
-            self._name = (_assigned_name(self._made_at) or "field") + self._suffix
+            self._name = (assigned_name(self._made_at) or "field") + self._suffix
         return self._name
 
     def _require_alive(self) -> None:
         if self._generation != world.generation:
-            raise FieldError(f"the field '{self.name}' was made before ti.init() or ti.reset() and is gone", self._made_at, hint="run the cell that makes it again")
+            raise FieldError(
+                f"the field '{self.name}' was made before ti.init() or ti.reset() and is gone",
+                self._made_at,
+                hint="run the cell that makes it again",
+            )
 
     # ---- gradient and dual
 
     @property
     def grad(self) -> Any:
-        """The gradient, a field of the same shape and type. Raises `FieldError` when the field was made without `needs_grad=True`."""
+        """The gradient, a field of the same shape and type. Raises `FieldError` when the field was made without
+        `needs_grad=True`.
+        """
         if self._grad is None:
             return self._missing("grad", "gradient")
         return self._grad
 
     @property
     def dual(self) -> Any:
-        """The tangent of forward mode, a field of the same shape and type. Raises `FieldError` when made without `needs_dual=True`."""
+        """The tangent of forward mode, a field of the same shape and type. Raises `FieldError` when made without
+        `needs_dual=True`.
+        """
         if self._dual is None:
             return self._missing("dual", "dual")
         return self._dual
@@ -187,7 +229,9 @@ class Field:
         """What is not there: before the field has a place in memory it can still be placed."""
         if not self.is_placed and self._primal is None and self.dtype.kind == "f":
             return self._companion(kind)
-        raise FieldError(f"the field '{self.name}' has no {word}", self._made_at, hint=f"make it with needs_{kind}=True")
+        raise FieldError(
+            f"the field '{self.name}' has no {word}", self._made_at, hint=f"make it with needs_{kind}=True"
+        )
 
     @property
     def has_grad(self) -> bool:
@@ -209,14 +253,19 @@ class Field:
         self._require_alive()
         index = () if key is None else tuple(key) if isinstance(key, tuple | list | Matrix) else (key,)
         if len(index) != len(self.shape):
-            raise KernelIndexError(f"'{self.name}' has {len(self.shape)} index dimensions, but got {len(index)}", hint="a 0-D field is read as x[None]" if not self.shape else "")
+            raise KernelIndexError(
+                f"'{self.name}' has {len(self.shape)} index dimensions, but got {len(index)}",
+                hint="a 0-D field is read as x[None]" if not self.shape else "",
+            )
         offset = self.buffer.offset or (0,) * len(index)
         for axis, (i, extent, first) in enumerate(zip(index, self.shape, offset, strict=True)):
             if not isinstance(i, int | np.integer):
                 raise KernelIndexError(f"an index of '{self.name}' must be an integer, not {type(i).__name__}")
             if not first <= i < first + extent:
                 counted = f", counted from {first}" if first else ""
-                raise KernelIndexError(f"index {i} is out of range for axis {axis} of '{self.name}' with shape {self.shape}{counted}")
+                raise KernelIndexError(
+                    f"index {i} is out of range for axis {axis} of '{self.name}' with shape {self.shape}{counted}"
+                )
         return tuple([int(i) - first for i, first in zip(index, offset, strict=True)])
 
     def _wrote(self, position: Any = ...) -> None:
@@ -238,14 +287,19 @@ class Field:
         if self.dtype.kind in "iu" and source.size and not np.can_cast(source.dtype, self._array.dtype):
             # NaN compares false with everything.
             if not (source.min() >= self.dtype.lowest and source.max() <= self.dtype.highest):
-                raise FieldError(f"'{self.name}' is a field of {self.dtype}, which holds numbers from {self.dtype.lowest} to {self.dtype.highest}: cannot store {value!r}")
+                raise FieldError(
+                    f"'{self.name}' is a field of {self.dtype}, which holds numbers from {self.dtype.lowest} "
+                    f"to {self.dtype.highest}: cannot store {value!r}"
+                )
         return source
 
     def __len__(self) -> int:
         return self.shape[0] if self.shape else 1
 
     def __iter__(self) -> Iterator[Any]:
-        raise TypeError("a field cannot be iterated in Python; loop over range(x.shape[0]), or over the field in a kernel")
+        raise TypeError(
+            "a field cannot be iterated in Python; loop over range(x.shape[0]), or over the field in a kernel"
+        )
 
     # ---- whole field
 
@@ -276,10 +330,13 @@ class Field:
         self._array[...] = source
 
     def numpy_view(self) -> np.ndarray[Any, Any]:
-        """An array that shares the field's memory, and keeps it alive. What kernels write shows in it at once, and what is written to it shows in kernels."""
+        """An array that shares the field's memory, and keeps it alive. What kernels write shows in it at once, and what
+        is written to it shows in kernels.
+        """
         self._require_alive()
         self._wrote()
-        # Every array that is sliced out of this one refers to it, so that it lives as long as anybody can write through it.
+        # Every array that is sliced out of this one refers to it, so that it lives as long as anybody can write through
+        # it.
         base = np.frombuffer(self.memory.view(), dtype=np.uint8)
         note_view(self.buffer, base)
         return array_over(self.buffer, self.memory, base)
@@ -290,12 +347,20 @@ class Field:
         other._require_alive()
         source = self._source(other._array)
         if source.shape != self._array.shape:
-            raise FieldError(f"'{self.name}' has elements of shape {self._array.shape} in all, and '{other.name}' of shape {source.shape}: they cannot be copied")
+            raise FieldError(
+                f"'{self.name}' has elements of shape {self._array.shape} in all, "
+                f"and '{other.name}' of shape {source.shape}: they cannot be copied"
+            )
         self._wrote()
         note_replacement(self.buffer, other.buffer)
         self._array[...] = source
         open_recorder = recorder.get()
-        if open_recorder is not None and open_recorder.clears_duals and self._dual is not None and other._dual is not None:
+        if (
+            open_recorder is not None
+            and open_recorder.clears_duals
+            and self._dual is not None
+            and other._dual is not None
+        ):
             self._dual._array[...] = other._dual._array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
@@ -339,11 +404,17 @@ class MatrixField(Field):
         return self.element[1] if len(self.element) == 2 else 1
 
     def get_scalar_field(self, *component: int) -> ComponentField:
-        """One component of every element as a field of numbers that shares this one's memory: `get_scalar_field(i)` of vectors, `(i, j)` of matrices."""
+        """One component of every element as a field of numbers that shares this one's memory: `get_scalar_field(i)` of
+        vectors, `(i, j)` of matrices.
+        """
         if len(component) == 2 and len(self.element) == 1 and component[1] == 0:
             component = component[:1]
-        if len(component) != len(self.element) or not all(isinstance(k, int) and 0 <= k < n for k, n in zip(component, self.element, strict=False)):
-            raise FieldError(f"elements of '{self.name}' have shape {self.element}: there is no component {component}", caller())
+        if len(component) != len(self.element) or not all(
+            isinstance(k, int) and 0 <= k < n for k, n in zip(component, self.element, strict=False)
+        ):
+            raise FieldError(
+                f"elements of '{self.name}' have shape {self.element}: there is no component {component}", caller()
+            )
         found = self._components.get(component)
         if found is None:
             found = self._components[component] = ComponentField(self, component)
@@ -376,116 +447,8 @@ class MatrixField(Field):
         position = self._position(key)
         source = self._source(value)
         if source.ndim and source.shape != self.element:
-            raise FieldError(f"cannot store {value!r} in '{self.name}': its elements have shape {self.element}, not {source.shape}")
+            raise FieldError(
+                f"cannot store {value!r} in '{self.name}': its elements have shape {self.element}, not {source.shape}"
+            )
         self._wrote(position)
         self._array[position] = source
-
-
-def shape_given(shape: Any, made_at: Span) -> tuple[int, ...]:
-    """A shape as a tuple. Raises `FieldError` for what is none."""
-    dims = tuple(shape) if isinstance(shape, tuple | list | Matrix) else (shape,)
-    for extent in dims:
-        if not isinstance(extent, int | np.integer) or isinstance(extent, bool):
-            raise FieldError(f"a field's shape is made of integers, not {extent!r}", made_at)
-        if extent < 0:
-            raise FieldError(f"a field cannot have a negative extent: shape {dims}", made_at)
-        if extent > 2**31 - 1:
-            raise FieldError(f"an extent of {extent} does not fit the 32-bit indices of kernels: shape {dims}", made_at)
-    if len(dims) > _MOST_DIMENSIONS:
-        raise FieldError(f"a field has at most {_MOST_DIMENSIONS} dimensions, not {len(dims)}", made_at)
-    return tuple([int(d) for d in dims])
-
-
-
-def _assigned_name(made_at: Span) -> str:
-    """The variable or attribute that the call at `made_at` is assigned to, as far as its line tells; "" otherwise."""
-    line = line_text(made_at)
-    if not line or not made_at.end_column:
-        return ""
-    target, equals, _ = line.encode()[: made_at.column].decode(errors="ignore").partition("=")
-    try:
-        # A statement that goes on over further lines cannot be parsed; then what stands before the call has to do.
-        statement = ast.parse(line.strip()).body[0]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        name = target.partition(":")[0].strip().removeprefix("self.")
-        return name if equals and name.isidentifier() else ""
-    if not isinstance(statement, ast.Assign | ast.AnnAssign) or statement.value is None:
-        return ""
-    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-    pairs: list[tuple[ast.expr, ast.expr]] = [(t, statement.value) for t in targets]
-    column = made_at.column - (len(line) - len(line.lstrip()))
-    for wanted, value in pairs:
-        if isinstance(wanted, ast.Tuple | ast.List) and isinstance(value, ast.Tuple | ast.List) and len(wanted.elts) == len(value.elts):
-            pairs += zip(wanted.elts, value.elts, strict=True)
-        elif value.col_offset == column:
-            return wanted.id if isinstance(wanted, ast.Name) else wanted.attr if isinstance(wanted, ast.Attribute) else ""
-    return ""
-
-
-def _make(kind: type[Field], dtype: Any, shape: Any, element: Sequence[Any], name: str, needs_grad: bool, needs_dual: bool, offset: Any, order: Any, layout: Layout) -> Any:
-    made_at = caller()
-    for extent in element:
-        if not isinstance(extent, int) or isinstance(extent, bool) or extent < 1:
-            raise FieldError(f"an element needs positive dimensions, not {tuple(element)}", made_at)
-    world.require_init()
-    made = kind(scalar_type(dtype, made_at), tuple(element), made_at, name, needs_grad, needs_dual)
-    if not isinstance(layout, Layout):
-        raise FieldError(f"{layout!r} is not a layout", made_at, hint="use ti.Layout.AOS or ti.Layout.SOA")
-    if shape is None:
-        for given, what in ((offset, "an offset"), (order, "an order")):
-            if given is not None:
-                raise FieldError(f"{what} needs a shape", made_at, hint="give the field a shape, or place it with ti.root.dense(...).place(x, offset=...)")
-        return made
-    extents = shape_given(shape, made_at)
-    made._make_dense(extents, order_named(order, len(extents), made_at), layout, offset_given(offset, extents, made_at))
-    return made
-
-
-def field(
-    dtype: Any = None, shape: Any = None, *, name: str = "", offset: Any = None, order: str | None = None, needs_grad: bool = False, needs_dual: bool = False, dt: Any = None
-) -> ScalarField:
-    """A field of numbers.
-
-    `shape`: an extent or a tuple of them; `()` for a single value; none for a field that is placed later (`ti.root`). `needs_grad` makes `x.grad`, of the same
-    shape, zero at first. `offset`: the first index of each dimension. `order`: the dimensions as they lie in memory, the slowest first ("ji").
-    """
-    return _make(ScalarField, dtype if dt is None else dt, shape, (), name, needs_grad, needs_dual, offset, order, Layout.AOS)
-
-
-def vector_field(
-    n: int,
-    dtype: Any = None,
-    shape: Any = None,
-    *,
-    name: str = "",
-    offset: Any = None,
-    order: str | None = None,
-    layout: Layout = Layout.AOS,
-    needs_grad: bool = False,
-    needs_dual: bool = False,
-    dt: Any = None,
-) -> MatrixField:
-    """A field of vectors of `n` components. `layout`: whether the components of an element lie together (AOS) or each has an array of its own (SOA)."""
-    return _make(MatrixField, dtype if dt is None else dt, shape, (n,), name, needs_grad, needs_dual, offset, order, layout)
-
-
-def matrix_field(
-    n: int,
-    m: int,
-    dtype: Any = None,
-    shape: Any = None,
-    *,
-    name: str = "",
-    offset: Any = None,
-    order: str | None = None,
-    layout: Layout = Layout.AOS,
-    needs_grad: bool = False,
-    needs_dual: bool = False,
-    dt: Any = None,
-) -> MatrixField:
-    """A field of `n` by `m` matrices; the options are those of `Vector.field`."""
-    return _make(MatrixField, dtype if dt is None else dt, shape, (n, m), name, needs_grad, needs_dual, offset, order, layout)
-
-
-Matrix.field = staticmethod(matrix_field)  # type: ignore[attr-defined]
-Vector.field = staticmethod(vector_field)  # type: ignore[attr-defined]

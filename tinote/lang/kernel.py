@@ -1,7 +1,9 @@
-"""`@ti.kernel` and `@ti.func`.
+"""`@ti.kernel`.
 
-A decorated function's source is memorised and nothing is compiled. The first call for each template signature specialises and compiles it; later calls reuse that. What the code
-captured from outside (globals, device functions) is compared by identity at each call, so that a changed constant or a re-run cell compiles afresh instead of giving a stale answer.
+A decorated function's source is memorised and nothing is compiled. The first call for each template signature
+specialises and compiles it; later calls reuse that. What the code captured from outside (globals, device functions) is
+compared by identity at each call, so that a changed constant or a re-run cell compiles afresh instead of giving a stale
+answer.
 """
 
 from __future__ import annotations
@@ -31,15 +33,17 @@ from tinote.compiler.frontend.protocol import (
 )
 from tinote.compiler.modes import defaults_of
 from tinote.config import Config
-from tinote.errors import DifferentiationError, FieldError, KernelTypeError, Note, TinoteError, at_users_frames
+from tinote.errors import DifferentiationError, KernelTypeError, Note, TinoteError, at_users_frames
 from tinote.ir.types import Scalar, Tensor
+from tinote.lang.func import plain_function
+from tinote.lang.identity import identity_of
 from tinote.lang.instances import Instance, Instances, Listing
 from tinote.lang.matrix import Matrix, Vector
 from tinote.lang.structured import numbers_in, returned_struct, struct_from
 from tinote.lang.world import claim_gradients, memory_of, recorder, world
 from tinote.source import Span
 
-__all__ = ["Func", "Instance", "Kernel", "data_oriented", "func", "kernel", "template"]
+__all__ = ["Instance", "Kernel", "data_oriented", "kernel", "template"]
 
 
 def _one(types_: Sequence[Scalar | Tensor], values: tuple[Any, ...], as_tuple: bool) -> Any:
@@ -50,7 +54,11 @@ def _one(types_: Sequence[Scalar | Tensor], values: tuple[Any, ...], as_tuple: b
         if isinstance(t, Tensor):
             flat = values[at : at + t.count]
             at += t.count
-            found.append(Vector(list(flat)) if len(t.shape) == 1 else Matrix([list(flat[r * t.shape[1] : (r + 1) * t.shape[1]]) for r in range(t.shape[0])]))
+            found.append(
+                Vector(list(flat))
+                if len(t.shape) == 1
+                else Matrix([list(flat[r * t.shape[1] : (r + 1) * t.shape[1]]) for r in range(t.shape[0])])
+            )
         else:
             found.append(values[at])
             at += 1
@@ -58,7 +66,9 @@ def _one(types_: Sequence[Scalar | Tensor], values: tuple[Any, ...], as_tuple: b
 
 
 class _Gradient:
-    """`kernel.grad`: called with the kernel's arguments, it accumulates into the gradients of what the kernel reads, from the gradients of what it writes."""
+    """`kernel.grad`: called with the kernel's arguments, it accumulates into the gradients of what the kernel reads,
+    from the gradients of what it writes.
+    """
 
     __slots__ = ("_kernel",)
 
@@ -95,6 +105,7 @@ class Kernel:
 
     def __init__(self, function: types.FunctionType) -> None:
         functools.update_wrapper(self, function)
+        self.__wrapped__: Callable[..., Any] = function
         self.source: FunctionSource = function_source(function)
         self._overrides: dict[str, Any] = {}
         self._parameters = self.source.parameters
@@ -109,8 +120,15 @@ class Kernel:
         return self
 
     def become(self, new: Kernel) -> None:
-        """Take over the meaning of `new`, so that whoever holds this kernel uses it. Unchanged source keeps what was compiled."""
-        same = self._overrides == new._overrides and self.source.text == new.source.text and self.source.span == new.source.span and not self.source.closure
+        """Take over the meaning of `new`, so that whoever holds this kernel uses it. Unchanged source keeps what was
+        compiled.
+        """
+        same = (
+            self._overrides == new._overrides
+            and self.source.text == new.source.text
+            and self.source.span == new.source.span
+            and not self.source.closure
+        )
         instances, plain, retired = self._instances, self._plain, self._retired
         self.__dict__.update(new.__dict__)
         if same:
@@ -143,7 +161,10 @@ class Kernel:
         if self._annotations is None:
             found: list[Any] = []
             hints = self.__wrapped__.__annotations__
-            scope = {**self.source.globals, **{k: c.cell_contents for k, c in self.source.closure.items() if _filled(c)}}
+            scope = {
+                **self.source.globals,
+                **{k: c.cell_contents for k, c in self.source.closure.items() if _filled(c)},
+            }
             for parameter in self._parameters:
                 hint = hints.get(parameter.arg)
                 if isinstance(hint, str):
@@ -163,7 +184,9 @@ class Kernel:
     def _evaluated(self, parameter: ast.arg, hint: str, scope: dict[str, Any]) -> Any:
         """An annotation that is text (`from __future__ import annotations`)."""
         try:
-            return eval(hint, scope)  # noqa: S307  the user's own annotation, as Python evaluates it
+            return eval(hint, scope)
+        except TinoteError as error:
+            raise type(error)(error.message, self._span_of(parameter), error.hint) from None
         except Exception as error:
             raise KernelTypeError(
                 f"the annotation of parameter '{parameter.arg}' cannot be evaluated: {type(error).__name__}: {error}",
@@ -172,7 +195,13 @@ class Kernel:
             ) from None
 
     def _span_of(self, parameter: ast.arg) -> Span:
-        return Span(self.source.file, parameter.lineno, parameter.col_offset, parameter.end_lineno or 0, parameter.end_col_offset or 0)
+        return Span(
+            self.source.file,
+            parameter.lineno,
+            parameter.col_offset,
+            parameter.end_lineno or 0,
+            parameter.end_col_offset or 0,
+        )
 
     def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
         names = [q.arg for q in self._parameters]
@@ -180,7 +209,10 @@ class Kernel:
             return args
         given = dict(zip(names, args, strict=False))
         if len(args) > len(names):
-            raise KernelTypeError(f"kernel '{self.source.name}' takes {len(names)} arguments ({', '.join(names)}), but got {len(args)}", self.source.span)
+            raise KernelTypeError(
+                f"kernel '{self.source.name}' takes {len(names)} arguments ({', '.join(names)}), but got {len(args)}",
+                self.source.span,
+            )
         for name, value in kwargs.items():
             if name not in names:
                 raise KernelTypeError(f"kernel '{self.source.name}' has no parameter '{name}'", self.source.span)
@@ -190,14 +222,22 @@ class Kernel:
         missing = [n for n in names if n not in given and n not in self.source.defaults]
         if missing:
             raise KernelTypeError(
-                f"kernel '{self.source.name}' takes {len(names)} argument{'s' if len(names) != 1 else ''} ({', '.join(names)}); missing: {', '.join(missing)}", self.source.span
+                f"kernel '{self.source.name}' takes {len(names)} argument{'s' if len(names) != 1 else ''} "
+                f"({', '.join(names)}); missing: {', '.join(missing)}",
+                self.source.span,
             )
         return tuple([given.get(n, self.source.defaults.get(n)) for n in names])
 
     def prepare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Instance, tuple[Any, ...]]:
-        """The instance for these arguments, compiled if need be, and the flat scalar values that it is launched with."""
+        """The instance for these arguments, compiled if need be, and the flat scalar values of its launch."""
         plain = self._plain
-        if plain is not None and not kwargs and len(args) == len(self._parameters) and plain.generation == world.generation and plain.is_current():
+        if (
+            plain is not None
+            and not kwargs
+            and len(args) == len(self._parameters)
+            and plain.generation == world.generation
+            and plain.is_current()
+        ):
             return plain, args
         args = self._bind(args, kwargs)
         key: list[Any] = []
@@ -208,22 +248,22 @@ class Kernel:
         for parameter, hint, value in zip(self._parameters, self.annotations, args, strict=True):
             if is_template(hint):
                 specs.append(TemplateArgument(value))
-                key.append(_identity(value))
+                key.append(identity_of(value))
                 simple = False
                 continue
             info = struct_of(hint)
             if info is not None:
                 specs.append(StructArgument(info))
-                key.append(_identity(hint))
+                key.append(identity_of(hint))
                 simple = False
-                try:
-                    values.extend(numbers_in(hint, info, value))
-                except FieldError as error:
-                    raise bad_argument(self.source.name, parameter.arg, error.message, value, self._span_of(parameter)) from None
+                values.extend(numbers_in(hint, info, value, functools.partial(self._bad_argument, parameter, value)))
                 continue
             t = type_of(hint, defaults.fp, defaults.ip)
             if t is None:
-                raise KernelTypeError(f"parameter '{parameter.arg}' of kernel '{self.source.name}' has an annotation that is not a type: {hint!r}", self._span_of(parameter))
+                raise KernelTypeError(
+                    f"parameter '{parameter.arg}' of kernel '{self.source.name}' is annotated with {hint!r}, no type",
+                    self._span_of(parameter),
+                )
             specs.append(ValueArgument(t))
             if isinstance(t, Tensor):
                 simple = False
@@ -241,7 +281,11 @@ class Kernel:
     def _specialise(self, identity: tuple[Any, ...], specs: list[ArgumentSpec]) -> Instance:
         old = self._instances.get(identity)
         for retired in self._retired:
-            if retired.generation == world.generation and retired.specialisation.arguments == tuple(specs) and retired.is_current():
+            if (
+                retired.generation == world.generation
+                and retired.specialisation.arguments == tuple(specs)
+                and retired.is_current()
+            ):
                 break
         else:
             specialisation = Specialisation(self.source, specs, self.config, memory_of)
@@ -249,7 +293,9 @@ class Kernel:
                 warnings.warn_explicit(warned.message, UserWarning, warned.span.file, warned.span.line)
             retired = Instance(specialisation)
         if old is not None and old.generation == world.generation:
-            self._retired = [old, *[r for r in self._retired if r.generation == world.generation and r is not retired]][:8]
+            self._retired = [old, *[r for r in self._retired if r.generation == world.generation and r is not retired]][
+                :8
+            ]
         self._instances = {k: v for k, v in self._instances.items() if v.generation == world.generation}
         self._instances[identity] = retired
         return retired
@@ -257,8 +303,17 @@ class Kernel:
     def _components(self, parameter: ast.arg, t: Tensor, value: Any) -> list[Any]:
         source = value if isinstance(value, Matrix) else _matrix_or_none(value)
         if source is None or source.shape != t.shape:
-            raise bad_argument(self.source.name, parameter.arg, f"a {'vector' if len(t.shape) == 1 else 'matrix'} of shape {t.shape}", value, self._span_of(parameter))
+            raise bad_argument(
+                self.source.name,
+                parameter.arg,
+                f"a {'vector' if len(t.shape) == 1 else 'matrix'} of shape {t.shape}",
+                value,
+                self._span_of(parameter),
+            )
         return source.values.ravel().tolist()
+
+    def _bad_argument(self, parameter: ast.arg, value: Any, expected: str) -> KernelTypeError:
+        return bad_argument(self.source.name, parameter.arg, expected, value, self._span_of(parameter))
 
     # ---- launching
 
@@ -302,14 +357,16 @@ class Kernel:
             info = struct_of(hint)
             t = None if is_template(hint) or info is not None else type_of(hint, defaults.fp, defaults.ip)
             if info is not None:
-                at += sum(leaf.count if isinstance(leaf, Tensor) else 1 for leaf in info.leaves())
+                at += info.count
             elif isinstance(t, Tensor):
                 at += t.count
             elif t is not None:
                 value = values[at]
                 at += 1
                 if not fits(t, value):
-                    raise bad_argument(self.source.name, parameter.arg, f"a number of type {t}", value, self._span_of(parameter)) from None
+                    raise bad_argument(
+                        self.source.name, parameter.arg, f"a number of type {t}", value, self._span_of(parameter)
+                    ) from None
 
     @property
     def grad(self) -> _Gradient:
@@ -319,14 +376,18 @@ class Kernel:
     @property
     def instances(self) -> Instances:
         """The template signatures that were compiled, and older versions of them, whose captures have changed since."""
-        return Instances(i for i in (*reversed(self._retired), *self._instances.values()) if i.generation == world.generation)
+        return Instances(
+            i for i in (*reversed(self._retired), *self._instances.values()) if i.generation == world.generation
+        )
 
     def _latest(self) -> Instance:
         """The instance that was made last, made from the annotations alone if the kernel was not called yet."""
         if not any(i.generation == world.generation for i in self._instances.values()):
             if self.has_templates:
                 raise KernelTypeError(
-                    f"kernel '{self.source.name}' has not been called yet, so the types of its arguments are not known", self.source.span, hint="call it once"
+                    f"kernel '{self.source.name}' has not been called yet, so the types of its arguments are not known",
+                    self.source.span,
+                    hint="call it once",
                 )
             self.specialise_by_types()
         return self.instances[-1]
@@ -388,30 +449,6 @@ class BoundKernel:
         return f"<bound {self.kernel!r}>"
 
 
-class Func:
-    """A device function: inlined where kernels and other device functions call it. In Python scope it runs as plain Python."""
-
-    def __init__(self, function: types.FunctionType) -> None:
-        functools.update_wrapper(self, function)
-        self.__tinote_function__ = function_source(function, is_func=True)
-        self.__tinote_self__: Any = None
-
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.__wrapped__(*args, **kwargs)
-
-    def __get__(self, owner: Any, cls: type | None = None) -> Func:
-        if owner is None:
-            return self
-        bound = object.__new__(Func)
-        bound.__dict__.update(self.__dict__)
-        bound.__tinote_self__ = owner
-        bound.__wrapped__ = functools.partial(self.__wrapped__, owner)
-        return bound
-
-    def __repr__(self) -> str:
-        return f"<func {self.__tinote_function__.name}>"
-
-
 class Template:
     """The annotation of a parameter that is a compile-time object: a field, a constant, anything."""
 
@@ -429,12 +466,7 @@ template = Template()
 
 def kernel(function: Callable[..., Any]) -> Kernel:
     """Make a kernel of a function. Its outermost `for` loops run in parallel."""
-    return Kernel(_plain_function(function))
-
-
-def func(function: Callable[..., Any]) -> Func:
-    """Make a device function of a function: kernels may call it."""
-    return Func(_plain_function(function))
+    return Kernel(plain_function(function))
 
 
 def data_oriented(cls: type) -> type:
@@ -442,12 +474,6 @@ def data_oriented(cls: type) -> type:
     if not isinstance(cls, type):
         raise KernelTypeError(f"data_oriented decorates a class, not {cls!r}")
     return cls
-
-
-def _plain_function(candidate: Any) -> types.FunctionType:
-    if isinstance(candidate, types.FunctionType):
-        return candidate
-    raise KernelTypeError(f"a kernel or device function is made from a function, not {candidate!r}")
 
 
 def _filled(cell: types.CellType) -> bool:
@@ -458,34 +484,12 @@ def _filled(cell: types.CellType) -> bool:
     return True
 
 
-def _identity(value: Any) -> Any:
-    """What tells one template argument from another: a number by type and value, anything else by identity."""
-    if isinstance(value, bool | int | float | str):
-        return type(value), value
-    return _Same(value)
-
-
-class _Same:
-    """Equal only to a wrapper of the same object, which it keeps alive."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.value is self.value
-
-    def __hash__(self) -> int:
-        return id(self.value)
-
-
 def _matrix_or_none(value: Any) -> Matrix | None:
     if isinstance(value, int):  # which `Matrix` takes for a size
         return None
     try:
         return Matrix(value)
-    except Exception:  # noqa: BLE001  whatever cannot be read as a matrix is reported as a bad argument by the caller
+    except Exception:
         return None
 
 
@@ -499,5 +503,3 @@ def fits(t: Scalar, value: Any) -> bool:
     except (TypeError, ValueError, AttributeError):
         return False
     return t.lowest <= number <= t.highest
-
-

@@ -16,11 +16,14 @@ import numpy as np
 from tinote.errors import FieldError
 from tinote.ir.buffers import Buffer, row_major
 from tinote.ir.types import Scalar
-from tinote.lang.matrix import numpy_type
+from tinote.lang.matrix import Matrix, numpy_type
 from tinote.runtime.memory import Memory
 from tinote.source import Span
 
-__all__ = ["Layout", "Part", "Placement", "array_over", "dense", "offset_given", "order_named"]
+__all__ = ["Layout", "Part", "Placement", "array_over", "dense", "offset_given", "order_named", "shape_given"]
+
+#: As many as the dialect has letters for.
+_MOST_DIMENSIONS = 8
 
 
 class Layout(Enum):
@@ -63,6 +66,9 @@ class Part(Memory):
         found = Memory(self.nbytes)
         self._like(found)[...] = self._array
         return found
+
+    def packed(self) -> memoryview:
+        return memoryview(np.ascontiguousarray(self._array).reshape(-1).view(np.uint8))
 
     def restore(self, copy: Memory) -> None:
         self._array[...] = self._like(copy)
@@ -108,6 +114,21 @@ def dense(
     return tuple(strides), row_major(element, max(apart, 1)), count * components * dtype.size
 
 
+def shape_given(shape: Any, made_at: Span) -> tuple[int, ...]:
+    """A shape as a tuple. Raises `FieldError` for what is none."""
+    dims = tuple(shape) if isinstance(shape, tuple | list | Matrix) else (shape,)
+    for extent in dims:
+        if not isinstance(extent, int | np.integer) or isinstance(extent, bool):
+            raise FieldError(f"a field's shape is made of integers, not {extent!r}", made_at)
+        if extent < 0:
+            raise FieldError(f"a field cannot have a negative extent: shape {dims}", made_at)
+        if extent > 2**31 - 1:
+            raise FieldError(f"an extent of {extent} does not fit the 32-bit indices of kernels: shape {dims}", made_at)
+    if len(dims) > _MOST_DIMENSIONS:
+        raise FieldError(f"a field has at most {_MOST_DIMENSIONS} dimensions, not {len(dims)}", made_at)
+    return tuple([int(d) for d in dims])
+
+
 def order_named(order: str | None, rank: int, where: Span) -> tuple[int, ...]:
     """The dimensions that a text such as "ji" names, the slowest first. Raises `FieldError`."""
     if order is None:
@@ -133,5 +154,7 @@ def offset_given(offset: Any, shape: tuple[int, ...], where: Span) -> tuple[int,
         if not isinstance(first, int | np.integer) or isinstance(first, bool) or abs(int(first)) > 2**30:
             raise FieldError(f"an offset is made of integers between -2**30 and 2**30, not {first!r}", where)
     if any(int(first) + extent > 2**31 - 1 for first, extent in zip(found, shape, strict=True)):
-        raise FieldError(f"the indices of shape {shape} from {offset!r} on do not fit the 32-bit indices of kernels", where)
+        raise FieldError(
+            f"the indices of shape {shape} from {offset!r} on do not fit the 32-bit indices of kernels", where
+        )
     return tuple([int(first) for first in found]) if any(found) else ()

@@ -18,7 +18,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinote.lang.kernel import func, template
+from tinote.lang.func import func
+from tinote.lang.kernel import template
 from tinote.lang.maths import FUNCTIONS
 from tinote.lang.matrix import Matrix
 

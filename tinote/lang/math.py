@@ -11,7 +11,8 @@ from __future__ import annotations
 import math as _math
 from typing import Any
 
-from tinote.lang.kernel import func, template
+from tinote.lang.func import func
+from tinote.lang.kernel import template
 from tinote.lang.maths import FUNCTIONS
 from tinote.lang.matrix import Matrix
 from tinote.lang.types import UNSIGNED, matrix, vector

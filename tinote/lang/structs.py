@@ -33,8 +33,8 @@ from tinote.errors import FieldError
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar, Tensor
 from tinote.lang import types
-from tinote.lang.fields import Field, MatrixField, ScalarField, shape_given
-from tinote.lang.layout import Layout, offset_given, order_named
+from tinote.lang.fields import Field, MatrixField, ScalarField
+from tinote.lang.layout import Layout, offset_given, order_named, shape_given
 from tinote.lang.matrix import Matrix, Vector, numpy_type
 from tinote.lang.tree import Level
 from tinote.lang.types import MatrixType
@@ -49,7 +49,9 @@ class StructType:
     it makes a value: members by position or name, those left out are zero.
     """
 
-    def __init__(self, name: str, members: Mapping[str, Any], methods: Mapping[str, Any] | None = None, made_at: Span = NOWHERE) -> None:
+    def __init__(
+        self, name: str, members: Mapping[str, Any], methods: Mapping[str, Any] | None = None, made_at: Span = NOWHERE
+    ) -> None:
         if not members:
             raise FieldError(f"the struct type '{name}' needs members", made_at)
         self.__name__ = name
@@ -61,7 +63,9 @@ class StructType:
                     scalar_type(t)
                 except FieldError:
                     hint = "for example ti.f32, ti.types.vector(3, ti.f32), or another struct type"
-                    raise FieldError(f"member '{member}' of '{name}' has no type of numbers: {t!r}", made_at, hint=hint) from None
+                    raise FieldError(
+                        f"member '{member}' of '{name}' has no type of numbers: {t!r}", made_at, hint=hint
+                    ) from None
 
     def type_of(self, member: str) -> Scalar | Tensor | StructType:
         """A member's type, with what the session means by `float` and `int`."""
@@ -172,7 +176,9 @@ def dataclass(cls: type) -> StructType:
         raise FieldError(f"an annotation of '{cls.__name__}' cannot be evaluated: {error}", where) from None
     for name in members:
         if name in vars(cls):
-            raise FieldError(f"member '{name}' of '{cls.__name__}' has a default value, which structs do not have", where)
+            raise FieldError(
+                f"member '{name}' of '{cls.__name__}' has a default value, which structs do not have", where
+            )
     methods = {name: value for name, value in vars(cls).items() if function_of(value) is not None}
     return StructType(cls.__name__, {name: t for name, t in members.items() if not is_template(t)}, methods, where)
 
@@ -186,7 +192,9 @@ class Struct:
     _parent: Any
     _type: StructType | None
 
-    def __init__(self, members: Any = None, *, _type: StructType | None = None, _parent: Any = None, **named: Any) -> None:
+    def __init__(
+        self, members: Any = None, *, _type: StructType | None = None, _parent: Any = None, **named: Any
+    ) -> None:
         given = dict(members.items() if isinstance(members, Struct) else members or {}) | named
         if not given:
             raise FieldError("a struct needs members")
@@ -235,17 +243,24 @@ class Struct:
 
     def to_dict(self) -> dict[str, Any]:
         """Members as numbers, NumPy arrays and dictionaries."""
-        return {name: v.to_dict() if isinstance(v, Struct) else v.to_numpy() if isinstance(v, Matrix) else v for name, v in self.items()}
+        return {
+            name: v.to_dict() if isinstance(v, Struct) else v.to_numpy() if isinstance(v, Matrix) else v
+            for name, v in self.items()
+        }
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Struct) or self.keys != other.keys:
             return False
-        return all(np.array_equal(_plain(a), _plain(b)) if not isinstance(a, Struct) else a == b for a, b in zip(self.entries.values(), other.entries.values(), strict=True))
+        return all(
+            np.array_equal(_plain(a), _plain(b)) if not isinstance(a, Struct) else a == b
+            for a, b in zip(self.entries.values(), other.entries.values(), strict=True)
+        )
 
     __hash__ = None  # type: ignore[assignment]
 
     def __repr__(self) -> str:
-        return f"{{{', '.join(f'{name}: {value.to_list() if isinstance(value, Matrix) else value!r}' for name, value in self.items())}}}"
+        shown = [f"{name}: {v.to_list() if isinstance(v, Matrix) else v!r}" for name, v in self.items()]
+        return f"{{{', '.join(shown)}}}"
 
     @staticmethod
     def field(members: Mapping[str, Any], shape: Any = None, **options: Any) -> StructField:
@@ -267,7 +282,9 @@ def _member(name: str, value: Any) -> Any:
         return value.item()
     if isinstance(value, bool | int | float | Matrix | Struct):
         return value
-    raise FieldError(f"member '{name}' of a struct cannot be {value!r}", hint="members are numbers, vectors, matrices and structs")
+    raise FieldError(
+        f"member '{name}' of a struct cannot be {value!r}", hint="members are numbers, vectors, matrices and structs"
+    )
 
 
 class StructField:
@@ -286,7 +303,9 @@ class StructField:
                 continue
             kind, dtype, element = (ScalarField, t, ()) if isinstance(t, Scalar) else (MatrixField, t.dtype, t.shape)
             floats = dtype.kind == "f"
-            made = kind(dtype, element, made_at, f"{name}{below}" if name else "", needs_grad and floats, needs_dual and floats)
+            made = kind(
+                dtype, element, made_at, f"{name}{below}" if name else "", needs_grad and floats, needs_dual and floats
+            )
             made._suffix = below
             self._fields[member] = made
 
@@ -379,7 +398,9 @@ class StructField:
     def _parts(self, value: Any) -> dict[str, Any]:
         members = dict(value.items()) if isinstance(value, Struct | dict) else None
         if members is None or members.keys() != self._fields.keys():
-            raise FieldError(f"'{self.name}' holds structs with members {', '.join(self._fields)}: cannot take {value!r}")
+            raise FieldError(
+                f"'{self.name}' holds structs with members {', '.join(self._fields)}: cannot take {value!r}"
+            )
         return members
 
     # ---- whole field
@@ -405,7 +426,9 @@ class StructField:
     def copy_from(self, other: StructField) -> None:
         """Copy all elements of a field of the same structs and shape."""
         if not isinstance(other, StructField) or other._fields.keys() != self._fields.keys():
-            raise FieldError(f"'{self.name}' is copied from a field of structs with the same members, not from {other!r}")
+            raise FieldError(
+                f"'{self.name}' is copied from a field of structs with the same members, not from {other!r}"
+            )
         for name, field in self._fields.items():
             field.copy_from(other._fields[name])
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import types
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from tinote.compiler.frontend.protocol import FunctionSource, StructInfo, members_of, struct_of
@@ -13,16 +13,19 @@ from tinote.lang.matrix import Matrix
 __all__ = ["numbers_in", "returned_struct", "struct_from"]
 
 
-def numbers_in(hint: Any, info: StructInfo, value: Any) -> list[Any]:
-    """The numbers of a struct, or of a dictionary, that is passed where the type `hint` is annotated. Raises
-    `FieldError`, which says what is expected.
+def numbers_in(hint: Any, info: StructInfo, value: Any, wrong: Callable[[str], Exception]) -> list[Any]:
+    """The numbers of a struct, or of a dictionary, that is passed where the type `hint` is annotated. Raises what
+    `wrong` makes of the words for what was expected.
     """
     members = members_of(value)
     if members is None:
         members = value if isinstance(value, dict) else None
     if members is None or members.keys() != info.members.keys():
-        raise FieldError(f"a struct with members {', '.join(info.members)}")
-    return _flat(hint(**members))
+        raise wrong(f"a struct with members {', '.join(info.members)}")
+    try:
+        return _flat(hint(**members))
+    except FieldError as error:
+        raise wrong(f"a struct `{info.name}` ({error.message})") from None
 
 
 def _flat(struct: Any) -> list[Any]:

@@ -19,11 +19,10 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-
 from tinote.errors import FieldError, Note
 from tinote.ir.buffers import row_major
-from tinote.lang.fields import Field, shape_given
-from tinote.lang.layout import Part, Placement, offset_given
+from tinote.lang.fields import Field
+from tinote.lang.layout import Part, Placement, offset_given, shape_given
 from tinote.lang.world import world
 from tinote.runtime.memory import Memory
 from tinote.source import NOWHERE, Span, caller
@@ -119,7 +118,12 @@ class Level:
         leaf._require_alive()
         if leaf.is_placed or leaf._level is not None:
             hint = "" if leaf._level is not None else "fields that are made with a shape have a place already"
-            raise FieldError(f"the field '{leaf.name}' is placed already", where, hint=hint, notes=[Note("it is made here", leaf._made_at)])
+            raise FieldError(
+                f"the field '{leaf.name}' is placed already",
+                where,
+                hint=hint,
+                notes=[Note("it is made here", leaf._made_at)],
+            )
         leaf._level = self
         leaf._offset = offset
         self.children.append(leaf)
@@ -140,15 +144,24 @@ class Level:
 
     def __getattr__(self, name: str) -> Any:
         if name in _SPARSE:
-            raise FieldError(f"`{name}` makes sparse or quantised memory, which tinote does not have", caller(), hint="use dense")
+            raise FieldError(
+                f"`{name}` makes sparse or quantised memory, which tinote does not have", caller(), hint="use dense"
+            )
         raise AttributeError(f"a level of a layout tree has no attribute {name!r}")
 
     def _require_open(self, where: Span) -> None:
         if self._generation != world.generation:
-            raise FieldError("this level was made before ti.init() or ti.reset() and is gone", where, hint="begin again with ti.root")
+            raise FieldError(
+                "this level was made before ti.init() or ti.reset() and is gone", where, hint="begin again with ti.root"
+            )
         if self.settled_at is not None:
             notes = [Note("used here", self.settled_at)] if self.settled_at.line > 0 else []
-            raise FieldError("nothing can be added to this level: its fields have been used already", where, hint="begin a new one: ti.root.dense(…)", notes=notes)
+            raise FieldError(
+                "nothing can be added to this level: its fields have been used already",
+                where,
+                hint="begin a new one: ti.root.dense(…)",
+                notes=notes,
+            )
 
     # ---- structure
 
@@ -214,7 +227,9 @@ class FieldsBuilder(Root):
         if self._generation != world.generation:
             raise FieldError("this FieldsBuilder was made before ti.init() or ti.reset() and is gone", where)
         if self.finalized:
-            raise FieldError("this FieldsBuilder is finalized: nothing can be added to it", where, hint="make another one")
+            raise FieldError(
+                "this FieldsBuilder is finalized: nothing can be added to it", where, hint="make another one"
+            )
 
     def finalize(self, raise_warning: bool = True) -> FieldsBuilder:
         """Let all fields come into being. Gives the builder, whose `destroy` does nothing: memory goes when nobody
@@ -312,7 +327,9 @@ class _Cell:
         self.step = _aligned(at, largest)
         self.size = self.step * math.prod(sizes.values())
 
-    def places(self, start: int = 0, above: dict[int, int] | None = None) -> Iterator[tuple[Field, Level, int, tuple[int, ...]]]:
+    def places(
+        self, start: int = 0, above: dict[int, int] | None = None
+    ) -> Iterator[tuple[Field, Level, int, tuple[int, ...]]]:
         """Each field below: its level, where its first number lies, and the strides of its dimensions."""
         strides = dict(above or {})
         strides.update(zip(self.sizes, row_major(self.sizes.values(), self.step), strict=True))
@@ -368,5 +385,3 @@ def _attach(leaves: Sequence[Field]) -> None:
 def _join(field: Field, kind: str) -> None:
     if field.is_placed and field._companions[kind].is_placed and not getattr(field, f"has_{kind}"):
         field._attach(kind)
-
-

@@ -11,6 +11,7 @@ from tinote.ir.types import Tensor, u32, u64
 from tinote.lang.fields import MatrixField
 from tinote.lang.kernel import template
 from tinote.lang.matrix import Matrix, Vector, numpy_type
+from tinote.lang.missing import refuse
 from tinote.lang.world import scalar_type, world
 
 __all__ = ["UNSIGNED", "MatrixType", "matrix", "template", "vector"]
@@ -101,3 +102,8 @@ def vector(n: int, dtype: Any) -> MatrixType:
 def matrix(n: int, m: int, dtype: Any) -> MatrixType:
     """The type of `n` by `m` matrices."""
     return MatrixType(dtype, (n, m))
+
+
+def __getattr__(name: str) -> Any:
+    refuse(name, "ti.types")
+    raise AttributeError(f"module 'tinote.types' has no attribute '{name}'")

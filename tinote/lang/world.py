@@ -19,7 +19,25 @@ from tinote.runtime.memory import Memory
 from tinote.runtime.party import SESSION, party
 from tinote.source import NOWHERE, Span
 
-__all__ = ["Arch", "Recorder", "arch_named", "claim_gradients", "forget_gradients", "gradient_memories", "init", "is_viewed", "memory_of", "note_python_write", "note_replacement", "note_view", "recorder", "reset", "scalar_type", "take_all_gradients", "world"]
+__all__ = [
+    "Arch",
+    "Recorder",
+    "arch_named",
+    "claim_gradients",
+    "forget_gradients",
+    "gradient_memories",
+    "init",
+    "is_viewed",
+    "memory_of",
+    "note_python_write",
+    "note_replacement",
+    "note_view",
+    "recorder",
+    "reset",
+    "scalar_type",
+    "take_all_gradients",
+    "world",
+]
 
 
 class Arch:
@@ -35,7 +53,10 @@ class Arch:
         return f"ti.{self.name}"
 
 
-_ARCHES = {name: Arch(name, name in ("cpu", "x64", "arm64")) for name in ("cpu", "x64", "arm64", "gpu", "cuda", "vulkan", "metal", "opengl", "amdgpu")}
+_ARCHES = {
+    name: Arch(name, name in ("cpu", "x64", "arm64"))
+    for name in ("cpu", "x64", "arm64", "gpu", "cuda", "vulkan", "metal", "opengl", "amdgpu")
+}
 
 
 def arch_named(name: str) -> Arch:
@@ -49,7 +70,6 @@ class Recorder(Protocol):
 
     def launching(self, instance: Any, values: tuple[Any, ...]) -> Any:
         """A kernel is about to be launched. Gives the machine code to run in place of the primal, if any."""
-
 
     def launched(self) -> None:
         """The launch has ended well."""
@@ -75,8 +95,12 @@ class World:
         self.fields: weakref.WeakSet[Any] = weakref.WeakSet()
         self.memories: weakref.WeakKeyDictionary[Buffer, Memory] = weakref.WeakKeyDictionary()
         self.views: weakref.WeakKeyDictionary[Buffer, list[weakref.ref[Any]]] = weakref.WeakKeyDictionary()
-        self.gradients: dict[int, tuple[Memory, ...]] = {}  # of all living fields, by party; empty: to be collected anew
-        self.owners: weakref.WeakKeyDictionary[Buffer, int] = weakref.WeakKeyDictionary()  # the party of a gradient, if a view has computed it
+        self.gradients: dict[
+            int, tuple[Memory, ...]
+        ] = {}  # of all living fields, by party; empty: to be collected anew
+        self.owners: weakref.WeakKeyDictionary[Buffer, int] = (
+            weakref.WeakKeyDictionary()
+        )  # the party of a gradient, if a view has computed it
         self.launches = 0
         self.warned: set[str] = set()
         self.on_reset: list[Any] = []
@@ -86,7 +110,9 @@ class World:
         self.initialised = True
 
     def next_seed(self) -> int:
-        """The seed of the next launch that draws random numbers: different for each, the same sequence for the same `random_seed`."""
+        """The seed of the next launch that draws random numbers: different for each, the same sequence for the same
+        `random_seed`.
+        """
         self.launches += 1
         return (self.config.random_seed * 0x9E3779B97F4A7C15 + self.launches) & 0xFFFFFFFFFFFFFFFF
 
@@ -104,13 +130,17 @@ def gradient_memories() -> tuple[Memory, ...]:
     mine = party.get()
     found = world.gradients.get(mine)
     if found is None:
-        found = tuple([f.grad.memory for f in world.fields if f.has_grad and world.owners.get(f.grad.buffer, SESSION) == mine])
+        found = tuple(
+            [f.grad.memory for f in world.fields if f.has_grad and world.owners.get(f.grad.buffer, SESSION) == mine]
+        )
         world.gradients[mine] = found
     return found
 
 
 def claim_gradients(tasks: Iterable[TaskSummary], *, clear: bool) -> None:
-    """The gradients that these tasks of a reverse launch touch belong to the present party from now on. `clear`: those that were another's are set to zero first."""
+    """The gradients that these tasks of a reverse launch touch belong to the present party from now on. `clear`: those
+    that were another's are set to zero first.
+    """
     mine = party.get()
     if mine == SESSION and not world.owners:
         return
@@ -163,8 +193,11 @@ def is_viewed(buffer: Buffer) -> bool:
 
 
 _SPELLINGS: dict[Any, Scalar] = {
-    **{name: scalar_named(short) for name, short in (("float16", "f16"), ("float32", "f32"), ("float64", "f64"), ("int8", "i8"), ("int16", "i16"), ("int32", "i32"), ("int64", "i64"), ("uint8", "u8"), ("uint16", "u16"), ("uint32", "u32"), ("uint64", "u64"), ("bool", "u1"))},
-}  # fmt: skip
+    **{f"float{bits}": scalar_named(f"f{bits}") for bits in (16, 32, 64)},
+    **{f"int{bits}": scalar_named(f"i{bits}") for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": scalar_named(f"u{bits}") for bits in (8, 16, 32, 64)},
+    "bool": scalar_named("u1"),
+}
 
 
 def scalar_type(dtype: Any, where: Span = NOWHERE) -> Scalar:
@@ -185,19 +218,38 @@ def scalar_type(dtype: Any, where: Span = NOWHERE) -> Scalar:
 
 
 _UNUSED = {
-    "log_level", "verbose", "device_memory_GB", "device_memory_fraction", "advanced_optimization", "packed", "dynamic_index",
-    "cpu_max_num_threads", "make_thread_local", "real_matrix", "real_matrix_scalarize", "excepthook", "print_preprocessed_ir", "kernel_profiler_output", "use_unified_memory",
-    "require_version", "enable_fallback", "flatten_if", "cfg_optimization", "offline_cache_file_path",
+    "log_level", "verbose", "device_memory_GB", "device_memory_fraction", "advanced_optimization", "packed",
+    "dynamic_index", "cpu_max_num_threads", "make_thread_local", "real_matrix", "real_matrix_scalarize",
+    "excepthook", "print_preprocessed_ir", "kernel_profiler_output", "use_unified_memory", "require_version",
+    "enable_fallback", "flatten_if", "cfg_optimization", "offline_cache_file_path",
 }  # fmt: skip
 
 
-def init(arch: Any = None, *, debug: bool = False, default_fp: Scalar = f32, default_ip: Scalar = i32, fast_math: bool = True, num_threads: int | None = None, random_seed: int | None = None, bounds_check: bool = True, opt_level: int = 3, memory_limit: int | None = None, print_ir: bool = False, kernel_profiler: bool = False, offline_cache: bool = True, **others: Any) -> None:
+def init(
+    arch: Any = None,
+    *,
+    debug: bool = False,
+    default_fp: Scalar = f32,
+    default_ip: Scalar = i32,
+    fast_math: bool = True,
+    num_threads: int | None = None,
+    random_seed: int | None = None,
+    bounds_check: bool = True,
+    opt_level: int = 3,
+    memory_limit: int | None = None,
+    print_ir: bool = False,
+    kernel_profiler: bool = False,
+    offline_cache: bool = True,
+    **others: Any,
+) -> None:
     """Start afresh with these options: fields made before are gone.
 
-    `arch`: `ti.cpu`; others fall back to it with a warning. `default_fp`, `default_ip`: the types of literals and of `float` and `int`. `fast_math`: permit
-    reassociation and approximations (NaN and infinity stay). `num_threads`: at most so many threads a launch. `random_seed`: of `ti.random`. `bounds_check`: check indices
-    that are not proved in range. `debug`: more checks. `memory_limit`: bytes that one launch may save for its gradient. `print_ir`: print the IR after every
-    step that changes it. `kernel_profiler`: measure what each task takes (`ti.profiler`). `offline_cache`: keep machine code on disk for later sessions.
+    `arch`: `ti.cpu`; others fall back to it with a warning. `default_fp`, `default_ip`: the types of literals and of
+    `float` and `int`. `fast_math`: permit reassociation and approximations (NaN and infinity stay). `num_threads`: at
+    most so many threads a launch. `random_seed`: of `ti.random`. `bounds_check`: check indices that are not proved in
+    range. `debug`: report integer overflow, and verify each step of the compiler. `memory_limit`: bytes that one launch may save for its gradient. `print_ir`: print the
+    IR after every step that changes it. `kernel_profiler`: measure what each task takes (`ti.profiler`).
+    `offline_cache`: keep machine code on disk for later sessions.
     """
     if default_fp not in (f32, f64):
         raise FieldError(f"default_fp must be ti.f32 or ti.f64, not {default_fp!r}")
@@ -239,7 +291,9 @@ def init(arch: Any = None, *, debug: bool = False, default_fp: Scalar = f32, def
 
 
 def reset() -> None:
-    """Drop all fields and options. A field from before raises an error when it is used; a NumPy view of one stays valid."""
+    """Drop all fields and options. A field from before raises an error when it is used; a NumPy view of one stays
+    valid.
+    """
     world.generation += 1
     world.config = Config()
     world.launches = 0

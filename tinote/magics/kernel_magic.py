@@ -20,7 +20,8 @@ from IPython.display import display
 
 from tinote.compiler.driver import Specialisation
 from tinote.errors import KernelSyntaxError, MagicUsageError
-from tinote.lang.kernel import Func, Kernel, kernel
+from tinote.lang.func import Func
+from tinote.lang.kernel import Kernel, kernel
 from tinote.magics.report import show_gradient, show_times
 from tinote.source import Span
 from tinote.viz.explorer import explore

@@ -55,6 +55,10 @@ class Memory:
         ctypes.memmove(found.address, self.address, self.nbytes)
         return found
 
+    def packed(self) -> memoryview:
+        """Its own bytes in a row."""
+        return self.view()
+
     def restore(self, copy: Memory) -> None:
         """The bytes that `copy` gave."""
         ctypes.memmove(self.address, copy.address, copy.nbytes)

@@ -1,4 +1,5 @@
-"""Whose launches these are: one party is the session's cells or script, and each live view that runs beside them is another.
+"""Whose launches these are: one party is the session's cells or script, and each live view that runs beside them is
+another.
 
 A live view's step may differentiate while a cell does. What one party has computed, the other must not wipe.
 """

@@ -215,7 +215,9 @@ def _python_binary(e: Emitter, prim: Primitive, symbol: str, left: Any, right: A
 def _no_meaning(e: Emitter, symbol: str, left: Any, right: Any) -> NoReturn:
     e.error(
         f"`{symbol}` has no meaning between {describe(left)} and {describe(right)}",
-        "lists become vectors with `ti.Vector([…])`",
+        "put values into a text with an f-string"
+        if isinstance(left, str) or isinstance(right, str)
+        else "lists become vectors with `ti.Vector([…])`",
     )
 
 

@@ -154,12 +154,21 @@ def _loop_config(e: Emitter, args: list[Any], kwargs: dict[str, Any]) -> None:
             e.error(f"`loop_config` has no option `{name}`", f"it has {', '.join(known)}")
         if not e.is_static(value):
             e.error(f"option `{name}` must be known at compile time")
+        count = name in ("block_dim", "parallelize")
+        if count and (not isinstance(value, int) or isinstance(value, bool) or value < 1):
+            e.error(f"option `{name}` must be a positive integer, not {describe(value)}")
     if args:
         e.error("the options of `loop_config` are given by name")
     e.loop_options = dict(kwargs)
 
 
 BUILTINS["loop_config"] = _loop_config
+
+# Advice to other machines than this one: taken note of, and without effect.
+_define("loop_unique", "val covers=", lambda e, val, covers: val)
+_define("block_local", "*fields", lambda e, *fields: None)
+_define("cache_read_only", "*fields", lambda e, *fields: None)
+_define("no_activate", "*fields", lambda e, *fields: None)
 
 
 def _static_assert(e: Emitter, condition: Any, message: Any) -> None:

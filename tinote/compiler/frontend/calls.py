@@ -27,8 +27,8 @@ from tinote.compiler.frontend.protocol import (
 )
 from tinote.compiler.frontend.scopes import Constant, Frame, Results, Variable
 from tinote.compiler.frontend.texts import format_text
-from tinote.compiler.frontend.values import BoundMethod, CellPlace, Place
-from tinote.errors import KernelSyntaxError
+from tinote.compiler.frontend.values import BoundMethod, CellPlace, Place, is_number
+from tinote.errors import KernelSyntaxError, TinoteError
 from tinote.ir.types import Scalar, shape_of
 
 __all__ = ["Calls"]
@@ -50,6 +50,10 @@ def _is_plain(front: Any) -> bool:
     if isinstance(front, tuple | list | set):
         return all(_is_plain(item) for item in front)
     return front is None or type(front) in (bool, int, float, str) or _is_fixed(front)
+
+
+#: How often a function may be inlined in itself.
+_DEEPEST = 64
 
 
 class Calls(Expressions):
@@ -273,6 +277,8 @@ class Calls(Expressions):
         code = compile(ast.Expression(node), source.file, "eval")
         try:
             return eval(code, source.globals, names)
+        except TinoteError as error:
+            self.error(error.message, error.hint, node)
         except Exception as error:
             self.error(f"this annotation cannot be evaluated: {type(error).__name__}: {error}", node=node)
 
@@ -282,17 +288,37 @@ class Calls(Expressions):
         )
 
     def _inline(self, node: ast.Call, callee: Any, source: FunctionSource) -> Any:
-        for frame in self.frame.chain():
-            if frame.source.tree is source.tree:
-                calls = [f.source.name for f in reversed(self.frame.chain())]
-                circle = [*calls[calls.index(source.name) :], source.name]
-                self.error(
-                    f"`{source.name}` calls itself ({' → '.join(circle)})",
-                    "device functions are inlined, so they cannot recurse; use a loop",
-                    kind=KernelSyntaxError,
-                )
         arguments = self._match(node, callee, source)
+        again = [frame for frame in self.frame.chain() if frame.source.tree is source.tree]
+        if again and not self._descends(source, arguments, again):
+            calls = [f.source.name for f in reversed(self.frame.chain())]
+            circle = [*calls[calls.index(source.name) :], source.name][:8]
+            self.error(
+                f"`{source.name}` calls itself ({' → '.join(circle)})",
+                "device functions are inlined, so they cannot recurse; use a loop",
+                kind=KernelSyntaxError,
+            )
         return self.inline(source, arguments)
+
+    def _descends(self, source: FunctionSource, arguments: dict[str, Any], again: list[Frame]) -> bool:
+        """Whether a function that calls itself may end: a number that is a template argument differs from that of every
+        call around it (`static` then decides where it ends).
+        """
+        if len(again) >= _DEEPEST:
+            self.error(
+                f"`{source.name}` calls itself more than {_DEEPEST} times deep",
+                "end the recursion with `if ti.static(…)`, or use a loop",
+                kind=KernelSyntaxError,
+            )
+        names = [q.arg for q in source.parameters if self._is_template(source, q) and is_number(arguments[q.arg])]
+        key = [arguments[name] for name in names]
+        around = [[self._template_of(frame, name) for name in names] for frame in again]
+        return bool(names) and key not in around
+
+    @staticmethod
+    def _template_of(frame: Frame, name: str) -> Any:
+        binding = frame.scope.names.get(name)
+        return binding.value if isinstance(binding, Constant) else None
 
     def _match(self, node: ast.Call, callee: Any, source: FunctionSource) -> dict[str, Any]:
         """Which front-end value each parameter stands for."""

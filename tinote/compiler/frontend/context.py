@@ -23,7 +23,15 @@ from tinote.compiler.frontend.values import (
     is_number,
 )
 from tinote.config import Config
-from tinote.errors import CompilationError, KernelNameError, KernelSyntaxError, KernelTypeError, Note, TinoteError
+from tinote.errors import (
+    CompilationError,
+    KernelNameError,
+    KernelSyntaxError,
+    KernelTypeError,
+    NotAvailableError,
+    Note,
+    TinoteError,
+)
 from tinote.ir.build import Builder, OpenRegion
 from tinote.ir.nodes import Atom, Var
 from tinote.ir.primitives import Defaults
@@ -127,7 +135,8 @@ class Context:
         """
         if isinstance(error, CompilationError) or error is self.placed:
             return error
-        made = [Note("it is made here", error.span)] if error.span.line > 0 else []
+        known = error.span.line > 0 and not isinstance(error, NotAvailableError)
+        made = [Note("it is made here", error.span)] if known else []
         self.placed = type(error)(error.message, self.b.loc, error.hint, [*made, *error.notes])
         return self.placed
 

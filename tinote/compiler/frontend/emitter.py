@@ -45,6 +45,7 @@ from tinote.ir.types import (
     element_type,
     i32,
     i64,
+    is_float,
     promote,
     shape_of,
     strengthen,
@@ -55,7 +56,7 @@ from tinote.ir.types import (
     with_element,
 )
 
-__all__ = ["Emitter", "is_harmless"]
+__all__ = ["Emitter"]
 
 
 class Emitter(Context):
@@ -365,6 +366,16 @@ class Emitter(Context):
             return Value(self.fitting(value.atom, strengthen(value.dtype, self.fp, self.ip)))
         return value
 
+    def harmless(self, ops: Sequence[Op]) -> bool:
+        """Whether operations may run even when their result is not asked for. In debug mode an integer that overflows
+        stops the launch.
+        """
+        if not is_harmless(ops):
+            return False
+        if not self.config.reports_overflow:
+            return True
+        return not any(isinstance(op, Prim) and op.prim in _OVERFLOWS and not is_float(op.out.type) for op in ops)
+
     # places
 
     def check_writable(self, place: Place) -> None:
@@ -417,10 +428,11 @@ class Emitter(Context):
                 found += ["{", *self.text_parts(named), "}"]
             elif self.is_static(part):
                 found.append(self.static_text(part))
-            elif isinstance(part, tuple | list) and not self.is_value(part):
+            elif isinstance(part, tuple | list):
                 shown = [repr(item) if isinstance(item, str) else Formatted(item, spec) for item in part]
                 separated = [x for item in shown for x in (", ", item)][1:]
-                found += ["(", *self.text_parts(separated), ")"]
+                left, right = "[]" if isinstance(part, list) else "()" if len(part) != 1 else ("(", ",)")
+                found += [left, *self.text_parts(separated), right]
             else:
                 found.append((self.as_value(part).atom, spec))
         return found
@@ -461,6 +473,8 @@ class Emitter(Context):
 #: Bytes that one local vector or matrix may take.
 LARGEST_ARRAY = 64 << 10
 _HARMLESS_LIMIT = 12
+#: What may overflow, and is reported where it does in debug mode.
+_OVERFLOWS = (p.add, p.sub, p.mul, p.neg, p.absolute, p.shl)
 _ORDERED = (p.lt, p.le, p.gt, p.ge)
 
 

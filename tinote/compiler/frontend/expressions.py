@@ -9,7 +9,6 @@ from typing import Any
 from tinote.compiler.frontend.arithmetic import COMPARISONS, UNARY, apply, binary
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.domains import check_unrolled, static_items
-from tinote.compiler.frontend.emitter import is_harmless
 from tinote.compiler.frontend.scopes import Constant, Variable
 from tinote.compiler.frontend.subscripts import Subscripts
 from tinote.compiler.frontend.texts import formatted
@@ -183,7 +182,7 @@ class Expressions(Subscripts):
 
         with self.region() as opened:
             decided = truth()
-        if is_harmless(opened.body):
+        if self.harmless(opened.body):
             self.splice(opened)
             return self.prim(p.and_ if conjunction else p.or_, left, decided)
         region = opened.close(decided.atom)
@@ -264,7 +263,7 @@ class Expressions(Subscripts):
             no = self.as_value(self.evaluate(node.orelse))
         if yes.shape != no.shape and yes.shape and no.shape:
             self.error(f"the two sides of this conditional differ: {describe(yes)} and {describe(no)}")
-        if is_harmless(then.body) and is_harmless(orelse.body):
+        if self.harmless(then.body) and self.harmless(orelse.body):
             self.splice(then)
             self.splice(orelse)
             return self.prim(p.select, condition, yes, no)

@@ -19,7 +19,6 @@ from typing import Any
 from tinote.compiler.frontend import analysis
 from tinote.compiler.frontend.calls import Calls
 from tinote.compiler.frontend.domains import Domain, check_unrolled, domain_of, static_items
-from tinote.compiler.frontend.emitter import is_harmless
 from tinote.compiler.frontend.scopes import Anchor, Loop, ParallelNest, Way
 from tinote.compiler.frontend.values import FieldDomain, Grouped, IndexRange, NdRange, StaticSequence, Value
 from tinote.errors import KernelSyntaxError
@@ -352,7 +351,7 @@ class Loops(Calls):
         if found.atom == true:
             self.splice(tested)
             return running.atom
-        if is_harmless(tested.body):
+        if self.harmless(tested.body):
             self.splice(tested)
             return self.prim(p.and_, running, found).atom
         (out,) = self.b.if_(running.atom, tested.close(found.atom), OpenRegion(()).close(false))

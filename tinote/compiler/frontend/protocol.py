@@ -175,6 +175,11 @@ class StructInfo(NamedTuple):
             found += t.leaves() if isinstance(t, StructInfo) else [t]
         return tuple(found)
 
+    @property
+    def count(self) -> int:  # pyright: ignore[reportIncompatibleMethodOverride] (nobody counts in the triple)
+        """How many numbers are in it."""
+        return sum(t.count if isinstance(t, Tensor) else 1 for t in self.leaves())
+
 
 class TemplateArgument(NamedTuple):
     """A parameter that stands for a Python object at compile time: a field, a number, `self`, anything."""

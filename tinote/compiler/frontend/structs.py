@@ -1,9 +1,9 @@
 """Structs in a kernel: a front-end value (or place) for each member, and nothing in the IR.
 
-    p = Particle(pos=v, mass=2)      the members' values
-    s[i]                             the members' places in the fields of `s`
-    p.pos, s[i].pos.x += 1           a member
-    p.advance(dt)                    a device function whose first parameter is `p` itself
+p = Particle(pos=v, mass=2)      the members' values
+s[i]                             the members' places in the fields of `s`
+p.pos, s[i].pos.x += 1           a member
+p.advance(dt)                    a device function whose first parameter is `p` itself
 """
 
 from __future__ import annotations
@@ -144,5 +144,3 @@ def _struct(e: Emitter, args: list[Any], kwargs: dict[str, Any]) -> StructValue:
 
 
 TABLE["Struct"] = _struct
-
-

@@ -28,8 +28,8 @@ def formatted(e: Emitter, front: Any, spec: str) -> Formatted:
             try:
                 format(number, spec)
             except (ValueError, TypeError) as error:
-                kind = "truth value" if isinstance(number, bool) else "float" if isinstance(number, float) else "integer"
-                e.error(f"the format `{spec}` does not fit a {kind}: {error}", kind=KernelSyntaxError)
+                kind = {bool: "a truth value", float: "a float", int: "an integer"}[type(number)]
+                e.error(f"the format `{spec}` does not fit {kind}: {error}", kind=KernelSyntaxError)
     return Formatted(front, spec)
 
 

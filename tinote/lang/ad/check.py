@@ -19,6 +19,7 @@ from tinote.ir.buffers import Buffer
 from tinote.lang.ad.forward_mode import FwdMode
 from tinote.lang.ad.functional import (
     Derivative,
+    Remembered,
     bring_back,
     duals_kept,
     gradients_kept,
@@ -188,7 +189,7 @@ def _require_f64(task: Derivative, buffer: Buffer, name: str) -> None:
 def _compare(
     task: Derivative,
     args: tuple[Any, ...],
-    start: Any,
+    start: Remembered,
     gradients: list[np.ndarray[Any, Any]],
     step: float,
     limit: int | None,
@@ -291,7 +292,7 @@ def _judge(
 def _compare_modes(
     task: Derivative,
     args: tuple[Any, ...],
-    start: Any,
+    start: Remembered,
     gradients: list[np.ndarray[Any, Any]],
     report: GradientReport,
 ) -> None:
@@ -317,7 +318,12 @@ def _compare_modes(
 
 
 def _find_blame(
-    task: Derivative, args: tuple[Any, ...], start: Any, recording: Recording, step: float, report: GradientReport
+    task: Derivative,
+    args: tuple[Any, ...],
+    start: Remembered,
+    recording: Recording,
+    step: float,
+    report: GradientReport,
 ) -> None:
     bring_back(start)
     task.loss.fill(0)

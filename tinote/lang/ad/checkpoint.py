@@ -12,6 +12,7 @@ the steps write, found by watching their launches.
 
 from __future__ import annotations
 
+import zlib
 from array import array
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,15 +24,16 @@ from tinote.compiler.driver import Specialisation
 from tinote.errors import DifferentiationError, KernelMemoryError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.binomial import advances, distance
-from tinote.lang.ad.recording import Backward, Custom, Recording
+from tinote.lang.ad.recording import Backward, Custom, Recording, living_buffers
 from tinote.lang.kernel import Instance
-from tinote.lang.world import memory_of, recorder, world
+from tinote.lang.world import is_viewed, memory_of, recorder, world
 from tinote.runtime.memory import Memory, readable_size
 from tinote.source import Span, caller
 
 __all__ = ["Checkpoints", "checkpoint"]
 
 _SECONDS_BEFORE_A_BAR = 2.0
+_LARGEST_CHECKED_WHOLE = 1 << 14
 
 
 @dataclass
@@ -67,9 +69,10 @@ def checkpoint(
     """Run `step(0)`, …, `step(steps - 1)`; under a tape, so that the gradient takes bounded memory.
 
     `step` is a function that launches kernels. It must do the same when it is called again with the same number and the
-    same fields; which kernels it launches with which arguments is checked. `memory`: bytes to keep, by default the
-    session's `memory_limit`; `snapshots`: states to keep at most. `progress`: show a bar when it takes long. Raises
-    `DifferentiationError` for what cannot be differentiated, `KernelMemoryError` when not even one state fits.
+    same fields: which kernels it launches with which arguments, and what Python fills fields with, is checked.
+    `memory`: bytes to keep, by default the session's `memory_limit`; `snapshots`: states to keep at most. `progress`:
+    show a bar when it takes long. Raises `DifferentiationError` for what cannot be differentiated, `KernelMemoryError`
+    when not even one state fits.
     """
     place = caller()
     if not callable(step):
@@ -118,6 +121,7 @@ class _Chain:
         self.customs: dict[Span, Custom] = {}
         self.loaded: set[Buffer] = set()
         self.recorded: set[Buffer] = set()  # what launches with a gradient have written
+        self.touched_before: set[Buffer] = set()  # what the tape has touched before the loop
         self._seeds = array("Q")  # how many random launches there were before each step
         self._traces = array("q")  # what each step launched
         self._reserve = 0  # what a single step has needed beside the states
@@ -169,16 +173,22 @@ class _Chain:
 
         def listener(buffer: Buffer) -> None:
             self.note(buffer)
-            outer.written(buffer)
+            outer.overwritten(buffer)
 
+        self.touched_before = outer.touched_before()
+        self.recorded = {b for b in self.touched_before if outer.computed_before(b)}
+        for buffer in living_buffers():
+            if is_viewed(buffer):  # a step may write to it without a word
+                listener(buffer)
         coming = 1
         with self._bar(self.steps, "steps") as bar:
             for t in range(self.steps):
                 if t and t == coming:
                     self._keep(t)
                 self._seeds.append(world.launches)
-                runner = _Runner(self, listener, taping=False)
+                runner = _Runner(self, listener, t, taping=False)
                 self._run(t, runner)
+                runner.look_at_python()
                 self._traces.append(runner.trace)
                 if not t or t == coming:
                     coming = self._next_place(t)
@@ -273,8 +283,9 @@ class _Chain:
     def _replay(self, t: int, listener: Callable[[Buffer], None], *, taping: bool) -> None:
         self.report.recomputed += 1
         world.launches = self._seeds[t]  # the same draws
-        runner = _Runner(self, listener, taping=taping)
+        runner = _Runner(self, listener, t, taping=taping)
         self._run(t, runner)
+        runner.look_at_python()
         if runner.trace != self._traces[t]:
             raise DifferentiationError(
                 f"step({t}) did something else when it was run again, so its gradient would not be right",
@@ -296,17 +307,31 @@ class _Chain:
         return tqdm(total=total, desc=what, delay=_SECONDS_BEFORE_A_BAR, leave=False, disable=not self.progress)
 
 
+def _fingerprint(memory: Memory) -> int:
+    """A checksum; of a large block, of its ends and some places between."""
+    view = memory.packed()
+    if memory.nbytes <= _LARGEST_CHECKED_WHOLE:
+        return zlib.crc32(view)
+    checked = 0
+    for begin in range(0, memory.nbytes, memory.nbytes // 64):
+        checked = zlib.crc32(view[begin : begin + 64], checked)
+    return zlib.crc32(view[-64:], checked)
+
+
 class _Runner(Recording):
     """The recorder of one step. Unless `taping`, it keeps nothing and notes for the chain what the step is made of."""
 
-    def __init__(self, chain: _Chain, listener: Callable[[Buffer], None], *, taping: bool) -> None:
+    def __init__(self, chain: _Chain, listener: Callable[[Buffer], None], t: int, *, taping: bool) -> None:
         super().__init__(listener)
         self._chain = chain
+        self._t = t
         self._taping = taping
+        self._from_python: dict[Buffer, None] = {}  # fields whose values are all from Python, since the last launch
         self.trace = 0
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched."""
+        self.look_at_python()
         self.trace = hash((self.trace, id(instance.specialisation), repr(values)))
         if self._taping:
             super().launching(instance, values)
@@ -320,7 +345,7 @@ class _Runner(Recording):
             chain.loaded |= touched.loaded
             chain.recorded |= touched.written
         for buffer in touched.written:
-            self.written(buffer)
+            self.overwritten(buffer)
 
     def launched(self) -> None:
         """The launch has ended well."""
@@ -329,6 +354,7 @@ class _Runner(Recording):
 
     def custom(self, custom: Custom) -> None:
         """A stretch with its own gradient has ended well."""
+        self._from_python.clear()  # it may have written to them
         self.trace = hash((self.trace, custom.name))
         if self._taping:
             super().custom(custom)
@@ -339,16 +365,37 @@ class _Runner(Recording):
         self._chain.loaded |= custom.loaded
         self._chain.recorded |= custom.written
 
+    def written(self, buffer: Buffer) -> None:
+        """Python is about to write to a field."""
+        super().written(buffer)
+        if not buffer.shape and not buffer.element:
+            self._from_python[buffer] = None
+
+    def look_at_python(self) -> None:
+        """Take what Python has given fields into the trace: it must be the same again."""
+        for buffer in self._from_python:
+            self.trace = hash((self.trace, _fingerprint(memory_of(buffer))))
+        self._from_python.clear()
+
     def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
         """Python gives a whole field new values."""
+        if source is None:
+            self._from_python[buffer] = None
+        else:
+            self._from_python.pop(buffer, None)
         self.trace = hash((self.trace, id(buffer), id(source)))
         if self._taping:
+            self._touched |= self.touched_before()
             super().replaced(buffer, source)
 
     def make_room(self, buffer: Buffer, nbytes: int) -> None:
         """So many bytes more are to be kept while the step is recorded."""
         self._chain.fit(self.copied_bytes + nbytes)
 
+    def touched_before(self) -> set[Buffer]:
+        """Behind earlier steps, every field holds values that were perhaps computed or read."""
+        return living_buffers() if self._t else super().touched_before() | self._chain.touched_before
+
     def computed_before(self, buffer: Buffer) -> bool:
-        """Whether a launch with a gradient has written to the field."""
-        return buffer in self._chain.recorded
+        """Whether a launch with a gradient has written to the field: a step is judged when it first runs."""
+        return not self._taping and buffer in self._chain.recorded

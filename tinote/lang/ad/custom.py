@@ -28,7 +28,8 @@ from tinote.ir.query import walk
 from tinote.lang.ad.forward_mode import FwdMode
 from tinote.lang.ad.recording import Custom, Recording
 from tinote.lang.fields import Field
-from tinote.lang.kernel import Func, Instance
+from tinote.lang.func import Func
+from tinote.lang.kernel import Instance
 from tinote.lang.world import recorder
 from tinote.source import NOWHERE, Span, caller
 
@@ -122,7 +123,7 @@ def grad_replaced(function: Callable[..., Any] | None = None, *, scratch: Scratc
 
     Everything that a later launch overwrites is kept for that gradient. `scratch` names fields that it computes again
     before it reads them, so that they need not be kept: a field, several, or a function of the call's arguments that
-    gives them; numbers in them are NaN when the gradient starts.
+    gives them. Floats in them are NaN when the gradient starts; integer fields are kept all the same.
     """
     if function is None:
         return functools.partial(grad_replaced, scratch=scratch)
@@ -201,7 +202,7 @@ class _Inside:
         """A field is about to be written."""
         if buffer.primal is None:
             self._custom.written.add(buffer)
-        self._tape.written(buffer)
+        self._tape.overwritten(buffer)
 
     def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
         """A field gets new values: a part of what the replacement gradient stands for."""
@@ -228,7 +229,7 @@ class _Constant:
             if buffer.adjoint is not None and self._tape.computed_before(buffer):
                 if buffer in touched.stored or not _only_adds(instance, buffer):
                     self._refuse(instance, buffer)
-            self._tape.written(buffer)
+            self._tape.overwritten(buffer)
 
     def launched(self) -> None:
         """The launch is no record."""
@@ -265,7 +266,8 @@ def _buffers(fields: Any, place: Span) -> frozenset[Buffer]:
     for field in found:
         if not isinstance(field, Field):
             raise DifferentiationError(f"scratch is made of fields, not {field!r}", place)
-    return frozenset([field.buffer for field in found])
+    # Integers have no NaN that would betray a stale value: they are kept.
+    return frozenset([field.buffer for field in found if field.dtype.kind == "f"])
 
 
 def _require_function(function: Any, decorator: str) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -20,12 +20,13 @@ from tinote.errors import DifferentiationError
 from tinote.lang.ad.forward_mode import FwdMode
 from tinote.lang.ad.recording import Recording
 from tinote.lang.fields import Field
-from tinote.lang.world import gradient_memories, memory_of, recorder, world
+from tinote.lang.world import gradient_memories, recorder, world
 from tinote.runtime.memory import Memory
 from tinote.source import Span, caller
 
 __all__ = [
     "Derivative",
+    "Remembered",
     "bring_back",
     "duals_kept",
     "grad",
@@ -298,15 +299,23 @@ def duals_kept() -> Iterator[None]:
         _put_back(kept)
 
 
-def remembered() -> list[tuple[Memory, Memory]]:
+class Remembered(NamedTuple):
+    """The values of all fields at one time, and how many random launches there were."""
+
+    memories: list[tuple[Memory, Memory]]
+    launches: int
+
+
+def remembered() -> Remembered:
     """Copies of all fields, gradients and duals left out, for `bring_back`."""
     fields = [f for f in list(world.fields) if f.buffer.primal is None]
-    return [(memory_of(f.buffer), memory_of(f.buffer).copy()) for f in fields]
+    return Remembered([(f.memory, f.memory.copy()) for f in fields], world.launches)
 
 
-def bring_back(kept: list[tuple[Memory, Memory]]) -> None:
-    """Give all fields the values again that they had."""
-    _put_back(kept)
+def bring_back(start: Remembered) -> None:
+    """Give all fields the values again that they had; kernels that draw random numbers draw the same again."""
+    _put_back(start.memories)
+    world.launches = start.launches
 
 
 def _put_back(kept: list[tuple[Memory, Memory]]) -> None:

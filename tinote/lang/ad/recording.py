@@ -144,7 +144,7 @@ class Recording:
         before = {b: self._versions.get(b, 0) for b in needs.restored}
         self._wanted.update(before.items())
         for buffer in specialisation.touched().written:
-            self.written(buffer)
+            self.overwritten(buffer)
         self._pending = Record(instance, values, {b: self._versions.get(b, 0) for b in needs.loaded} | before)
 
     def launched(self) -> None:
@@ -168,10 +168,14 @@ class Recording:
         if world.views:
             for buffer in record.versions:
                 if is_viewed(buffer):
-                    self.written(buffer)
+                    self.overwritten(buffer)
 
     def written(self, buffer: Buffer) -> None:
-        """A field is about to be written: keep what is needed of it on the way back."""
+        """Python is about to write to a field."""
+        self.overwritten(buffer)
+
+    def overwritten(self, buffer: Buffer) -> None:
+        """A field is about to be written, by whomever: keep what is needed of it on the way back."""
         if self._listener is not None:
             self._listener(buffer)
         version = self._versions.get(buffer, 0)
@@ -206,6 +210,11 @@ class Recording:
         """Whether a recorded launch has written to the field."""
         self._look()
         return buffer in self._written_before
+
+    def touched_before(self) -> set[Buffer]:
+        """What recorded launches have read or written, and Python has given new values since."""
+        self._look()
+        return set(self._touched)
 
     def _look(self) -> None:
         for record in self.records[self._looked_at :]:

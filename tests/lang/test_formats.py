@@ -1,0 +1,96 @@
+"""Text with values in it: formats in `print` and `assert`, `str.format`, braces."""
+
+import pytest
+
+import tinote as ti
+
+
+def test_formats_are_pythons(capsys: pytest.CaptureFixture[str]) -> None:
+    x = ti.field(ti.f32, shape=3)
+    x.from_numpy([0.5, -1.25, 1e6])
+
+    @ti.kernel
+    def run(a: ti.i32, h: ti.f64):
+        big = a > 5
+        print(f"{a:5d}|{a:<5}|{a:+}|{a:x}|{a:08b}|{a:,}|{h:.3f}|{h:10.2e}|{x[2]:,.1f}|{x[1]:g}|{big:d}|{big}")
+        print(f"{a=} {h=:.2f} {'left':>6}|{3:03d}")
+
+    run(1000, 3.14159)
+    a, h = 1000, 3.14159
+    first = f"{a:5d}|{a:<5}|{a:+}|{a:x}|{a:08b}|{a:,}|{h:.3f}|{h:10.2e}|{1e6:,.1f}|{-1.25:g}|1|True"
+    assert capsys.readouterr().out.splitlines() == [first, "a=1000 h=3.14   left|003"]
+
+
+def test_a_format_holds_for_each_component(capsys: pytest.CaptureFixture[str]) -> None:
+    @ti.kernel
+    def run(a: ti.i32):
+        v = ti.Vector([1.0, a])
+        m = ti.Matrix([[1, 2], [3, a]])
+        w = ti.Vector([1.0, 2.0, 3.0])
+        w[a] = 0.5  # a run-time index
+        print(f"{v:.2f} {m:02d} {w:.1f} {(a, v):.1f}", v, [a, 2.5], (a,), ("text", a))
+
+    run(2)
+    shown = capsys.readouterr().out
+    assert shown == (
+        "[1.00, 2.00] [[01, 02], [03, 02]] [1.0, 2.0, 0.5] (2.0, [1.0, 2.0]) [1.0, 2.0] [2, 2.5] (2,) ('text', 2)\n"
+    )
+
+
+def test_str_format(capsys: pytest.CaptureFixture[str]) -> None:
+    pattern = "{1:.1f} {0:>3}"
+
+    @ti.kernel
+    def run(a: ti.i32, h: ti.f32):
+        print("{} and {:.2f}".format(a, h))  # noqa: UP032
+        print("{h:.0f} {{}} {c} {0}".format(a, h=h, c="text"))
+        print(pattern.format(a, h))
+        print("{} {}".format(1, "two"))
+
+    run(7, 2.5)
+    assert capsys.readouterr().out.splitlines() == ["7 and 2.50", "2 {} text 7", "2.5   7", "1 two"]
+
+
+def test_values_in_assertions() -> None:
+    x = ti.Vector.field(2, ti.f32, shape=3)
+
+    @ti.kernel
+    def formatted(a: ti.i32):
+        assert a > 3, f"{{a}} is {a:04d}, x is {x[0]:.1f}"
+
+    @ti.kernel
+    def together(a: ti.i32):
+        assert a > 3, ("a is", a)
+
+    @ti.kernel
+    def braces(a: ti.i32):
+        assert a > 3, "neither {} nor {a}"
+
+    for run, message in (
+        (formatted, "{a} is 0002, x is [0.0, 0.0]"),
+        (together, "('a is', 2)"),
+        (braces, "neither {} nor {a}"),
+    ):
+        run(4)
+        with pytest.raises(AssertionError) as caught:
+            run(2)
+        assert caught.value.message == message
+
+
+@pytest.mark.parametrize("debug", [False, True])
+def test_the_gradient_of_a_kernel_that_prints(debug: bool, capsys: pytest.CaptureFixture[str]) -> None:
+    ti.init(debug=debug)
+    x = ti.field(ti.f64, shape=2, needs_grad=True)
+    loss = ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def run():
+        for i in range(2):
+            loss[None] += x[i] ** 2
+        print(f"{loss[None]:.2f}")
+
+    x.from_numpy([1.0, 2.0])
+    with ti.ad.Tape(loss=loss):
+        run()
+    assert x.grad.to_numpy().tolist() == [2.0, 4.0]
+    assert capsys.readouterr().out == "5.00\n"

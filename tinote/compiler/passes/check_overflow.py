@@ -1,0 +1,126 @@
+"""Reports integer overflow, in debug mode: a check after every operation on signed integers whose result may wrap.
+
+    %c: i32 = add %a, %b                            %c: i32 = add %a, %b
+                                                    %1: i64 = cast %a
+                                                    %2: i64 = cast %b
+                                              ->    %3: i64 = add %1, %2
+                                                    %4: i64 = cast %c
+                                                    %5: u1 = eq %3, %4
+                                                    check overflow "{} + {} does not fit into i32" %5, %a, %b
+
+It runs on the program as it was written, before any simplification. Narrow results are compared with those in i64;
+i64 has its own conditions. An indivisible `+=` is checked through the old value. Unsigned integers wrap by their
+meaning (hashes and random numbers rely on it), and conversions between types are asked for: neither is reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tinote.ir import primitives as p
+from tinote.ir.nodes import Atom, Atomic, Check, FaultKind, Function, Lit, Op, Prim, Var
+from tinote.ir.primitives import Primitive
+from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
+from tinote.ir.types import Scalar, f64, i64, u1
+
+__all__ = ["check_overflow", "may_overflow"]
+
+_SIGNS: dict[Primitive, str] = {
+    p.add: "{} + {}",
+    p.sub: "{} - {}",
+    p.mul: "{} * {}",
+    p.power: "{} ** {}",
+    p.shl: "{} << {}",
+    p.floordiv: "{} // {}",
+    p.raw_div: "{} / {}",
+    p.neg: "-({})",
+    p.absolute: "abs({})",
+}
+
+
+def may_overflow(op: Op) -> bool:
+    """Whether an operation computes a signed integer that may not fit into its type."""
+    if isinstance(op, Atomic):
+        return op.buffer.dtype.kind == "i" and op.prim in (p.add, p.mul)
+    return isinstance(op, Prim) and op.prim in _SIGNS and isinstance(t := op.out.type, Scalar) and t.kind == "i"
+
+
+def check_overflow(fn: Function) -> Function:
+    """`fn`, in the SCALAR form, with overflow checks."""
+    return _Checker().run(fn)
+
+
+class _Checker(Rewriter):
+    def on(self, op: Op) -> Decision | Sequence[Atom]:
+        if not may_overflow(op) or all(isinstance(a, Lit) for a in op.args):
+            return KEEP
+        if isinstance(op, Atomic):
+            self.atomic(op)
+            return DROP
+        assert isinstance(op, Prim)
+        self.emit(op)
+        self.check(op, op.prim, op.args, op.out)
+        return op.outs
+
+    def atomic(self, op: Atomic) -> None:
+        t = op.buffer.dtype
+        old = op.outs[0] if op.outs else Var(t)
+        self.emit(op if op.outs else op.rebuilt(op.args, (), (old,)))
+        self.check(op, op.prim, (old, op.value), self.apply(op, op.prim, t, old, op.value))
+
+    def check(self, op: Op, prim: Primitive, args: tuple[Atom, ...], result: Atom) -> None:
+        t = result.type
+        assert isinstance(t, Scalar)
+        condition = self.fits(op, prim, t, args, result)
+        text = f"integer overflow: {_SIGNS[prim]} does not fit into {t.name}"
+        self.emit(Check(FaultKind.OVERFLOW, (condition, *args), text, 0, op.loc))
+
+    def fits(self, op: Op, prim: Primitive, t: Scalar, args: tuple[Atom, ...], result: Atom) -> Atom:
+        """Whether `result`, which is `prim` on `args`, is what integers without end would give."""
+        lowest, zero = Lit(t.lowest, t), Lit(0, t)
+        if prim in (p.neg, p.absolute):
+            return self.truth(op, p.ne, args[0], lowest)
+        a, b = args
+        if prim in (p.floordiv, p.raw_div):
+            return self.truth(op, p.or_, self.truth(op, p.ne, a, lowest), self.truth(op, p.ne, b, Lit(-1, t)))
+        if prim is p.shl:
+            return self.truth(op, p.eq, self.apply(op, p.shr, t, result, b), a)
+        if prim is p.power:
+            real = self.apply(op, p.power, f64, self.cast(op, a, f64), self.cast(op, b, f64))
+            limit = Lit(2.0 ** (t.bits - 1), f64)
+            above = self.truth(op, p.ge, real, self.apply(op, p.neg, f64, limit))
+            within = self.truth(op, p.and_, above, self.truth(op, p.lt, real, limit))
+            # Only the base itself and 1 may be close enough to the limit to be rounded to it.
+            return self.truth(op, p.or_, within, self.truth(op, p.lt, b, Lit(2, t)))
+        if t.bits < 64:
+            exact = self.apply(op, prim, i64, self.cast(op, a, i64), self.cast(op, b, i64))
+            return self.truth(op, p.eq, exact, self.cast(op, result, i64))
+        if prim is p.mul:
+            # The division that leads back; by zero and by -1 (which wraps itself) on their own.
+            back = self.truth(op, p.eq, self.apply(op, p.raw_div, t, result, self.divisor(op, a)), b)
+            plain = self.truth(op, p.or_, self.truth(op, p.eq, a, zero), back)
+            wraps = self.truth(op, p.and_, self.truth(op, p.eq, a, Lit(-1, t)), self.truth(op, p.eq, b, lowest))
+            return self.truth(op, p.and_, plain, self.truth(op, p.logical_not, wraps))
+        # A sum has overflowed when its sign is that of neither operand; a difference when its sign is not that of the
+        # first operand, and the operands' signs differ.
+        other = b if prim is p.sub else result
+        first = self.apply(op, p.xor, t, a, other)
+        second = self.apply(op, p.xor, t, a if prim is p.sub else b, result)
+        return self.truth(op, p.ge, self.apply(op, p.and_, t, first, second), zero)
+
+    def divisor(self, op: Op, a: Atom) -> Atom:
+        """`a`, or 1 in place of 0."""
+        assert isinstance(a.type, Scalar)
+        zero = self.truth(op, p.eq, a, Lit(0, a.type))
+        return self.apply(op, p.select, a.type, zero, Lit(1, a.type), a)
+
+    def cast(self, op: Op, a: Atom, t: Scalar) -> Atom:
+        return Lit(p.cast_number(t, a.value), t) if isinstance(a, Lit) else self.apply(op, p.cast, t, a)
+
+    def truth(self, op: Op, prim: Primitive, *args: Atom) -> Var:
+        return self.apply(op, prim, u1, *args)
+
+    def apply(self, op: Op, prim: Primitive, t: Scalar, *args: Atom) -> Var:
+        out = Var(t)
+        self.emit(Prim(prim, args, (out,), op.loc, op.origin))
+        return out
