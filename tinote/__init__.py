@@ -22,12 +22,16 @@ from tinote import errors
 from tinote.ir.types import f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 from tinote.lang import ad, algorithms, missing, profiler, types
 from tinote.lang.calls import real_func, ref, sync
-from tinote.lang.fields import Field, MatrixField, ScalarField, field
+from tinote.lang.declarations import field
+from tinote.lang.fields import Field, MatrixField, ScalarField
 from tinote.lang.func import func
 from tinote.lang.kernel import data_oriented, kernel, template
+from tinote.lang.layout import Layout
 from tinote.lang.maths import make_builtins
 from tinote.lang.matrix import Matrix, Vector
 from tinote.lang.ndarrays import MatrixNdarray, Ndarray, ScalarNdarray, VectorNdarray, from_dlpack, ndarray
+from tinote.lang.structs import Struct, StructField, dataclass
+from tinote.lang.tree import FieldsBuilder, axes, axes_named, root
 from tinote.lang.world import arch_named, init, reset
 
 __version__ = "0.1.0"
@@ -36,6 +40,8 @@ globals().update(make_builtins())
 globals().update(
     {name: arch_named(name) for name in ("cpu", "gpu", "cuda", "vulkan", "metal", "opengl", "x64", "arm64")}
 )
+globals().update(axes_named())
+var = field
 float16, float32, float64 = f16, f32, f64
 int8, int16, int32, int64 = i8, i16, i32, i64
 uint8, uint16, uint32, uint64 = u8, u16, u32, u64
@@ -51,10 +57,11 @@ TaichiRuntimeTypeError = errors.KernelTypeError
 TaichiAssertionError = errors.KernelAssertionError
 
 __all__ = [
-    "Field", "Matrix", "MatrixField", "MatrixNdarray", "Ndarray", "ScalarField", "ScalarNdarray", "Vector",
-    "VectorNdarray", "ad", "algorithms", "data_oriented", "eig", "field", "from_dlpack", "func", "init", "kernel",
-    "linalg", "math", "ndarray", "polar_decompose", "profiler", "real_func", "ref", "reset", "solve", "svd", "sym_eig",
-    "sync", "template", "tools", "types", "u1",
+    "Field", "FieldsBuilder", "Layout", "Matrix", "MatrixField", "MatrixNdarray", "Ndarray", "ScalarField",
+    "ScalarNdarray", "Struct", "StructField", "Vector", "VectorNdarray", "ad", "algorithms", "axes", "data_oriented",
+    "dataclass", "eig", "field", "from_dlpack", "func", "init", "kernel", "linalg", "math", "ndarray",
+    "polar_decompose", "profiler", "real_func", "ref", "reset", "root", "solve", "svd", "sym_eig", "sync", "template",
+    "tools", "types", "u1",
 ]  # fmt: skip
 
 _LAZY = {

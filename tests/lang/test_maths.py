@@ -370,17 +370,18 @@ def test_derivatives_of_shading_functions() -> None:
 
 #: Functions that have a meaning in kernels only: what runs there, or belongs to a loop.
 KERNEL_ONLY = {
+    "block_local", "cache_read_only", "loop_unique", "no_activate",
     "atomic_add", "atomic_and", "atomic_max", "atomic_min", "atomic_mul", "atomic_or", "atomic_sub", "atomic_xor",
     "grouped", "loop_config", "ndrange", "randn", "random",
 }  # fmt: skip
-#: Python's own functions and classes; the others are `ti.Vector`, `ti.Matrix` and their constructors.
+#: Python's own functions and classes; the others are `ti.Vector`, `ti.Matrix`, `ti.Struct` and their constructors.
 PYTHONS = {"bool", "enumerate", "float", "int", "len", "list", "print", "range", "reversed", "tuple", "zip"}
 
 
 def test_every_function_works_in_python_scope() -> None:
     missing = set()
     for name in BUILTINS:
-        if "." in name or name in PYTHONS or name in ("Vector", "Matrix"):
+        if "." in name or name in PYTHONS or name in ("Vector", "Matrix", "Struct"):
             continue
         if not hasattr(ti, name):
             assert name == "machine_epsilon"

@@ -547,7 +547,7 @@ k(65536)
     "fields": """
 ti.field(ti.f32, shape=-1)
 ---
-ti.field(ti.f32)
+ti.field(ti.f32)[0]
 ---
 ti.field("f33", shape=3)
 ---

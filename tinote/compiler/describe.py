@@ -19,7 +19,19 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from tinote.compiler.frontend.protocol import FunctionSource, buffer_of, constant_of, function_of, is_array, type_of
+from tinote.compiler.frontend.protocol import (
+    FunctionSource,
+    StructInfo,
+    buffer_of,
+    component_of,
+    constant_of,
+    function_of,
+    is_array,
+    members_of,
+    space_of,
+    struct_of,
+    type_of,
+)
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar, Tensor
 
@@ -91,6 +103,11 @@ class Describer:
             facts.append((name, self.buffer(fact) if isinstance(fact, Buffer) else self.describe(fact)))
         return ("memory", len(self.buffers) - 1, *facts)
 
+    def struct(self, info: StructInfo) -> Description:
+        """A type of structs: its members' names and types, and its device functions."""
+        members = [(n, self.struct(t) if isinstance(t, StructInfo) else self.type(t)) for n, t in info.members.items()]
+        return ("members", info.name, *members, self.describe(dict(info.methods)))
+
     def source(self, source: FunctionSource) -> Description:
         """A function's source: its number, and its text with what Python evaluated for it when it is met first."""
         number = next((n for n, known in enumerate(self.sources) if known is source), None)
@@ -156,6 +173,13 @@ class Describer:
             return ("func", self.source(source), None if owner is None else self.describe(owner))
         if not _is_ours(kind.__module__):
             return self._object(value, kind)
+        component, info, members = component_of(value), struct_of(value), members_of(value)
+        space = None if component is None else space_of(value)
+        if space is not None:
+            return ("component", component, self.buffer(space))
+        if info is not None or members is not None:
+            told = None if info is None else self.struct(info)
+            return ("struct", *_name_of(kind), told, self.describe(members))
         for ask, tell in _ASKED:
             found = _asked(ask, value)
             if found is not None:

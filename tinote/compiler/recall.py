@@ -31,9 +31,11 @@ from tinote.compiler.frontend.protocol import (
     Capture,
     CaptureKind,
     FunctionSource,
+    StructArgument,
     TemplateArgument,
     content_of,
     function_of,
+    struct_of,
 )
 from tinote.config import Config
 from tinote.ir.nodes import Buffer
@@ -116,6 +118,9 @@ class _Scene:
         for number, argument in enumerate(question.arguments):
             if isinstance(argument, TemplateArgument):
                 self.add(argument.value, ["argument", number])
+            if isinstance(argument, StructArgument):
+                for method in argument.info.methods.values():
+                    self.add(method, ["method", ["argument", number], method.__name__])
 
     def add(self, value: Any, way: _Way) -> None:
         """`value` was met on `way`."""
@@ -130,6 +135,9 @@ class _Scene:
             for position, item in enumerate(value.values()):
                 self.add(item, ["item", way, position])
         elif not isinstance(value, type | ModuleType | int | float | str):
+            info = struct_of(value)
+            for method in () if info is None else info.methods.values():
+                self.add(method, ["method", way, method.__name__])
             source = function_of(value)
             if source is not None:
                 self._add_source(source)
@@ -168,6 +176,8 @@ class _Scene:
             match argument:
                 case TemplateArgument(value):
                     told.append(describer.describe(value))
+                case StructArgument(info):
+                    told.append(describer.struct(info))
                 case ArrayArgument(buffer):
                     told.append(describer.buffer(buffer))
                 case _:
@@ -322,11 +332,17 @@ def _follow(scene: _Scene, captures: Sequence[Capture], way: _Way) -> Any:
             argument = scene.question.arguments[number]
             if isinstance(argument, TemplateArgument):
                 return argument.value
+            if isinstance(argument, StructArgument):
+                return argument
         case ["value", number]:
             return captures[number].value
         case ["item", of, position]:
             items = _follow(scene, captures, of)
             return list(items.values())[position] if type(items) is dict else items[position]
+        case ["method", of, name]:
+            owner = _follow(scene, captures, of)
+            info = owner.info if isinstance(owner, StructArgument) else struct_of(owner)
+            return None if info is None else info.methods[name]
         case ["self", of]:
             return _follow(scene, captures, of).__tinote_self__
         case ["module", name]:

@@ -34,7 +34,8 @@ class Buffer:
     computed at launch. `flat` names the buffer that this one is the linear view of, after access lowering: it has a
     single index, a byte offset. `adjoint` and `tangent`: the buffers of its gradient and dual, if any; `primal`: what
     this one is the gradient or dual of. Identity is the buffer's identity while compiling; machine code sees only the
-    order of a function's buffers.
+    order of a function's buffers. `offset`: what its users call the first index of each dimension, () for zeros; the IR
+    itself counts from zero.
     """
 
     __slots__ = (
@@ -46,6 +47,7 @@ class Buffer:
         "flat",
         "kind",
         "name",
+        "offset",
         "primal",
         "shape",
         "strides",
@@ -62,6 +64,7 @@ class Buffer:
         strides: tuple[int, ...] | None = None,
         element_strides: tuple[int, ...] | None = None,
         flat: Buffer | None = None,
+        offset: tuple[int, ...] = (),
     ) -> None:
         self.name = name
         self.dtype = dtype
@@ -76,6 +79,7 @@ class Buffer:
             strides = row_major(shape, size)  # type: ignore[arg-type]
         self.strides = strides
         self.flat = flat
+        self.offset = offset
         self.adjoint: Buffer | None = None
         self.tangent: Buffer | None = None
         self.primal: Buffer | None = None

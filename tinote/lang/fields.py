@@ -1,17 +1,15 @@
 """Fields: dense arrays of numbers, vectors or matrices, that kernels and Python share.
 
-`field(ti.f32, shape=(n, m), needs_grad=True)`, `Vector.field(2, ti.f32, shape=n)`, `Matrix.field(2, 2, ti.f32,
-shape=n)`. Memory is zero at first; one element of a vector or matrix field is contiguous (row-major). Python reads and
-writes elements by index; `to_numpy` copies out, `numpy_view` shares the memory.
+Memory is zero at first. Python reads and writes elements by index; `to_numpy` copies out, `numpy_view` shares the
+memory. Where the numbers lie is a matter of `layout` and `tree`; fields are made in `declarations`.
 """
 
 from __future__ import annotations
 
-import ast
+import functools
 import importlib
-import math
 import weakref
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -19,71 +17,170 @@ import numpy as np
 from tinote.errors import FieldError, KernelIndexError
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar
-from tinote.lang.matrix import Matrix, Vector, numpy_type
+from tinote.lang.assigned import assigned_name
+from tinote.lang.components import ComponentField
+from tinote.lang.layout import Layout, Placement, array_over, dense
+from tinote.lang.matrix import Matrix, Vector
 from tinote.lang.world import (
     forget_gradients,
     note_python_write,
     note_replacement,
     note_view,
     recorder,
-    scalar_type,
     world,
 )
 from tinote.runtime.memory import Memory
-from tinote.source import Span, caller, line_text
+from tinote.source import Span, caller
 
-__all__ = ["Field", "MatrixField", "ScalarField", "field", "matrix_field", "shape_given", "vector_field"]
+__all__ = ["Field", "MatrixField", "ScalarField"]
+
+#: What a field has only once its place in memory is settled.
+_PLACED = ("_array", "buffer", "memory", "shape")
 
 
 class Field:
-    """What all fields share. `shape` is that of the index space; that of a 0-D field is `()`, its element `x[None]`."""
+    """What all fields share. `shape` is that of the index space; `()` is a 0-D field, whose only element is `x[None]`.
+
+    A field made without a shape is placed later, in a layout tree (`ti.root`), and comes into being when first used.
+    """
+
+    shape: tuple[int, ...]
+    memory: Memory
+    buffer: Buffer
+    _array: np.ndarray[Any, Any]
+
+    _suffix = ""  # ".pos" for the member of a struct
+    _kind = ""  # "grad" or "dual" for the companions of a field
 
     def __init__(
         self,
         dtype: Scalar,
-        shape: tuple[int, ...],
         element: tuple[int, ...],
-        needs_grad: bool,
-        needs_dual: bool,
         made_at: Span,
         name: str,
+        needs_grad: bool = False,
+        needs_dual: bool = False,
     ) -> None:
         if needs_grad and dtype.kind != "f":
             raise FieldError(
                 f"a field of {dtype} cannot have a gradient", made_at, hint="use a float type, or leave needs_grad out"
             )
         self.dtype = dtype
-        self.shape = shape
         self.element = element
         self._made_at = made_at
         self._name = name
         self._generation = world.generation
-        nbytes = max(math.prod(shape) * math.prod(element), 1) * dtype.size
-        try:
-            self.memory = Memory(nbytes)
-        except MemoryError as error:
-            raise FieldError(f"a field of shape {shape} needs {nbytes:,} bytes: {error}", made_at) from None
-        count = math.prod(shape) * math.prod(element)
-        flat = np.frombuffer(self.memory.view(), dtype=numpy_type(dtype), count=count)
-        self._array = flat.reshape(shape + element)
-        self.buffer = Buffer(name or "field", dtype, shape, element)
+        #: the level of a layout tree that it was placed under, if it was
+        self._level: Any = None
+        self._primal: Field | None = None
         self._grad: Field | None = None
         self._dual: Field | None = None
+        #: the first index of each dimension, as it was given when it was placed
+        self._offset: Any = None
+        #: gradient and dual that were asked for, by kind, while nothing has a place yet
+        self._companions: dict[str, Field] = {}
+        self._needed = {kind for kind, needed in (("grad", needs_grad), ("dual", needs_dual)) if needed}
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _PLACED:
+            self._settle()
+            return self.__dict__[name]
+        raise AttributeError(f"a field has no attribute {name!r}")
+
+    def _settle(self) -> None:
+        """Come into being, as the layout tree says. Raises `FieldError` when no tree does."""
+        self._require_alive()
+        if self._level is None and self._primal is not None:
+            self._primal._settle()
+        elif self._level is None:
+            raise FieldError(
+                f"the field '{self.name}' has no place in memory yet",
+                self._made_at,
+                hint="give it a shape, or place it first: ti.root.dense(ti.i, n).place(x)",
+            )
+        else:
+            self._level.settle()
+        if "buffer" not in self.__dict__:
+            raise FieldError(
+                f"'{self.name}' has no place in memory",
+                self._made_at,
+                hint="place it, or make its field with needs_grad=True (or needs_dual=True)",
+            )
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether its place in memory is settled."""
+        return "buffer" in self.__dict__
+
+    def _leaves(self) -> list[Field]:
+        """The fields of numbers, vectors or matrices that it consists of."""
+        return [self]
+
+    def _place(self, at: Placement) -> None:
+        """Come into being."""
+        assert not self.is_placed, "a field has one place"
+        self.shape = at.shape
+        self.memory = at.memory
+        name = self._name or "field" if self._primal is None else self.name
+        self.buffer = Buffer(
+            name,
+            self.dtype,
+            at.shape,
+            self.element,
+            strides=at.strides,
+            element_strides=at.element_strides,
+            offset=at.offset,
+        )
+        self._array = array_over(self.buffer, self.memory)
         world.memories[self.buffer] = self.memory
         world.fields.add(self)
         forget_gradients()
         weakref.finalize(self, forget_gradients).atexit = False
-        if needs_grad:
-            self._grad = self._companion("grad")
-            self.buffer.adjoint = self._grad.buffer
-        if needs_dual:
-            self._dual = self._companion("dual")
-            self.buffer.tangent = self._dual.buffer
+        if self._primal is None:
+            for kind in sorted(self._needed - self._companions.keys()):
+                self._companion(kind)
+
+    def _make_dense(
+        self, shape: tuple[int, ...], order: tuple[int, ...], layout: Layout, offset: tuple[int, ...]
+    ) -> None:
+        """Come into being in memory of its own, with the gradient and dual that it needs."""
+        strides, apart, nbytes = dense(self.dtype, shape, self.element, order, layout)
+        try:
+            memory = Memory(max(nbytes, self.dtype.size))
+        except MemoryError as error:
+            raise FieldError(f"a field of shape {shape} needs {nbytes:,} bytes: {error}", self._made_at) from None
+        self._place(Placement(shape, strides, apart, offset, memory))
+        for kind in sorted(self._needed):
+            self._companions[kind]._make_dense(shape, order, layout, offset)
+            self._attach(kind)
+
+    def _make_dense_like(self, other: Field) -> None:
+        """Come into being in memory of its own, with another field's shape and offset."""
+        self._make_dense(other.shape, tuple(range(len(other.shape))), Layout.AOS, other.buffer.offset)
 
     def _companion(self, kind: str) -> Field:
-        other = type(self)(self.dtype, self.shape, self.element, False, False, self._made_at, f"{self.name}.{kind}")
+        """Its gradient or dual, which may not have a place yet."""
+        found = self._companions.get(kind)
+        if found is None:
+            found = self._companions[kind] = type(self)(self.dtype, self.element, self._made_at, "")
+            found._primal = self
+            found._kind = kind
+        return found
+
+    def _attach(self, kind: str) -> None:
+        """Its gradient or dual has a place now."""
+        other = self._companions[kind]
+        if other.shape != self.shape:
+            raise FieldError(
+                f"'{self.name}' has shape {self.shape}, and its {kind} was placed with shape {other.shape}",
+                self._made_at,
+            )
         other.buffer.primal = self.buffer
-        return other
+        if kind == "grad":
+            self._grad, self.buffer.adjoint = other, other.buffer
+        else:
+            self._dual, self.buffer.tangent = other, other.buffer
+        forget_gradients()
 
     # ---- what the compiler asks
 
@@ -95,8 +192,10 @@ class Field:
     @property
     def name(self) -> str:
         """The name of the variable that the field was first assigned to, as far as its source line tells."""
+        if self._primal is not None:
+            return f"{self._primal.name}.{self._kind}"
         if not self._name:
-            self._name = _assigned_name(self._made_at) or "field"
+            self._name = (assigned_name(self._made_at) or "field") + self._suffix
         return self._name
 
     def _require_alive(self) -> None:
@@ -115,9 +214,7 @@ class Field:
         `needs_grad=True`.
         """
         if self._grad is None:
-            raise FieldError(
-                f"the field '{self.name}' has no gradient", self._made_at, hint="make it with needs_grad=True"
-            )
+            return self._missing("grad", "gradient")
         return self._grad
 
     @property
@@ -126,16 +223,30 @@ class Field:
         `needs_dual=True`.
         """
         if self._dual is None:
-            raise FieldError(f"the field '{self.name}' has no dual", self._made_at, hint="make it with needs_dual=True")
+            return self._missing("dual", "dual")
         return self._dual
+
+    def _missing(self, kind: str, word: str) -> Field:
+        """What is not there: before the field has a place in memory it can still be placed."""
+        if not self.is_placed and self._primal is None and self.dtype.kind == "f":
+            return self._companion(kind)
+        raise FieldError(
+            f"the field '{self.name}' has no {word}", self._made_at, hint=f"make it with needs_{kind}=True"
+        )
 
     @property
     def has_grad(self) -> bool:
+        self._settle_if_placed()
         return self._grad is not None
 
     @property
     def has_dual(self) -> bool:
+        self._settle_if_placed()
         return self._dual is not None
+
+    def _settle_if_placed(self) -> None:
+        if self._level is not None and not self.is_placed:
+            self._settle()
 
     # ---- elements
 
@@ -147,14 +258,16 @@ class Field:
                 f"'{self.name}' has {len(self.shape)} index dimensions, but got {len(index)}",
                 hint="a 0-D field is read as x[None]" if not self.shape else "",
             )
-        for axis, (i, extent) in enumerate(zip(index, self.shape, strict=True)):
+        offset = self.buffer.offset or (0,) * len(index)
+        for axis, (i, extent, first) in enumerate(zip(index, self.shape, offset, strict=True)):
             if not isinstance(i, int | np.integer):
                 raise KernelIndexError(f"an index of '{self.name}' must be an integer, not {type(i).__name__}")
-            if not 0 <= i < extent:
+            if not first <= i < first + extent:
+                counted = f", counted from {first}" if first else ""
                 raise KernelIndexError(
-                    f"index {i} is out of range for axis {axis} of '{self.name}' with shape {self.shape}"
+                    f"index {i} is out of range for axis {axis} of '{self.name}' with shape {self.shape}{counted}"
                 )
-        return tuple([int(i) for i in index])
+        return tuple([int(i) - first for i, first in zip(index, offset, strict=True)])
 
     def _wrote(self, position: Any = ...) -> None:
         """Python is about to write to the element at `position`, or to any."""
@@ -165,7 +278,7 @@ class Field:
                 self._dual._array[position] = 0
 
     def _source(self, value: Any) -> np.ndarray[Any, Any]:
-        """`value` as an array of numbers that the type can hold (fractions are cut off). Raises `FieldError`."""
+        """`value` as an array of numbers that this field's type can hold (fractions are cut off). Raises `FieldError`."""
         try:
             source = np.asarray(value.values if isinstance(value, Matrix) else value)
         except (TypeError, ValueError) as error:
@@ -208,7 +321,7 @@ class Field:
         return self._array.astype(dtype) if dtype is not None else self._array.copy()
 
     def from_numpy(self, array: Any) -> None:
-        """Copy an array of shape `shape + element shape` in. Raises `FieldError` when it has another shape."""
+        """Copy an array of the field's shape (`shape + element shape`) in. Raises `FieldError` when the shapes differ."""
         self._require_alive()
         source = self._source(array)
         if source.shape != self._array.shape:
@@ -225,9 +338,9 @@ class Field:
         self._wrote()
         # Every array that is sliced out of this one refers to it, so that it lives as long as anybody can write through
         # it.
-        base = np.frombuffer(self.memory.view(), dtype=self._array.dtype, count=self._array.size)
+        base = np.frombuffer(self.memory.view(), dtype=np.uint8)
         note_view(self.buffer, base)
-        return base.reshape(self._array.shape)
+        return array_over(self.buffer, self.memory, base)
 
     def copy_from(self, other: Field) -> None:
         """Copy all elements of a field of the same shape. In a tape or forward mode this is differentiated."""
@@ -287,6 +400,8 @@ class Field:
 
     def __repr__(self) -> str:
         kind = f"{self.dtype}{list(self.element) if self.element else ''}"
+        if not self.is_placed:
+            return f"<field {self.name}: {kind}, {'not placed yet' if self._level is None else 'placed, not used yet'}>"
         return f"<field {self.name}: {kind}, shape {self.shape}{', with gradient' if self._grad is not None else ''}>"
 
 
@@ -320,6 +435,36 @@ class MatrixField(Field):
         """Columns of one element; 1 for vectors."""
         return self.element[1] if len(self.element) == 2 else 1
 
+    def get_scalar_field(self, *component: int) -> ComponentField:
+        """One component of every element as a field of numbers that shares this one's memory: `get_scalar_field(i)` of
+        vectors, `(i, j)` of matrices.
+        """
+        if len(component) == 2 and len(self.element) == 1 and component[1] == 0:
+            component = component[:1]
+        if len(component) != len(self.element) or not all(
+            isinstance(k, int) and 0 <= k < n for k, n in zip(component, self.element, strict=False)
+        ):
+            raise FieldError(
+                f"elements of '{self.name}' have shape {self.element}: there is no component {component}", caller()
+            )
+        found = self._components.get(component)
+        if found is None:
+            found = self._components[component] = ComponentField(self, component)
+        return found
+
+    get_scalar_field.__tinote_static__ = True  # type: ignore[attr-defined]
+
+    @functools.cached_property
+    def _components(self) -> dict[tuple[int, ...], ComponentField]:
+        return {}
+
+    def _write_component(self, component: tuple[int, ...], value: Any) -> None:
+        """Set one component of every element to a number, or to the numbers of an array of the field's shape."""
+        self._require_alive()
+        source = self._source(value)
+        self._wrote()
+        self._array[(..., *component)] = source
+
     def __getitem__(self, key: Any) -> Matrix:
         position = self._position(key)
 
@@ -339,96 +484,3 @@ class MatrixField(Field):
             )
         self._wrote(position)
         self._array[position] = source
-
-
-def shape_given(shape: Any, made_at: Span) -> tuple[int, ...]:
-    """A shape as a tuple. Raises `FieldError` for what is none."""
-    dims = tuple(shape) if isinstance(shape, tuple | list | Matrix) else (shape,)
-    for extent in dims:
-        if not isinstance(extent, int | np.integer) or isinstance(extent, bool):
-            raise FieldError(f"a field's shape is made of integers, not {extent!r}", made_at)
-        if extent < 0:
-            raise FieldError(f"a field cannot have a negative extent: shape {dims}", made_at)
-        if extent > 2**31 - 1:
-            raise FieldError(f"an extent of {extent} does not fit the 32-bit indices of kernels: shape {dims}", made_at)
-    return tuple([int(d) for d in dims])
-
-
-def _assigned_name(made_at: Span) -> str:
-    """The variable or attribute that the call at `made_at` is assigned to, as far as its line tells; "" otherwise."""
-    line = line_text(made_at)
-    if not line or not made_at.end_column:
-        return ""
-    target, equals, _ = line.encode()[: made_at.column].decode(errors="ignore").partition("=")
-    try:
-        # A statement that goes on over further lines cannot be parsed; then what stands before the call has to do.
-        statement = ast.parse(line.strip()).body[0]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        name = target.partition(":")[0].strip().removeprefix("self.")
-        return name if equals and name.isidentifier() else ""
-    if not isinstance(statement, ast.Assign | ast.AnnAssign) or statement.value is None:
-        return ""
-    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-    pairs: list[tuple[ast.expr, ast.expr]] = [(t, statement.value) for t in targets]
-    column = made_at.column - (len(line) - len(line.lstrip()))
-    for wanted, value in pairs:
-        if (
-            isinstance(wanted, ast.Tuple | ast.List)
-            and isinstance(value, ast.Tuple | ast.List)
-            and len(wanted.elts) == len(value.elts)
-        ):
-            pairs += zip(wanted.elts, value.elts, strict=True)
-        elif value.col_offset == column:
-            return (
-                wanted.id if isinstance(wanted, ast.Name) else wanted.attr if isinstance(wanted, ast.Attribute) else ""
-            )
-    return ""
-
-
-def _make(
-    kind: type[Field], dtype: Any, shape: Any, element: Sequence[int], needs_grad: bool, needs_dual: bool, name: str
-) -> Any:
-    made_at = caller()
-    if shape is None:
-        raise FieldError("a field needs a shape", made_at, hint="for a single value pass shape=()")
-    for extent in element:
-        if not isinstance(extent, int) or extent < 1:
-            raise FieldError(f"an element needs positive dimensions, not {tuple(element)}", made_at)
-    world.require_init()
-    return kind(
-        scalar_type(dtype, made_at), shape_given(shape, made_at), tuple(element), needs_grad, needs_dual, made_at, name
-    )
-
-
-def field(
-    dtype: Any, shape: Any = None, *, name: str = "", needs_grad: bool = False, needs_dual: bool = False
-) -> ScalarField:
-    """A field of numbers. `shape`: an extent or a tuple of them; `()` for a single value. `needs_grad` makes `x.grad`,
-    of the same shape, zero at first.
-    """
-    return _make(ScalarField, dtype, shape, (), needs_grad, needs_dual, name)
-
-
-def vector_field(
-    n: int, dtype: Any = None, shape: Any = None, *, name: str = "", needs_grad: bool = False, needs_dual: bool = False
-) -> MatrixField:
-    """A field of vectors of `n` components."""
-    return _make(MatrixField, dtype, shape, (n,), needs_grad, needs_dual, name)
-
-
-def matrix_field(
-    n: int,
-    m: int,
-    dtype: Any = None,
-    shape: Any = None,
-    *,
-    name: str = "",
-    needs_grad: bool = False,
-    needs_dual: bool = False,
-) -> MatrixField:
-    """A field of `n` by `m` matrices."""
-    return _make(MatrixField, dtype, shape, (n, m), needs_grad, needs_dual, name)
-
-
-Matrix.field = staticmethod(matrix_field)  # type: ignore[attr-defined]
-Vector.field = staticmethod(vector_field)  # type: ignore[attr-defined]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from tinote.compiler.driver import Mode, Native, Origin, Specialisation
-from tinote.compiler.frontend.protocol import ArrayArgument, Capture, CaptureKind, TemplateArgument
+from tinote.compiler.frontend.protocol import ArrayArgument, Capture, CaptureKind, StructArgument, TemplateArgument
 from tinote.errors import TinoteError
 from tinote.lang.world import world
 
@@ -194,6 +194,8 @@ def _argument(name: str, argument: Any) -> str:
         return f"{name}={text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + '…'}"
     if isinstance(argument, ArrayArgument):
         return f"{name}: {argument.buffer.element_type!r} array of {_count(argument.buffer.rank, 'dimension')}"
+    if isinstance(argument, StructArgument):
+        return f"{name}: {argument.info.name}"
     return f"{name}: {argument.type!r}"
 
 

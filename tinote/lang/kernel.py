@@ -24,11 +24,13 @@ from tinote.compiler.frontend.protocol import (
     ArgumentSpec,
     ArrayArgument,
     FunctionSource,
+    StructArgument,
     TemplateArgument,
     ValueArgument,
     function_source,
     is_array,
     is_template,
+    struct_of,
     type_of,
 )
 from tinote.compiler.modes import defaults_of
@@ -41,6 +43,7 @@ from tinote.lang.identity import identity_of
 from tinote.lang.instances import Instance, Instances, Listing
 from tinote.lang.matrix import Matrix, Vector
 from tinote.lang.ndarrays import ArrayBuffers, argument_error, refuse_read_only
+from tinote.lang.structured import numbers_in, returned_struct, struct_from
 from tinote.lang.world import claim_gradients, memory_of, recorder, world
 from tinote.source import Span
 
@@ -263,6 +266,13 @@ class Kernel:
                 arrays.append(bound)
                 simple = False
                 continue
+            info = struct_of(hint)
+            if info is not None:
+                specs.append(StructArgument(info))
+                key.append(identity_of(hint))
+                simple = False
+                values.extend(numbers_in(hint, info, value, functools.partial(self._bad_argument, parameter, value)))
+                continue
             t = type_of(hint, defaults.fp, defaults.ip)
             if t is None:
                 raise KernelTypeError(
@@ -320,6 +330,9 @@ class Kernel:
             )
         return source.values.ravel().tolist()
 
+    def _bad_argument(self, parameter: ast.arg, value: Any, expected: str) -> KernelTypeError:
+        return bad_argument(self.source.name, parameter.arg, expected, value, self._span_of(parameter))
+
     # ---- launching
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -349,7 +362,9 @@ class Kernel:
             raise at_users_frames(interrupt) from None
         if results:
             assert instance.returns is not None
-            return _one(instance.returns, results, instance.returns_tuple)
+            found = _one(instance.returns, results, instance.returns_tuple)
+            kind = returned_struct(self.source) if instance.returns_tuple else None
+            return found if kind is None else struct_from(kind, iter(found))
         return None
 
     def _explain(self, values: tuple[Any, ...], error: Exception) -> None:
@@ -357,8 +372,14 @@ class Kernel:
         defaults = defaults_of(world.config)
         at = sum(map(is_array, self.annotations))
         for parameter, hint in zip(self._parameters, self.annotations, strict=True):
-            t = None if is_template(hint) or is_array(hint) else type_of(hint, defaults.fp, defaults.ip)
-            if isinstance(t, Tensor):
+            info = struct_of(hint)
+            if is_template(hint) or is_array(hint) or info is not None:
+                t = None
+            else:
+                t = type_of(hint, defaults.fp, defaults.ip)
+            if info is not None:
+                at += info.count
+            elif isinstance(t, Tensor):
                 at += t.count
             elif t is not None:
                 value = values[at]

@@ -26,7 +26,8 @@ from tinote.compiler.frontend.protocol import FunctionSource
 from tinote.errors import FieldError, KernelTypeError
 from tinote.ir.nodes import Buffer, BufferKind
 from tinote.ir.types import Scalar, Tensor
-from tinote.lang.fields import Field, MatrixField, ScalarField, shape_given
+from tinote.lang.fields import Field, MatrixField, ScalarField
+from tinote.lang.layout import shape_given
 from tinote.lang.matrix import Matrix, Vector, numpy_type
 from tinote.lang.world import scalar_type, world
 from tinote.source import Span, caller

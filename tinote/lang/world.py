@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import warnings
 import weakref
 from collections.abc import Iterable
@@ -151,8 +150,7 @@ def claim_gradients(tasks: Iterable[TaskSummary], *, clear: bool) -> None:
                 world.owners[buffer] = mine
                 forget_gradients()
                 if clear:
-                    memory = memory_of(buffer)
-                    ctypes.memset(memory.address, 0, memory.nbytes)
+                    memory_of(buffer).clear()
 
 
 def take_all_gradients() -> None:
@@ -249,7 +247,7 @@ def init(
     `arch`: `ti.cpu`; others fall back to it with a warning. `default_fp`, `default_ip`: the types of literals and of
     `float` and `int`. `fast_math`: permit reassociation and approximations (NaN and infinity stay). `num_threads`: at
     most so many threads a launch. `random_seed`: of `ti.random`. `bounds_check`: check indices that are not proved in
-    range. `debug`: more checks. `memory_limit`: bytes that one launch may save for its gradient. `print_ir`: print the
+    range. `debug`: report integer overflow, and verify each step of the compiler. `memory_limit`: bytes that one launch may save for its gradient. `print_ir`: print the
     IR after every step that changes it. `kernel_profiler`: measure what each task takes (`ti.profiler`).
     `offline_cache`: keep machine code on disk for later sessions.
     """

@@ -49,6 +49,24 @@ class Memory:
         """All bytes, writable; the view keeps them alive."""
         return self._owner[:]
 
+    def copy(self) -> Memory:
+        """The same bytes elsewhere."""
+        found = Memory(self.nbytes)
+        ctypes.memmove(found.address, self.address, self.nbytes)
+        return found
+
+    def packed(self) -> memoryview:
+        """Its own bytes in a row."""
+        return self.view()
+
+    def restore(self, copy: Memory) -> None:
+        """The bytes that `copy` gave."""
+        ctypes.memmove(self.address, copy.address, copy.nbytes)
+
+    def clear(self) -> None:
+        """Set all bytes to zero."""
+        ctypes.memset(self.address, 0, self.nbytes)
+
     def __repr__(self) -> str:
         return f"Memory({readable_size(self.nbytes)} at {self.address:#x})"
 

@@ -10,14 +10,14 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from tinote.compiler.frontend import constructors, elementary, maths
+from tinote.compiler.frontend import constructors, elementary, maths, structs
 from tinote.compiler.frontend.arithmetic import conjunction, disjunction, total
 from tinote.compiler.frontend.constructors import truths
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.domains import domain_of, is_domain, static_items
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expansion import Expansion, define, simple, takes_place
-from tinote.compiler.frontend.protocol import buffer_of
+from tinote.compiler.frontend.protocol import space_of
 from tinote.compiler.frontend.values import (
     FieldDomain,
     Grouped,
@@ -37,7 +37,7 @@ from tinote.ir.primitives import Primitive
 
 __all__ = ["BUILTINS", "PYTHON"]
 
-BUILTINS: dict[str, Expansion] = {**maths.TABLE, **elementary.TABLE, **constructors.TABLE}
+BUILTINS: dict[str, Expansion] = {**maths.TABLE, **elementary.TABLE, **constructors.TABLE, **structs.TABLE}
 _define = define(BUILTINS)
 
 # atomics
@@ -114,8 +114,8 @@ def _ndrange(e: Emitter, *axes: Any) -> Any:
 
 
 def _grouped(e: Emitter, front: Any) -> Any:
-    if buffer_of(front) is not None:
-        return Grouped(FieldDomain(buffer_of(front)))  # type: ignore[arg-type]
+    if space_of(front) is not None:
+        return Grouped(FieldDomain(space_of(front)))  # type: ignore[arg-type]
     domain = domain_of(e, front)
     if isinstance(domain, NdRange | FieldDomain | StaticSequence):
         return Grouped(domain)
@@ -133,7 +133,7 @@ def _static(e: Emitter, front: Any, *more: Any) -> Any:
         e.error("`static` needs what is known at compile time; this value exists at run time only")
     if (
         isinstance(front, tuple | list | dict | set | StaticTensor)
-        or buffer_of(front) is not None
+        or space_of(front) is not None
         or is_number(front)
         or not hasattr(front, "__next__")
     ):
@@ -222,7 +222,7 @@ def _len(e: Emitter, front: Any) -> Any:
         return len(front)
     if isinstance(front, StaticSequence):
         return len(front.items)
-    buffer = buffer_of(front)
+    buffer = space_of(front)
     if buffer is not None and buffer.rank:
         extent = e.b.extent(buffer, 0)
         return int(extent.value) if isinstance(extent, Lit) else Value(extent)

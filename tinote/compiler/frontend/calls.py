@@ -10,7 +10,7 @@ import types
 from functools import cached_property
 from typing import Any
 
-from tinote.compiler.frontend import analysis, tensors
+from tinote.compiler.frontend import analysis, structs, tensors
 from tinote.compiler.frontend.builtins import BUILTINS, PYTHON
 from tinote.compiler.frontend.constructors import construct
 from tinote.compiler.frontend.descriptions import describe
@@ -22,6 +22,7 @@ from tinote.compiler.frontend.protocol import (
     expansion_of,
     function_of,
     is_template,
+    struct_of,
     type_of,
 )
 from tinote.compiler.frontend.scopes import Constant, Frame, Results, Variable
@@ -104,6 +105,10 @@ class Calls(Expressions):
             if kwargs:
                 self.error(f"`{t}` takes no named arguments")
             return construct(self, t, args)
+        info = struct_of(callee)
+        if info is not None:
+            args, kwargs = self._arguments(node)
+            return structs.construct_struct(self, info, args, kwargs)
         if hasattr(callee, "__tinote_kernel__"):
             self.error(
                 "a kernel cannot call another kernel",
@@ -153,7 +158,7 @@ class Calls(Expressions):
         """A call of a Python function that is no part of the language."""
         name = getattr(callee, "__qualname__", type(callee).__name__)
         try:
-            pure = callee in _PURE
+            pure = callee in _PURE or getattr(callee, "__tinote_static__", False)
         except TypeError:
             pure = False
         module = getattr(callee, "__module__", None)
@@ -423,6 +428,13 @@ class Calls(Expressions):
         annotation = self.annotation(source, parameter.annotation, name)
         if annotation is not None and not is_template(annotation):
             front = self._as_annotated(name, annotation, front)
+        struct = structs.as_struct(self, front)
+        if struct is not None:
+            if struct.is_place():  # a template, or what a method is called on
+                self.bind(name, struct)
+            else:
+                self.declare(name, struct)
+            return
         if isinstance(front, Place):
             owner = front.owner if isinstance(front, CellPlace) else None
             self.scope.names[name] = Variable(
@@ -446,6 +458,9 @@ class Calls(Expressions):
         raise NotImplementedError
 
     def _as_annotated(self, name: str, annotation: Any, front: Any) -> Any:
+        info = struct_of(annotation)
+        if info is not None:
+            return structs.fitted(self, front, info)
         t = type_of(annotation, self.fp, self.ip)
         if t is None or not self.is_value(front):
             if t is not None:

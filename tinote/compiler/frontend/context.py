@@ -195,13 +195,14 @@ class Context:
         if name in source.closure:
             cell = source.closure[name]
             try:
-                return self.captured(CaptureKind.CELL, cell, None, cell.cell_contents)
+                held = cell.cell_contents
             except ValueError:
                 self.error(
                     f"`{name}` has no value yet in the function around `{source.name}`",
                     f"assign `{name}` before the kernel is called",
                     kind=KernelNameError,
                 )
+            return self.captured(CaptureKind.CELL, cell, None, held)
         if name in source.globals:
             return self.captured(CaptureKind.NAME, source.globals, name, source.globals[name])
         if hasattr(builtins, name):

@@ -5,11 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tinote.compiler.frontend.protocol import (
-    buffer_of,
+    members_of,
+    space_of,
 )
 from tinote.compiler.frontend.values import (
     Place,
     StaticTensor,
+    StructValue,
     Value,
 )
 from tinote.ir.types import (
@@ -30,6 +32,9 @@ def describe(front: Any) -> str:
             + ("vector" if len(front.shape) == 1 else "matrix")
             + f" of {' by '.join(map(str, front.shape))}"
         )
+    if isinstance(front, StructValue):
+        members = ", ".join(front.members)
+        return f"a struct with members {members}" if front.info is None else f"a struct `{front.info.name}`"
     if front is None:
         return "None"
     if isinstance(front, int) and front.bit_length() > 256:
@@ -38,8 +43,8 @@ def describe(front: Any) -> str:
         return f"the text {front[:50]!r}…"
     if isinstance(front, bool | int | float | str):
         return f"the constant {front!r}"
-    if buffer_of(front) is not None:
-        return "a field"
+    if space_of(front) is not None:
+        return "a field" if members_of(front) is None else "a field of structs"
     if isinstance(front, tuple | list):
         return f"a {type(front).__name__} of {len(front)}"
     if callable(front):

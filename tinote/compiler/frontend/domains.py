@@ -9,7 +9,7 @@ from typing import Any
 
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
-from tinote.compiler.frontend.protocol import buffer_of
+from tinote.compiler.frontend.protocol import space_of
 from tinote.compiler.frontend.values import (
     FieldDomain,
     Grouped,
@@ -37,7 +37,7 @@ def domain_of(e: Emitter, front: Any) -> Domain:
         return front
     if isinstance(front, range):
         return IndexRange(front.start, front.stop, front.step)
-    buffer = buffer_of(front)
+    buffer = space_of(front)
     if buffer is not None:
         if not buffer.shape:
             e.error(
@@ -80,7 +80,9 @@ def _axes(e: Emitter, domain: NdRange | FieldDomain) -> list[range]:
     if isinstance(domain, FieldDomain):
         if None in domain.buffer.shape:
             e.error(f"the shape of `{domain.buffer.name}` is known at launch only", "a loop over it cannot be unrolled")
-        return [range(n or 0) for n in domain.buffer.shape]
+        shape = domain.buffer.shape
+        starts = domain.buffer.offset or (0,) * len(shape)
+        return [range(first, first + (n or 0)) for first, n in zip(starts, shape, strict=True)]
     return [range(*_static_bounds(e, lo, hi)) for lo, hi in domain.axes]
 
 
@@ -120,7 +122,7 @@ def static_items(e: Emitter, front: Any) -> tuple[Any, ...]:
         return tuple([StaticTensor(index, (len(index),)) for index in product(*axes)])
     if isinstance(front, tuple | list):
         return tuple(front)
-    buffer = buffer_of(front)
+    buffer = space_of(front)
     if buffer is not None:
         return static_items(e, FieldDomain(buffer))
     if e.static_tensor(front) is not None or (isinstance(front, Value) and front.shape):

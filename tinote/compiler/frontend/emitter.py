@@ -27,6 +27,7 @@ from tinote.compiler.frontend.values import (
     Place,
     Poison,
     StaticTensor,
+    StructValue,
     Text,
     Value,
     indices_of,
@@ -86,6 +87,8 @@ class Emitter(Context):
             return front.load(self.b)
         if isinstance(front, Poison):
             raise Silenced
+        if isinstance(front, StructValue):
+            return front.map(self.force)
         if isinstance(front, tuple | list) and type(front) in (tuple, list) and not self.is_static(front):
             return type(front)(self.force(item) for item in front)
         return front
@@ -101,7 +104,7 @@ class Emitter(Context):
         """Whether a value is wholly known at compile time."""
         if isinstance(front, tuple | list):
             return all(self.is_static(item) for item in front)
-        return not isinstance(front, Value | Place | Poison)
+        return not isinstance(front, Value | Place | Poison | StructValue)
 
     def is_value(self, front: Any) -> bool:
         """Whether `as_value` accepts it."""
@@ -136,6 +139,8 @@ class Emitter(Context):
             self.error(f"field `{buffer.name}` is used as a number", f"read one element: `{buffer.name}[{index}]`")
         if isinstance(front, str):
             self.error("text cannot be used as a number")
+        if isinstance(front, StructValue):
+            self.error(f"{describe(front)} is used as a number", f"read a member: {', '.join(front.members)}")
         self.error(
             f"{describe(front)} cannot be used as a value", "numbers, vectors and matrices have values in a kernel"
         )
@@ -367,7 +372,7 @@ class Emitter(Context):
         """
         if not is_harmless(ops):
             return False
-        if not self.config.debug:
+        if not self.config.reports_overflow:
             return True
         return not any(isinstance(op, Prim) and op.prim in _OVERFLOWS and not is_float(op.out.type) for op in ops)
 
@@ -418,6 +423,9 @@ class Emitter(Context):
             part = self.force(part)
             if isinstance(part, Text):
                 found += self.text_parts(part.parts)
+            elif isinstance(part, StructValue):
+                named = [x for name, m in part.members.items() for x in (", ", f"{name}: ", Formatted(m, spec))][1:]
+                found += ["{", *self.text_parts(named), "}"]
             elif self.is_static(part):
                 found.append(self.static_text(part))
             elif isinstance(part, tuple | list):

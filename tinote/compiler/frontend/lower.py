@@ -12,12 +12,16 @@ from tinote.compiler.frontend.protocol import (
     ArrayArgument,
     FunctionSource,
     Lowered,
+    StructArgument,
+    StructInfo,
     TemplateArgument,
+    struct_of,
     type_of,
 )
 from tinote.compiler.frontend.scopes import Frame, Results
 from tinote.compiler.frontend.statements import Statements
-from tinote.compiler.frontend.values import POISON, ArrayValue, Value, indices_of
+from tinote.compiler.frontend.structs import fitted, leaves_of
+from tinote.compiler.frontend.values import POISON, ArrayValue, StructValue, Value, indices_of
 from tinote.config import Config
 from tinote.errors import KernelSyntaxError, KernelTypeError, TinoteError, raise_together
 from tinote.ir.nodes import Atom, Function, Lit, Region, Var
@@ -47,6 +51,7 @@ class _Kernel(Statements):
         super().__init__(config)
         self.source = source
         self.params: list[Var] = []
+        self.returned_struct: StructInfo | None = None
 
     def lower(self, arguments: Sequence[ArgumentSpec]) -> Lowered:
         source = self.source
@@ -111,7 +116,20 @@ class _Kernel(Statements):
             return self.outside(argument.value)
         if isinstance(argument, ArrayArgument):
             return ArrayValue(argument.buffer)
-        t = argument.type
+        if isinstance(argument, StructArgument):
+            return self._struct_argument(name, argument.info)
+        return self._parameter(name, argument.type)
+
+    def _struct_argument(self, name: str, info: StructInfo) -> StructValue:
+        members: dict[str, Any] = {}
+        for member, t in info.members.items():
+            below = f"{name}_{member}"
+            members[member] = (
+                self._struct_argument(below, t) if isinstance(t, StructInfo) else self._parameter(below, t)
+            )
+        return StructValue(members, info)
+
+    def _parameter(self, name: str, t: Scalar | Tensor) -> Value:
         if isinstance(t, Scalar):
             self.params.append(Var(t, name))
             return Value(self.params[-1])
@@ -139,6 +157,10 @@ class _Kernel(Statements):
             )
             if isinstance(annotation, Tensor):
                 parts = None
+            info = struct_of(annotation)
+            if info is not None:
+                self.returned_struct = info
+                return info.leaves(), True
             found: list[Scalar | Tensor] = []
             for part in [annotation] if parts is None else parts:
                 t = type_of(part, self.fp, self.ip)
@@ -169,6 +191,8 @@ class _Kernel(Statements):
             node = self.source.tree.returns
             self.error(f"`{self.source.name}` is annotated to return a value, and returns none", "add a `return`", node)
         parts = list(result) if isinstance(result, tuple | list) and is_tuple else [result]
+        if self.returned_struct is not None:
+            parts = leaves_of(fitted(self, result, self.returned_struct))
         if len(parts) != len(types):
             self.error(f"{len(parts)} values are returned, and {len(types)} are annotated")
         found: list[Atom] = []

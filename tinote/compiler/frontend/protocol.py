@@ -11,6 +11,11 @@ The front end never imports the language's classes. It asks an object for one of
     __tinote_kernel__                         a kernel: calling one from a kernel is refused
     __tinote_type__() -> Scalar | Tensor      a type annotation; called in a kernel, a constructor
     __tinote_name__                           the name of a built-in that the front end expands (`builtins.BUILTINS`)
+    __tinote_space__() -> Buffer              what is indexed like this memory without being it: a field of structs
+    __tinote_component__() -> tuple of ints   with a space: one component of each of its elements
+    __tinote_members__() -> dict              a struct by its members: of fields (with a space), or of constants
+    __tinote_struct__() -> StructInfo         a type of structs; called in a kernel, a constructor
+    __tinote_static__                         a Python function that kernels may call with constants, at compile time
     __tinote_template__                       the annotation of a parameter that is passed as it is
     __tinote_array__                          the annotation of a parameter that is memory known at launch only
 """
@@ -39,16 +44,22 @@ __all__ = [
     "CaptureKind",
     "FunctionSource",
     "Lowered",
+    "StructArgument",
+    "StructInfo",
     "TemplateArgument",
     "ValueArgument",
     "Warned",
     "buffer_of",
+    "component_of",
     "constant_of",
     "expansion_of",
     "function_of",
     "function_source",
     "is_array",
     "is_template",
+    "members_of",
+    "space_of",
+    "struct_of",
     "swizzle",
     "type_of",
 ]
@@ -150,6 +161,28 @@ def function_source(function: types.FunctionType, is_func: bool = False) -> Func
     )
 
 
+class StructInfo(NamedTuple):
+    """A type of structs: the type of each member, in order, and its device functions, whose first parameter is the
+    struct.
+    """
+
+    name: str
+    members: Mapping[str, Scalar | Tensor | StructInfo]
+    methods: Mapping[str, Any]
+
+    def leaves(self) -> tuple[Scalar | Tensor, ...]:
+        """The types of all numbers, vectors and matrices in it, in order."""
+        found: list[Scalar | Tensor] = []
+        for t in self.members.values():
+            found += t.leaves() if isinstance(t, StructInfo) else [t]
+        return tuple(found)
+
+    @property
+    def count(self) -> int:  # pyright: ignore[reportIncompatibleMethodOverride] (nobody counts in the triple)
+        """How many numbers are in it."""
+        return sum(t.count if isinstance(t, Tensor) else 1 for t in self.leaves())
+
+
 class TemplateArgument(NamedTuple):
     """A parameter that stands for a Python object at compile time: a field, a number, `self`, anything."""
 
@@ -164,13 +197,19 @@ class ValueArgument(NamedTuple):
     type: Scalar | Tensor
 
 
+class StructArgument(NamedTuple):
+    """A parameter that is a struct at run time; each member is one as it would be alone."""
+
+    info: StructInfo
+
+
 class ArrayArgument(NamedTuple):
     """A parameter that is memory known at launch only."""
 
     buffer: Buffer
 
 
-ArgumentSpec = TemplateArgument | ValueArgument | ArrayArgument
+ArgumentSpec = TemplateArgument | ValueArgument | StructArgument | ArrayArgument
 
 
 class CaptureKind(Enum):
@@ -275,6 +314,33 @@ class Lowered(NamedTuple):
 def buffer_of(candidate: Any) -> Buffer | None:
     """The memory that an object stands for, if any."""
     ask = getattr(candidate, "__tinote_buffer__", None)
+    return None if ask is None or isinstance(candidate, type) else ask()
+
+
+def space_of(candidate: Any) -> Buffer | None:
+    """The memory whose indices an object has: its own, or that of what it stands for."""
+    found = buffer_of(candidate)
+    if found is not None:
+        return found
+    ask = getattr(candidate, "__tinote_space__", None)
+    return None if ask is None or isinstance(candidate, type) else ask()
+
+
+def component_of(candidate: Any) -> tuple[int, ...] | None:
+    """Which component of the elements of its space an object stands for, if any."""
+    ask = getattr(candidate, "__tinote_component__", None)
+    return None if ask is None or isinstance(candidate, type) else ask()
+
+
+def members_of(candidate: Any) -> dict[str, Any] | None:
+    """The members of a struct of fields or constants, or `None`."""
+    ask = getattr(candidate, "__tinote_members__", None)
+    return None if ask is None or isinstance(candidate, type) else ask()
+
+
+def struct_of(candidate: Any) -> StructInfo | None:
+    """The type of structs that an object is or belongs to, or `None`."""
+    ask = getattr(candidate, "__tinote_struct__", None)
     return None if ask is None or isinstance(candidate, type) else ask()
 
 

@@ -6,14 +6,14 @@ import ast
 from collections.abc import Callable
 from typing import Any
 
-from tinote.compiler.frontend import analysis
+from tinote.compiler.frontend import analysis, structs
 from tinote.compiler.frontend.arithmetic import AUGMENTED, binary
 from tinote.compiler.frontend.context import Silenced
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.loops import Loops
-from tinote.compiler.frontend.protocol import buffer_of, type_of
+from tinote.compiler.frontend.protocol import buffer_of, struct_of, type_of
 from tinote.compiler.frontend.scopes import Constant, Frame, Results, Variable, Way
-from tinote.compiler.frontend.values import POISON, CellPlace, MemoryPlace, Place, Text, Value
+from tinote.compiler.frontend.values import POISON, CellPlace, MemoryPlace, Place, StructValue, Text, Value
 from tinote.errors import KernelNameError, KernelSyntaxError, Note, TinoteError
 from tinote.ir import primitives as p
 from tinote.ir.messages import Hole, join_message
@@ -176,7 +176,14 @@ class Statements(Loops):
             elif isinstance(target, ast.Tuple | ast.List):
                 self._unpack(target, front, static, value)
             else:
-                self.store(self._place(target), front, f"`{ast.unparse(target)}`", value)
+                self._assign_place(target, front, value)
+
+    def _assign_place(self, target: ast.expr, front: Any, value: ast.expr | None) -> None:
+        found = self.reference(target)
+        if isinstance(found, StructValue) and found.is_place():
+            self._store_all(found, front, f"`{ast.unparse(target)}`")
+        else:
+            self.store(self._place(target, found), front, f"`{ast.unparse(target)}`", value)
 
     def _unpack(self, target: ast.Tuple | ast.List, front: Any, static: bool, value: ast.expr | None) -> None:
         """Assign the parts of `front` to several targets; a starred one takes what the others leave, as a list."""
@@ -196,11 +203,13 @@ class Statements(Loops):
         for inner, part, node in zip(targets, parts, nodes, strict=True):
             self.assign(inner.value if isinstance(inner, ast.Starred) else inner, part, static, node)
 
-    def _place(self, target: ast.expr) -> Place:
-        """The place that an assignment's left side denotes."""
-        found = self.reference(target)
+    def _place(self, target: ast.expr, found: Any = None) -> Place:
+        """The place that an assignment's left side denotes; `found`: what it refers to, if that is known."""
+        found = self.reference(target) if found is None else found
         if isinstance(found, Place):
             return found
+        if isinstance(found, StructValue):
+            self.error(f"{describe(found)} is assigned or combined as a whole", "name one of its members")
         name = analysis.base_name(target)
         binding = self.scope.find(name) if name else None
         if isinstance(binding, Constant) and binding.what:
@@ -264,6 +273,8 @@ class Statements(Loops):
     def _same_structure(self, cells: Any, front: Any) -> bool:
         if isinstance(cells, Place):
             return self.is_value(front) and self.shape(front) in ((), shape_of(cells.type))
+        if isinstance(cells, StructValue):
+            return isinstance(front, dict) or structs.as_struct(self, front) is not None
         return (
             isinstance(cells, tuple | list)
             and isinstance(front, tuple | list)
@@ -275,6 +286,9 @@ class Statements(Loops):
     def _store_all(self, cells: Any, front: Any, what: str) -> None:
         if isinstance(cells, Place):
             self.store(cells, front, what)
+        elif isinstance(cells, StructValue):
+            for place, part, named in structs.paired(self, cells, front, what):
+                self._store_all(place, part, named)
         else:
             for cell, part in zip(cells, front, strict=True):
                 self._store_all(cell, part, what)
@@ -286,6 +300,10 @@ class Statements(Loops):
         frame = self.frame
         if isinstance(front, Text):
             self.error("an f-string can only be printed, or be the message of an `assert`")
+        struct = structs.as_struct(self, front)
+        if struct is not None:
+            self.bind(name, self._cells(name, struct))  # a method may assign what the function itself does not
+            return
         if isinstance(front, tuple | list) and front and not self.is_static(front) and frame.assigned.get(name, 0) > 1:
             self.bind(name, self._cells(name, front))
             return
@@ -311,7 +329,9 @@ class Statements(Loops):
         return variable
 
     def _cells(self, name: str, front: Any) -> Any:
-        """A tuple or list with a cell in place of each number."""
+        """A struct, tuple or list with a cell in place of each number."""
+        if isinstance(front, StructValue):
+            return front.map(lambda part: self._cells(name, part))
         if isinstance(front, tuple | list):
             return type(front)(self._cells(name, part) for part in front)
         if not self.is_value(front):
@@ -323,6 +343,10 @@ class Statements(Loops):
             self.unsupported("a declaration without a value", "assign the variable", node)
         front = self.evaluate(node.value)
         annotation = self.annotation(self.frame.source, node.annotation)
+        info = struct_of(annotation)
+        if info is not None:
+            self.assign(node.target, structs.fitted(self, front, info))
+            return
         t = type_of(annotation, self.fp, self.ip)
         if t is None:
             self.error(
@@ -432,6 +456,9 @@ class Statements(Loops):
         """Cells for what an early `return` gives back, declared at the top of the function."""
         if isinstance(front, tuple | list):
             return type(front)(self._result_cells(results, part) for part in front)
+        struct = structs.as_struct(self, front)
+        if struct is not None:
+            return struct.map(lambda part: self._result_cells(results, part))
         if not self.is_value(front):
             self.error(
                 f"{describe(front)} cannot be returned from one of several `return`s",
@@ -447,6 +474,10 @@ class Statements(Loops):
             if not isinstance(front, tuple | list) or len(front) != len(cells):
                 self.error("the `return`s of this function give different numbers of values")
             for cell, part in zip(cells, front, strict=True):
+                self._give(results, cell, part)
+            return
+        if isinstance(cells, StructValue):
+            for cell, part, _ in structs.paired(self, cells, front, "the result"):
                 self._give(results, cell, part)
             return
         assert isinstance(cells, CellPlace) and isinstance(cells.ref.type, Ref)

@@ -9,22 +9,33 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from tinote.compiler.frontend import tensors
+from tinote.compiler.frontend import structs, tensors
 from tinote.compiler.frontend.arithmetic import tensor
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
-from tinote.compiler.frontend.protocol import CaptureKind, buffer_of, function_of
+from tinote.compiler.frontend.protocol import (
+    CaptureKind,
+    buffer_of,
+    component_of,
+    function_of,
+    members_of,
+    space_of,
+    struct_of,
+)
 from tinote.compiler.frontend.values import (
     ArrayValue,
     MemoryPlace,
     PartPlace,
     Place,
     StaticTensor,
+    StructValue,
     Value,
+    literal_indices,
 )
 from tinote.errors import KernelNameError, TinoteError
+from tinote.ir import primitives as p
 from tinote.ir.nodes import Atom, Buffer, Lit
-from tinote.ir.types import i32
+from tinote.ir.types import Scalar, i32
 
 __all__ = ["Subscripts"]
 
@@ -42,6 +53,9 @@ class Subscripts(Emitter):
         buffer = buffer_of(base)
         if buffer is not None:
             return self._element(buffer, node.slice)
+        space = space_of(base)
+        if space is not None:
+            return self._element_of(base, self._element(space, node.slice))
         constant = self.static_tensor(base)
         if constant is not None:
             return self._component(constant, node.slice)
@@ -61,6 +75,19 @@ class Subscripts(Emitter):
                 "pass it as an argument, or copy it to a field or a constant `ti.Matrix` first",
             )
         self.error(f"{describe(base)} cannot be indexed")
+
+    def _element_of(self, base: Any, place: MemoryPlace) -> Any:
+        """The same element of what only has the indices of a field: a component, or the members of a struct."""
+        component = component_of(base)
+        if component is not None:
+            return place.component(literal_indices(component))
+        members = members_of(base)
+        assert members is not None
+        found: dict[str, Any] = {}
+        for name, field in members.items():
+            buffer = buffer_of(field)
+            found[name] = self._element_of(field, place) if buffer is None else MemoryPlace(buffer, place.index)
+        return StructValue(found, struct_of(base))
 
     def indices(self, node: ast.expr) -> list[tuple[Any, ast.expr]]:
         """The parts of a subscript with their nodes; vectors are spread out."""
@@ -103,7 +130,18 @@ class Subscripts(Emitter):
             self.error(
                 f"field `{buffer.name}` has {_dimensions(buffer.rank)}, and is indexed with {len(parts)}", hint, node
             )
-        return MemoryPlace(buffer, tuple([self._index(front, part) for front, part in parts]))
+        return MemoryPlace(buffer, self._from_zero(buffer, [self._index(front, part) for front, part in parts]))
+
+    def _from_zero(self, buffer: Buffer, index: list[Atom]) -> tuple[Atom, ...]:
+        """An index as memory counts it, for a field whose first index is another."""
+        for axis, first in enumerate(buffer.offset):
+            found = index[axis]
+            if isinstance(found, Lit):
+                index[axis] = self.index_atom(int(found.value) - first)
+            elif first:
+                assert isinstance(found.type, Scalar)
+                index[axis] = self.prim(p.sub, Value(found), Value(Lit(first, found.type))).atom
+        return tuple(index)
 
     def _index(self, front: Any, node: ast.expr) -> Atom:
         with self.at(node):
@@ -207,6 +245,8 @@ class Subscripts(Emitter):
     def attribute(self, node: ast.Attribute) -> Any:
         base = self.reference(node.value)
         name = node.attr
+        if isinstance(base, StructValue):
+            return structs.member(self, base, name)
         if isinstance(base, Place | Value | StaticTensor) or self.static_tensor(base) is not None:
             return tensors.attribute(self, base if isinstance(base, Place | Value) else self.static_tensor(base), name)
         if isinstance(base, ArrayValue):

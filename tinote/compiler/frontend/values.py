@@ -11,6 +11,7 @@ from itertools import product
 from math import prod
 from typing import Any, NamedTuple
 
+from tinote.compiler.frontend.protocol import StructInfo
 from tinote.ir.build import Builder
 from tinote.ir.nodes import Atom, Buffer, Lit, Var
 from tinote.ir.primitives import Primitive
@@ -34,6 +35,7 @@ __all__ = [
     "Poison",
     "StaticSequence",
     "StaticTensor",
+    "StructValue",
     "Text",
     "Value",
     "indices_of",
@@ -117,6 +119,26 @@ class ArrayValue:
 
     def __tinote_buffer__(self) -> Buffer:
         return self.buffer
+
+
+class StructValue:
+    """A struct: a front-end value for each member, or, where it can be assigned, a place. `info`: its type, if it has
+    one with a name.
+    """
+
+    __slots__ = ("info", "members")
+
+    def __init__(self, members: dict[str, Any], info: StructInfo | None = None) -> None:
+        self.members = members
+        self.info = info
+
+    def map(self, f: Callable[[Any], Any]) -> StructValue:
+        """`f` of every member."""
+        return StructValue({name: f(member) for name, member in self.members.items()}, self.info)
+
+    def is_place(self) -> bool:
+        """Whether it can be assigned."""
+        return any(m.is_place() if isinstance(m, StructValue) else isinstance(m, Place) for m in self.members.values())
 
 
 class BoundMethod(NamedTuple):

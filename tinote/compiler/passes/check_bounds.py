@@ -103,7 +103,10 @@ class _Checker(Rewriter):
                 known = (*buffer.shape, *buffer.element)[axis]
                 key: object = known if known is not None else (buffer, axis)
                 if self.first_time((index, key)):
-                    self.test(op, index, sides, self.extent(op, buffer, axis, index), buffer.name, axis)
+                    name = buffer.name
+                    if axis < len(buffer.offset) and buffer.offset[axis]:
+                        name += f" counted from {buffer.offset[axis]}"
+                    self.test(op, index, sides, self.extent(op, buffer, axis, index), name, axis)
 
     def extent(self, op: Op, buffer: Buffer, axis: int, index: Atom) -> Atom:
         """The extent along an axis, in the type of the index."""

@@ -227,15 +227,17 @@ def _compare(
         for k in chosen:
             unit = np.zeros(flat.size)
             unit[k] = 1.0
-            slopes.append((k, slope_of(along([(which, unit)]), step * max(1.0, abs(origins[which][k])))))
+            unit = unit.reshape(gradient.shape)
+            size = abs(float(origins[which].reshape(-1)[k]))
+            slopes.append((k, slope_of(along([(which, unit)]), step * max(1.0, size))))
         largest = max([abs(s.value) for _, s in slopes if math.isfinite(s.value)], default=0.0)
         for k, slope in slopes:
             index = tuple([int(i) for i in np.unravel_index(k, shape_of(one))]) if shape_of(one) else ()
             judge(one.name, index, float(flat[k]), slope, largest)
     if not complete:
-        directions = [(which, rng.standard_normal(g.size)) for which, g in enumerate(gradients)]
+        directions = [(which, rng.standard_normal(g.shape)) for which, g in enumerate(gradients)]
         slope = slope_of(along(directions), step)
-        reverse = sum(float(gradients[which].reshape(-1) @ d) for which, d in directions)
+        reverse = sum(float(np.vdot(gradients[which], d)) for which, d in directions)
         judge("all, along a random direction", (), reverse, slope, 0.0)
     report.elements.sort(key=lambda e: -(e.error / e.allowed if e.allowed else math.inf if e.error else 0.0))
     report.elements.sort(key=lambda e: e.agrees)

@@ -24,7 +24,7 @@ from tqdm import tqdm
 from tinote.errors import DifferentiationError, KernelMemoryError, Note
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.binomial import advances, distance
-from tinote.lang.ad.recording import Backward, Custom, Recording, copy_of, living_buffers
+from tinote.lang.ad.recording import Backward, Custom, Recording, living_buffers
 from tinote.lang.arguments import Arguments, Foreign, arguments_of, own
 from tinote.lang.kernel import Instance
 from tinote.lang.world import is_viewed, memory_of, recorder, world
@@ -140,7 +140,7 @@ class _Chain:
         """A step is about to write to a field."""
         if buffer.primal is None and buffer not in self.first:
             memory = memory_of(buffer)
-            self.first[buffer] = copy_of(memory)
+            self.first[buffer] = memory.copy()
             self.report.state_bytes += memory.nbytes
             self.fit(0)
 
@@ -164,7 +164,7 @@ class _Chain:
         return states + self.report.state_bytes + more
 
     def _keep(self, position: int) -> None:
-        self.kept.append(_Snapshot(position, {b: copy_of(memory_of(b)) for b in self.first}))
+        self.kept.append(_Snapshot(position, {b: memory_of(b).copy() for b in self.first}))
         self.fit(0)
 
     # ---- forward
@@ -276,7 +276,7 @@ class _Chain:
         for buffer, first in self.first.items():
             copy = snapshot.copies.get(buffer, first)
             backward.written(buffer)
-            ctypes.memmove(memory_of(buffer).address, copy.address, copy.nbytes)
+            memory_of(buffer).restore(copy)
         return snapshot.position
 
     def _replay(self, t: int, listener: Callable[[Buffer], None], *, taping: bool) -> None:
@@ -314,7 +314,7 @@ def _content(array: Foreign) -> int:
 
 def _fingerprint(memory: Memory) -> int:
     """A checksum; of a large block, of its ends and some places between."""
-    view = memory.view()
+    view = memory.packed()
     if memory.nbytes <= _LARGEST_CHECKED_WHOLE:
         return zlib.crc32(view)
     checked = 0

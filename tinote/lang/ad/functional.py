@@ -9,7 +9,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -19,7 +18,7 @@ import numpy as np
 
 from tinote.errors import DifferentiationError
 from tinote.lang.ad.forward_mode import FwdMode
-from tinote.lang.ad.recording import Recording, copy_of
+from tinote.lang.ad.recording import Recording
 from tinote.lang.fields import Field
 from tinote.lang.world import gradient_memories, recorder, world
 from tinote.runtime.memory import Memory
@@ -263,7 +262,7 @@ def pull_back(recording: Recording, task: Derivative, seed: Array, *, keep: bool
     """The seed times the Jacobian, for each field of `task.wrt`. The gradients of all fields are overwritten."""
     try:
         for memory in gradient_memories():
-            ctypes.memset(memory.address, 0, memory.nbytes)
+            memory.clear()
         task.loss.grad.from_numpy(seed.astype(task.loss.grad.to_numpy().dtype))
         recording.reverse()
         return [_value_of(field.grad) for field in task.wrt]
@@ -283,7 +282,7 @@ def _pushed(task: Derivative, seed: Any, args: tuple[Any, ...], kwargs: dict[str
 @contextmanager
 def gradients_kept() -> Iterator[None]:
     """A block that leaves the gradients of all fields as they were."""
-    kept = [(memory, copy_of(memory)) for memory in gradient_memories()]
+    kept = [(memory, memory.copy()) for memory in gradient_memories()]
     try:
         yield
     finally:
@@ -293,7 +292,7 @@ def gradients_kept() -> Iterator[None]:
 @contextmanager
 def duals_kept() -> Iterator[None]:
     """A block that leaves the duals of all fields as they were."""
-    kept = [(f.dual.memory, copy_of(f.dual.memory)) for f in list(world.fields) if f.has_dual]
+    kept = [(f.dual.memory, f.dual.memory.copy()) for f in list(world.fields) if f.has_dual]
     try:
         yield
     finally:
@@ -310,7 +309,7 @@ class Remembered(NamedTuple):
 def remembered() -> Remembered:
     """Copies of all fields, gradients and duals left out, for `bring_back`."""
     fields = [f for f in list(world.fields) if f.buffer.primal is None]
-    return Remembered([(f.memory, copy_of(f.memory)) for f in fields], world.launches)
+    return Remembered([(f.memory, f.memory.copy()) for f in fields], world.launches)
 
 
 def bring_back(start: Remembered) -> None:
@@ -321,7 +320,7 @@ def bring_back(start: Remembered) -> None:
 
 def _put_back(kept: list[tuple[Memory, Memory]]) -> None:
     for memory, copy in kept:
-        ctypes.memmove(memory.address, copy.address, memory.nbytes)
+        memory.restore(copy)
 
 
 # ---- shapes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ctypes
 import math
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -11,7 +10,7 @@ import numpy as np
 
 from tinote.errors import DifferentiationError
 from tinote.ir.buffers import Buffer
-from tinote.lang.ad.recording import copy_of, numbers
+from tinote.lang.ad.recording import numbers
 from tinote.lang.arguments import Foreign, arguments_of, own
 from tinote.lang.kernel import Instance
 from tinote.lang.world import memory_of, recorder
@@ -75,7 +74,7 @@ class _Detective:
         if any(isinstance(b, Foreign) for b in touched.written):
             return  # an array that others manage: a second launch could not be undone
         buffers = sorted(own(touched.loaded | touched.written), key=lambda b: b.name)
-        kept = {b: copy_of(memory_of(b)) for b in buffers}
+        kept = {b: memory_of(b).copy() for b in buffers}
         try:
             self._try(instance, values, [b for b in buffers if b.adjoint is not None], touched.written, kept)
         except DifferentiationError:
@@ -93,15 +92,15 @@ class _Detective:
     ) -> None:
         gradient = instance.specialisation.gradient()
         origins = {b: numbers(b).copy() for b in varied}
-        directions = {b: self._rng.standard_normal(origins[b].size) for b in varied}
-        weights = {b: self._rng.standard_normal(origins[b].size) for b in varied if b in written}
+        directions = {b: self._rng.standard_normal(origins[b].shape) for b in varied}
+        weights = {b: self._rng.standard_normal(origins[b].shape) for b in varied if b in written}
 
         def value(offset: float) -> float:
             _restore(kept)
             for b in varied:
                 numbers(b)[...] = origins[b] + offset * directions[b]
             instance.primal.launch(values)
-            return sum(float(weights[b] @ numbers(b)) for b in weights)
+            return sum(float(np.vdot(weights[b], numbers(b))) for b in weights)
 
         slope = self._slope_of(value, self._step)
         value(0.0)  # the gradient runs on the fields as the launch leaves them
@@ -110,8 +109,8 @@ class _Detective:
             numbers(b.adjoint)[...] = weights.get(b, 0.0)
         gradient.launch(values)
         adjoints = {b: numbers(b.adjoint) for b in varied if b.adjoint is not None}
-        reverse = sum(float(adjoints[b] @ directions[b]) for b in varied)
-        size = sum(float(np.abs(adjoints[b]) @ np.abs(directions[b])) for b in varied)
+        reverse = sum(float(np.vdot(adjoints[b], directions[b])) for b in varied)
+        size = sum(float(np.vdot(np.abs(adjoints[b]), np.abs(directions[b]))) for b in varied)
         allowed = slope.uncertainty + self._tolerance * max(size, abs(slope.value))
         kinked = slope.sides is not None and slope.sides[0] - allowed <= reverse <= slope.sides[1] + allowed
         if not kinked and not abs(reverse - slope.value) <= allowed:
@@ -130,4 +129,4 @@ class _Detective:
 
 def _restore(kept: dict[Buffer, Any]) -> None:
     for buffer, copy in kept.items():
-        ctypes.memmove(memory_of(buffer).address, copy.address, copy.nbytes)
+        memory_of(buffer).restore(copy)

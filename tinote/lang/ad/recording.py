@@ -9,7 +9,6 @@ is copied.
 from __future__ import annotations
 
 import ctypes
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
@@ -21,12 +20,12 @@ from tinote.errors import DifferentiationError, KernelMemoryError, Note
 from tinote.ir.nodes import Buffer
 from tinote.lang.arguments import Arguments, Foreign, arguments_of, own, place_in
 from tinote.lang.kernel import Instance
-from tinote.lang.matrix import numpy_type
+from tinote.lang.layout import array_over
 from tinote.lang.world import claim_gradients, is_viewed, memory_of, recorder, world
 from tinote.runtime.memory import Memory
 from tinote.source import Span, caller
 
-__all__ = ["Backward", "Custom", "Record", "Recording", "copy_of", "living_buffers", "numbers"]
+__all__ = ["Backward", "Custom", "Record", "Recording", "living_buffers", "numbers"]
 
 
 _UNKNOWN = -1  # the version of a field that holds nothing that was ever recorded
@@ -68,7 +67,7 @@ class Record(NamedTuple):
         for buffer, bound in arrays:
             kept = self.copies.get(buffer)
             if kept is not None:
-                fresh = copy_of(kept) if buffer in self.arguments.needs.restored else kept
+                fresh = kept.copy() if buffer in self.arguments.needs.restored else kept
                 bound = bound._replace(address=fresh.address, owner=fresh)
             found.append(bound)
         return (*found, *self.values[len(arrays) :])
@@ -220,7 +219,7 @@ class Recording:
         if key in self._wanted and key not in self._copies:
             memory = memory_of(buffer)
             self.make_room(buffer, memory.nbytes)
-            self._copies[key] = copy_of(memory)
+            self._copies[key] = memory.copy()
             self.copied_bytes += memory.nbytes
         self._versions[buffer] = version + 1
 
@@ -290,7 +289,7 @@ class Recording:
             _replace_back(replacements, 0)
         finally:
             for buffer, final in self._finals.items():
-                ctypes.memmove(memory_of(buffer).address, final.address, final.nbytes)
+                memory_of(buffer).restore(final)
             self._finals = {}
 
     def forget(self) -> None:
@@ -303,7 +302,7 @@ class Recording:
     def disturbed(self, buffer: Buffer) -> None:
         """On the way back something is about to write to a field."""
         if buffer not in self._finals:
-            self._finals[buffer] = copy_of(memory_of(buffer))
+            self._finals[buffer] = memory_of(buffer).copy()
         self._shown[buffer] = -1
 
     def _show(self, versions: dict[Buffer, int]) -> None:
@@ -312,7 +311,7 @@ class Recording:
                 if self._restores:
                     self.disturbed(buffer)
                 kept = self._copies.get((buffer, version)) or self._finals[buffer]
-                ctypes.memmove(memory_of(buffer).address, kept.address, kept.nbytes)
+                memory_of(buffer).restore(kept)
                 self._shown[buffer] = version
 
     def _run(self, custom: Custom) -> None:
@@ -415,18 +414,5 @@ def living_buffers() -> set[Buffer]:
 
 
 def numbers(buffer: Buffer) -> np.ndarray[Any, Any]:
-    """All numbers of a field, in a row."""
-    count = math.prod(memory_shape(buffer))
-    return np.frombuffer(memory_of(buffer).view(), dtype=numpy_type(buffer.dtype), count=count)
-
-
-def memory_shape(buffer: Buffer) -> tuple[int, ...]:
-    """The shape of a field with that of its elements behind."""
-    return tuple([n for n in buffer.shape if n is not None]) + buffer.element
-
-
-def copy_of(memory: Memory) -> Memory:
-    """The same bytes elsewhere."""
-    copy = Memory(memory.nbytes)
-    ctypes.memmove(copy.address, memory.address, memory.nbytes)
-    return copy
+    """All numbers of a field, sharing its memory, in the shape of the field with that of its elements behind."""
+    return array_over(buffer, memory_of(buffer))

@@ -10,7 +10,6 @@ What is recorded, and how overwritten values come back, stands in `recording.py`
 
 from __future__ import annotations
 
-import ctypes
 from contextvars import Token
 from types import TracebackType
 
@@ -32,7 +31,7 @@ def clear_all_gradients() -> None:
 
 def _clear(memories: tuple[Memory, ...]) -> None:
     for memory in memories:
-        ctypes.memset(memory.address, 0, memory.nbytes)
+        memory.clear()
 
 
 class Tape(Recording):
