@@ -13,9 +13,8 @@ class Config:
     """Everything `ti.init` can set. A kernel instance keeps the configuration it was compiled under.
 
     `debug` runs the IR verifier after every step, and reports overflow of signed integers unless `overflow_check` is
-    off; `bounds_check` checks what is not
-    proved in range; `fast_math` permits reassociation, contraction and approximate functions but keeps NaN and
-    infinity; `memory_limit` bounds the values saved by one launch, in bytes;
+    off; `bounds_check` checks what is not proved in range; `fast_math` permits reassociation, contraction and
+    approximate functions but keeps NaN and infinity; `memory_limit` bounds the values saved by one launch, in bytes;
     `offline_cache` keeps machine code on disk; `print_ir` prints the IR after every step; `kernel_profiler` measures
     each task of each launch.
     """
