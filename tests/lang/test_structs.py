@@ -471,7 +471,7 @@ def test_wrong_members_are_located() -> None:
     for kernel, message, line in (
         (unknown, "`Particle` has no member `mas`", "s[i].mas = 1"),
         (whole, "as a whole", "s[i] += 1"),
-        (number, "a struct `Particle` is used as a number", "s[i].mass = s[i]"),
+        (number, "a struct `Particle` cannot be used as a value", "s[i].mass = s[i]"),
         (other, "cannot be assigned to `s[i]`", "s[i] = ti.Struct(a=1)"),
         (shape, "does not fit member `pos` of `Particle`", "Particle(pos="),
         (outer, "one variable for all iterations", "self.pos += by"),

@@ -48,7 +48,7 @@ class ComponentField:
         return self._whole.dual.get_scalar_field(*self.component)
 
     def _key(self) -> Any:
-        return self.component if len(self.component) > 1 else self.component[0]
+        return self.component if len(self.component) != 1 else self.component[0]
 
     def __getitem__(self, key: Any) -> Any:
         return self._whole[key][self._key()]

@@ -278,7 +278,7 @@ class Field:
                 self._dual._array[position] = 0
 
     def _source(self, value: Any) -> np.ndarray[Any, Any]:
-        """`value` as an array of numbers that this field's type can hold (fractions are cut off). Raises `FieldError`."""
+        """`value` as an array of numbers that this field's type holds; fractions are cut off. Raises `FieldError`."""
         try:
             source = np.asarray(value.values if isinstance(value, Matrix) else value)
         except (TypeError, ValueError) as error:
@@ -321,7 +321,7 @@ class Field:
         return self._array.astype(dtype) if dtype is not None else self._array.copy()
 
     def from_numpy(self, array: Any) -> None:
-        """Copy an array of the field's shape (`shape + element shape`) in. Raises `FieldError` when the shapes differ."""
+        """Copy an array of shape `shape + element shape` in. Raises `FieldError` when the shapes differ."""
         self._require_alive()
         source = self._source(array)
         if source.shape != self._array.shape:

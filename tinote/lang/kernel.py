@@ -321,13 +321,8 @@ class Kernel:
     def _components(self, parameter: ast.arg, t: Tensor, value: Any) -> list[Any]:
         source = value if isinstance(value, Matrix) else _matrix_or_none(value)
         if source is None or source.shape != t.shape:
-            raise bad_argument(
-                self.source.name,
-                parameter.arg,
-                f"a {'vector' if len(t.shape) == 1 else 'matrix'} of shape {t.shape}",
-                value,
-                self._span_of(parameter),
-            )
+            kind = "vector" if len(t.shape) == 1 else "matrix"
+            raise self._bad_argument(parameter, value, f"a {kind} of shape {t.shape}")
         return source.values.ravel().tolist()
 
     def _bad_argument(self, parameter: ast.arg, value: Any, expected: str) -> KernelTypeError:
@@ -385,9 +380,7 @@ class Kernel:
                 value = values[at]
                 at += 1
                 if not fits(t, value):
-                    raise bad_argument(
-                        self.source.name, parameter.arg, f"a number of type {t}", value, self._span_of(parameter)
-                    ) from None
+                    raise self._bad_argument(parameter, value, f"a number of type {t}") from None
 
     @property
     def grad(self) -> _Gradient:

@@ -68,7 +68,7 @@ class Part(Memory):
         return found
 
     def packed(self) -> memoryview:
-        return memoryview(np.ascontiguousarray(self._array).reshape(-1).view(np.uint8))
+        return self.copy().view()
 
     def restore(self, copy: Memory) -> None:
         self._array[...] = self._like(copy)

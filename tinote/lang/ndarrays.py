@@ -27,7 +27,7 @@ from tinote.errors import FieldError, KernelTypeError
 from tinote.ir.nodes import Buffer, BufferKind
 from tinote.ir.types import Scalar, Tensor
 from tinote.lang.fields import Field, MatrixField, ScalarField
-from tinote.lang.layout import shape_given
+from tinote.lang.layout import Layout, offset_given, order_named, shape_given
 from tinote.lang.matrix import Matrix, Vector, numpy_type
 from tinote.lang.world import scalar_type, world
 from tinote.source import Span, caller
@@ -120,10 +120,11 @@ def _make(dtype: Any, shape: Any, element: tuple[int, ...], needs_grad: bool, ne
     if shape is None:
         raise FieldError("an array needs a shape", made_at, hint="for a single value pass shape=()")
     world.require_init()
-    kind = _KINDS[len(element)]
-    return kind(
-        scalar_type(dtype, made_at), shape_given(shape, made_at), element, needs_grad, needs_dual, made_at, name
-    )
+    made = _KINDS[len(element)](scalar_type(dtype, made_at), element, made_at, name, needs_grad, needs_dual)
+    extents = shape_given(shape, made_at)
+    order, offset = order_named(None, len(extents), made_at), offset_given(None, extents, made_at)
+    made._make_dense(extents, order, Layout.AOS, offset)
+    return made
 
 
 def ndarray(

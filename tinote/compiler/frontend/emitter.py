@@ -139,8 +139,6 @@ class Emitter(Context):
             self.error(f"field `{buffer.name}` is used as a number", f"read one element: `{buffer.name}[{index}]`")
         if isinstance(front, str):
             self.error("text cannot be used as a number")
-        if isinstance(front, StructValue):
-            self.error(f"{describe(front)} is used as a number", f"read a member: {', '.join(front.members)}")
         self.error(
             f"{describe(front)} cannot be used as a value", "numbers, vectors and matrices have values in a kernel"
         )
@@ -421,11 +419,8 @@ class Emitter(Context):
             if isinstance(part, Formatted):
                 part, spec = part
             part = self.force(part)
-            if isinstance(part, Text):
-                found += self.text_parts(part.parts)
-            elif isinstance(part, StructValue):
-                named = [x for name, m in part.members.items() for x in (", ", f"{name}: ", Formatted(m, spec))][1:]
-                found += ["{", *self.text_parts(named), "}"]
+            if isinstance(part, Text | StructValue):
+                found += self.text_parts(part.parts if isinstance(part, Text) else part.shown(spec))
             elif self.is_static(part):
                 found.append(self.static_text(part))
             elif isinstance(part, tuple | list):

@@ -136,6 +136,11 @@ class StructValue:
         """`f` of every member."""
         return StructValue({name: f(member) for name, member in self.members.items()}, self.info)
 
+    def shown(self, spec: str) -> list[Any]:
+        """The parts of a message that shows it, each number with a format."""
+        parts = [x for name, m in self.members.items() for x in (", ", f"{name}: ", Formatted(m, spec))]
+        return ["{", *parts[1:], "}"]
+
     def is_place(self) -> bool:
         """Whether it can be assigned."""
         return any(m.is_place() if isinstance(m, StructValue) else isinstance(m, Place) for m in self.members.values())
