@@ -96,8 +96,9 @@ assert not failures, failures
 
 def test_shapes_that_cannot_be(child: Callable[..., str]) -> None:
     script = """
-for shape in (-1, (3, -2), 2**31, 2**62, (2**20, 2**20, 2**20), (2**31 - 1,) * 8, 10**30, "a", 1.5, None, [[1, 2]]):
+for shape in (-1, (3, -2), 2**31, 2**62, (2**20, 2**20, 2**20), (2**31 - 1,) * 8, 10**30, "a", 1.5, [[1, 2]]):
     refused(lambda: ti.field(ti.f64, shape=shape), ValueError, MemoryError)
+refused(lambda: ti.field(ti.f64, shape=None)[0], ValueError)
 refused(lambda: ti.Vector.field(10**9, ti.f64, shape=10**9), ValueError, MemoryError)
 refused(lambda: ti.Matrix.field(0, 1, ti.f64, shape=3), ValueError)
 """
