@@ -12,14 +12,15 @@ __all__ = ["Config"]
 class Config:
     """Everything `ti.init` can set. A kernel instance keeps the configuration it was compiled under.
 
-    `debug` adds integer overflow checks and runs the IR verifier after every step; `bounds_check` checks what is not
-    proved in range; `fast_math` permits reassociation, contraction and approximate functions but keeps NaN and
-    infinity; `memory_limit` bounds the values saved by one launch, in bytes;
+    `debug` runs the IR verifier after every step, and reports overflow of signed integers unless `overflow_check` is
+    off; `bounds_check` checks what is not proved in range; `fast_math` permits reassociation, contraction and
+    approximate functions but keeps NaN and infinity; `memory_limit` bounds the values saved by one launch, in bytes;
     `offline_cache` keeps machine code on disk; `print_ir` prints the IR after every step; `kernel_profiler` measures
     each task of each launch.
     """
 
     debug: bool = False
+    overflow_check: bool = True
     default_fp: str = "f32"
     default_ip: str = "i32"
     fast_math: bool = True
@@ -31,3 +32,8 @@ class Config:
     offline_cache: bool = True
     print_ir: bool = False
     kernel_profiler: bool = False
+
+    @property
+    def reports_overflow(self) -> bool:
+        """Whether an operation on signed integers that does not fit stops the launch."""
+        return self.debug and self.overflow_check

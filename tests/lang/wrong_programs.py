@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from tests.lang.wrong_usage import MORE_TOPICS
+
 HEADING = """\
 import tinote as ti
 ti.init(num_threads=1)
@@ -397,153 +399,6 @@ def k():
         x[i] = y.grad[i]
 k()
 """,
-    "left out": """
-ti.quant.int(8)
----
-ti.ui.Window("3-D", (640, 360))
----
-@ti.kernel
-def k():
-    for i in x:
-        ti.deactivate(x, i)
-k()
----
-@ti.kernel
-def k(image: ti.types.texture(2)):
-    pass
-k(x)
----
-ti.MeshBuilder()
----
-ti.aot.Module()
----
-ti.graph.GraphBuilder()
-""",
-    "captured objects": """
-ti.reset()
-@ti.kernel
-def k():
-    y[0] = 1.0
-k()
----
-@ti.kernel
-def k():
-    for i in y:
-        a = y.dual[i]
-        b = y.grad[i]
-k()
----
-class Settings:
-    @property
-    def speed(self):
-        return 1 / 0
-settings = Settings()
-@ti.kernel
-def k():
-    x[0] = settings.speed
-k()
----
-@ti.kernel
-def k():
-    total[0] += 1
-k()
----
-@ti.kernel
-def k():
-    loss[None] = total[0]
-k()
-""",
-    "limits": """
-@ti.kernel
-def k():
-    for i in ti.static(range(10**9)):
-        x[0] += i
-k()
----
-@ti.kernel
-def k():
-    x[0] = 1 << 10**10
-k()
----
-@ti.kernel
-def k():
-    x[0] = 10**400
-k()
----
-@ti.kernel
-def k(n: ti.i32):
-    a = ti.Vector([0.0] * 20_000)
-    x[0] = a[n]
-k(1)
----
-@ti.kernel
-def k():
-    m = ti.Matrix.zero(ti.f32, 10**5, 10**5)
-k()
----
-@ti.func
-def deeper(n: ti.template()):
-    return deeper(n + 1)
-@ti.kernel
-def k():
-    x[0] = deeper(0)
-k()
-""",
-    "formats": """
-@ti.kernel
-def k():
-    print(f"{x[0]:d}")
-k()
----
-@ti.kernel
-def k(n: ti.i32):
-    print(f"{n:1000000}")
-k(1)
----
-@ti.kernel
-def k(n: ti.i32):
-    print(f"{n:{n}d}")
-k(1)
----
-@ti.kernel
-def k(n: ti.i32):
-    print("{} {}".format(n))
-k(1)
----
-@ti.kernel
-def k(n: ti.i32):
-    print("%d" % n)
-k(1)
----
-@ti.kernel
-def k(n: ti.i32):
-    assert n > 1, f"{n:.2q}"
-k(1)
----
-@ti.kernel
-def k(n: ti.i32):
-    assert n > 1, f"n is {n:04d}"
-k(1)
-""",
-    "several in a loop": """
-@ti.kernel
-def k():
-    for i in x:
-        a = speeed
-        x[i] = y[i, 0]
-        if i > 2:
-            b = speed
-            c = v[i].z
-        x[i] = y.foo
-k()
-""",
-    "overflow": """
-@ti.kernel
-def k(n: ti.i32) -> ti.i32:
-    return n * 65536
-ti.init(debug=True)
-k(65536)
-""",
     "fields": """
 ti.field(ti.f32, shape=-1)
 ---
@@ -568,4 +423,5 @@ ti.init(colour=True)
 ti.reset()
 x[0]
 """,
+    **MORE_TOPICS,
 }

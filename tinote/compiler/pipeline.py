@@ -109,7 +109,7 @@ def _check(fn: Function, context: Context) -> Function:
 
 
 def _check_overflow(fn: Function, context: Context) -> Function:
-    return check_overflow(fn) if context.config.debug else fn
+    return check_overflow(fn) if context.config.reports_overflow else fn
 
 
 TYPING = (

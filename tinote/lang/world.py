@@ -249,7 +249,8 @@ def init(
     `arch`: `ti.cpu`; others fall back to it with a warning. `default_fp`, `default_ip`: the types of literals and of
     `float` and `int`. `fast_math`: permit reassociation and approximations (NaN and infinity stay). `num_threads`: at
     most so many threads a launch. `random_seed`: of `ti.random`. `bounds_check`: check indices that are not proved in
-    range. `debug`: more checks. `memory_limit`: bytes that one launch may save for its gradient. `print_ir`: print the
+    range. `debug`: report overflow of signed integers, and verify each step of the compiler.
+    `memory_limit`: bytes that one launch may save for its gradient. `print_ir`: print the
     IR after every step that changes it. `kernel_profiler`: measure what each task takes (`ti.profiler`).
     `offline_cache`: keep machine code on disk for later sessions.
     """

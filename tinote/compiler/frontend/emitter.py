@@ -367,7 +367,7 @@ class Emitter(Context):
         """
         if not is_harmless(ops):
             return False
-        if not self.config.debug:
+        if not self.config.reports_overflow:
             return True
         return not any(isinstance(op, Prim) and op.prim in _OVERFLOWS and not is_float(op.out.type) for op in ops)
 

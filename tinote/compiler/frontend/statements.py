@@ -13,10 +13,10 @@ from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.loops import Loops
 from tinote.compiler.frontend.protocol import buffer_of, type_of
 from tinote.compiler.frontend.scopes import Constant, Frame, Results, Variable, Way
+from tinote.compiler.frontend.texts import assertion_text
 from tinote.compiler.frontend.values import POISON, CellPlace, MemoryPlace, Place, Text, Value
 from tinote.errors import KernelNameError, KernelSyntaxError, Note, TinoteError
 from tinote.ir import primitives as p
-from tinote.ir.messages import Hole, join_message
 from tinote.ir.nodes import Buffer, BufferKind, Check, FaultKind, Local, Var, true
 from tinote.ir.types import Ref, Scalar, promote, shape_of, strengthen, with_element
 
@@ -467,19 +467,8 @@ class Statements(Loops):
         if condition.atom == true:
             return
         message = f"assertion failed: {ast.unparse(node.test)}" if node.msg is None else self.evaluate(node.msg)
-        parts: list[str | Hole] = []
-        spread: list[Any] = []
-        for part in self.text_parts([message]):
-            if isinstance(part, str):
-                parts.append(part)
-                continue
-            value, hole = Value(part[0]), Hole(part[1])
-            components = self.components(value) if value.shape else [value]
-            holes: list[str | Hole] = [x for _ in components for x in (", ", hole)][1:]
-            parts += ["[", *holes, "]"] if value.shape else holes
-            spread += [c.atom for c in components]
-        text = join_message(parts)
-        self.b.emit(Check(FaultKind.ASSERT, (condition.atom, *spread), text, 0, self.span(node.test)))
+        text, shown = assertion_text(self, message)
+        self.b.emit(Check(FaultKind.ASSERT, (condition.atom, *shown), text, 0, self.span(node.test)))
 
     # functions
 

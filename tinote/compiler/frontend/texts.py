@@ -9,10 +9,12 @@ from string import Formatter
 from typing import Any
 
 from tinote.compiler.frontend.emitter import Emitter
-from tinote.compiler.frontend.values import Formatted, Text
+from tinote.compiler.frontend.values import Formatted, Text, Value
 from tinote.errors import KernelSyntaxError
+from tinote.ir.messages import Hole, join_message
+from tinote.ir.nodes import Atom
 
-__all__ = ["format_text", "formatted"]
+__all__ = ["assertion_text", "format_text", "formatted"]
 
 #: How wide a number may be printed, and with how many digits.
 _WIDEST = 1000
@@ -77,3 +79,19 @@ def format_text(e: Emitter, template: str, args: list[Any], kwargs: dict[str, An
         else:
             parts.append(formatted(e, front, spec or ""))
     return Text(tuple(parts))
+
+
+def assertion_text(e: Emitter, message: Any) -> tuple[str, list[Atom]]:
+    """The message of an `assert` as a `Check` has it, and the numbers for its holes: one a component."""
+    parts: list[str | Hole] = []
+    shown: list[Atom] = []
+    for part in e.text_parts([message]):
+        if isinstance(part, str):
+            parts.append(part)
+            continue
+        value, hole = Value(part[0]), Hole(part[1])
+        components = e.components(value) if value.shape else [value]
+        holes: list[str | Hole] = [x for _ in components for x in (", ", hole)][1:]
+        parts += ["[", *holes, "]"] if value.shape else holes
+        shown += [c.atom for c in components]
+    return join_message(parts), shown
