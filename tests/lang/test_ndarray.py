@@ -576,3 +576,16 @@ def test_torch() -> None:
     assert v.to_torch().shape == (2, 3)
     with pytest.raises(FieldError):
         x.from_torch([1.0] * 5)
+
+
+def test_a_field_with_an_offset_is_no_array() -> None:
+    """Its indices begin elsewhere: passing its bare memory would silently shift them."""
+    x = ti.field(ti.f32, shape=4, offset=2)
+
+    @ti.kernel
+    def fill(a: ti.types.ndarray(ti.f32, ndim=1)):
+        for i in a:
+            a[i] = i
+
+    with pytest.raises(KernelTypeError, match="indices begin elsewhere"):
+        fill(x)

@@ -294,6 +294,11 @@ def _of_field(value: Field, refuse: Callable[[str, str], Exception]) -> tuple[Ar
         return known
     buffer = value.__tinote_buffer__()
     array = value._array
+    if any(buffer.offset):
+        raise refuse(
+            "is an array whose indices begin at 0, and is called with a field whose indices begin elsewhere",
+            "annotate the parameter with `ti.template()`",
+        )
     if not array.flags.c_contiguous:
         raise refuse(
             "is an array whose elements lie one after the other, and is called with a field that lies otherwise",
