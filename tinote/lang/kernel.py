@@ -35,16 +35,16 @@ from tinote.compiler.frontend.protocol import (
 )
 from tinote.compiler.modes import defaults_of
 from tinote.config import Config
-from tinote.errors import DifferentiationError, KernelTypeError, Note, TinoteError, at_users_frames
+from tinote.errors import KernelTypeError, TinoteError, at_users_frames
 from tinote.ir.types import Scalar, Tensor
-from tinote.lang.arguments import arguments_of
 from tinote.lang.func import plain_function
+from tinote.lang.gradient import KernelGradient
 from tinote.lang.identity import identity_of
 from tinote.lang.instances import Instance, Instances, Listing
 from tinote.lang.matrix import Matrix, Vector
 from tinote.lang.ndarrays import ArrayBuffers, argument_error, refuse_read_only
 from tinote.lang.structured import numbers_in, returned_struct, struct_from
-from tinote.lang.world import claim_gradients, memory_of, recorder, world
+from tinote.lang.world import memory_of, recorder, world
 from tinote.source import Span
 
 __all__ = ["Instance", "Kernel", "data_oriented", "kernel", "template"]
@@ -67,41 +67,6 @@ def _one(types_: Sequence[Scalar | Tensor], values: tuple[Any, ...], as_tuple: b
             found.append(values[at])
             at += 1
     return tuple(found) if as_tuple else found[0]
-
-
-class _Gradient:
-    """`kernel.grad`: called with the kernel's arguments, it accumulates into the gradients of what the kernel reads,
-    from the gradients of what it writes.
-    """
-
-    __slots__ = ("_kernel",)
-
-    def __init__(self, kernel: BoundKernel | Kernel) -> None:
-        self._kernel = kernel
-
-    def __call__(self, *args: Any, **kwargs: Any) -> None:
-        try:
-            instance, values = self._kernel.prepare(args, kwargs)
-            native = instance.specialisation.gradient()
-            for buffer, read, written in instance.specialisation.gradient_needs().overwritten:
-                raise DifferentiationError(
-                    f"the gradient needs the value of '{buffer.name}' that is read here, "
-                    "but the kernel has overwritten it since",
-                    read,
-                    hint="launch the kernel in a tape: it keeps what is overwritten",
-                    notes=[Note("overwritten here", written)],
-                )
-            arguments = arguments_of(instance, values)
-            arguments.refuse_shared()
-            claim_gradients(arguments.gradient_tasks, clear=False)
-            native.launch((*values, instance.last_seed) if instance.needs_seed else values)
-        except TinoteError as error:
-            raise error.with_traceback(None) from None
-        except KeyboardInterrupt as interrupt:
-            raise at_users_frames(interrupt) from None
-
-    def __repr__(self) -> str:
-        return f"<gradient of {self._kernel!r}>"
 
 
 class Kernel:
@@ -383,9 +348,9 @@ class Kernel:
                     raise self._bad_argument(parameter, value, f"a number of type {t}") from None
 
     @property
-    def grad(self) -> _Gradient:
+    def grad(self) -> KernelGradient:
         """The gradient of this kernel, to be called with its arguments."""
-        return _Gradient(self)
+        return KernelGradient(self)
 
     @property
     def instances(self) -> Instances:
@@ -451,8 +416,8 @@ class BoundKernel:
         return self.kernel.prepare((self.owner, *args), kwargs)
 
     @property
-    def grad(self) -> _Gradient:
-        return _Gradient(self)
+    def grad(self) -> KernelGradient:
+        return KernelGradient(self)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_") or name == "kernel":

@@ -1,0 +1,46 @@
+"""`kernel.grad`: the gradient of one launch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tinote.errors import DifferentiationError, Note, TinoteError, at_users_frames
+from tinote.lang.arguments import arguments_of
+from tinote.lang.world import claim_gradients
+
+__all__ = ["KernelGradient"]
+
+
+class KernelGradient:
+    """`kernel.grad`: called with the kernel's arguments, it accumulates into the gradients of what the kernel reads,
+    from the gradients of what it writes.
+    """
+
+    __slots__ = ("_kernel",)
+
+    def __init__(self, kernel: Any) -> None:
+        self._kernel = kernel
+
+    def __call__(self, *args: Any, **kwargs: Any) -> None:
+        try:
+            instance, values = self._kernel.prepare(args, kwargs)
+            native = instance.specialisation.gradient()
+            for buffer, read, written in instance.specialisation.gradient_needs().overwritten:
+                raise DifferentiationError(
+                    f"the gradient needs the value of '{buffer.name}' that is read here, "
+                    "but the kernel has overwritten it since",
+                    read,
+                    hint="launch the kernel in a tape: it keeps what is overwritten",
+                    notes=[Note("overwritten here", written)],
+                )
+            arguments = arguments_of(instance, values)
+            arguments.refuse_shared()
+            claim_gradients(arguments.gradient_tasks, clear=False)
+            native.launch((*values, instance.last_seed) if instance.needs_seed else values)
+        except TinoteError as error:
+            raise error.with_traceback(None) from None
+        except KeyboardInterrupt as interrupt:
+            raise at_users_frames(interrupt) from None
+
+    def __repr__(self) -> str:
+        return f"<gradient of {self._kernel!r}>"
