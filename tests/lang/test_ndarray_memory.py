@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tests.lang.test_ndarray import TYPES, add_one, double
+from tests.lang.test_ndarray import TYPES, add_one, double, refused
 from tinote.errors import FieldError, KernelTypeError
 
 # ---- arrays of our own
