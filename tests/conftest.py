@@ -5,7 +5,8 @@ from __future__ import annotations
 import difflib
 import os
 import re
-from collections.abc import Callable, Generator
+import sys
+from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TypeVar
 
@@ -109,3 +110,11 @@ def random_programs(request: pytest.FixtureRequest) -> int:
 
 def _place(file: Path) -> str:
     return os.path.relpath(file)
+
+
+@pytest.fixture(autouse=True)
+def the_main_module_stays() -> Iterator[None]:
+    """An IPython shell in this process puts a module of its own in the place of `__main__`."""
+    main = sys.modules["__main__"]
+    yield
+    sys.modules["__main__"] = main

@@ -60,12 +60,19 @@ CHROMIUM_OPTIONS = [
 ]
 
 SETTINGS = {
+    # JupyterLab's server keeps what a page has chosen, for the pages of later tests too.
+    "apputils-extension/themes": '{"theme": "JupyterLab Light"}',
     "apputils-extension/notification": '{"fetchNews": "false", "checkForUpdates": false, "doNotDisturbMode": true}',
     # Otherwise cells that are scrolled away are taken off the page.
     "notebook-extension/tracker": '{"windowingMode": "none"}',
 }
 
 START_SECONDS = 60.0
+
+# Two frames: an element that is scrolled in one is told so in the next one, and draws then what has come in sight.
+FRAMES = """async () => {
+    for (let turn = 0; turn < 2; turn += 1) await new Promise((go) => requestAnimationFrame(() => setTimeout(go)));
+}"""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -77,10 +84,18 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @dataclass
 class Lab:
-    """A running JupyterLab: its address, and the folder that it shows."""
+    """A running JupyterLab: its address, the folder that it shows, and that of its settings."""
 
     url: str
     folder: Path
+    settings: Path
+
+    def reset_settings(self) -> None:
+        """Take back what earlier pages have changed, such as the theme."""
+        for name, text in SETTINGS.items():
+            path = self.settings / "@jupyterlab" / f"{name}.jupyterlab-settings"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
 
 
 def _free_port() -> int:
@@ -99,10 +114,6 @@ def _missing(what: str) -> NoReturn:
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """JupyterLab with settings and folders of its own."""
     root = tmp_path_factory.mktemp("lab")
-    for name, text in SETTINGS.items():
-        path = root / "config/settings/@jupyterlab" / f"{name}.jupyterlab-settings"
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
     folder = root / "notebooks"
     folder.mkdir()
     environment = {
@@ -118,7 +129,8 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     environment.pop("TINOTE_HEADLESS", None)
     environment.pop("TINOTE_GUI_FRAMES", None)
     port = _free_port()
-    url = f"http://127.0.0.1:{port}"
+    found = Lab(f"http://127.0.0.1:{port}", folder, root / "config/settings")
+    found.reset_settings()
     options = [
         "--allow-root",
         "--no-browser",
@@ -141,11 +153,11 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         end = time.monotonic() + START_SECONDS
         while True:
             with contextlib.suppress(OSError):
-                urllib.request.urlopen(f"{url}/api/status", timeout=1).close()
+                urllib.request.urlopen(f"{found.url}/api/status", timeout=1).close()
                 break
             assert server.poll() is None and time.monotonic() < end, log.read_text()[-3000:]
             time.sleep(0.2)
-        yield Lab(url, folder)
+        yield found
     finally:
         server.terminate()
         server.wait(15)
@@ -198,6 +210,13 @@ class Page:
             code,
         )
 
+    def settled_steps(self) -> int:
+        """The steps that the kernel's `view` has made, once what its buttons asked for has been done: it says "paused"
+        while the step under way is still being made.
+        """
+        waiting = "import asyncio\nwhile view._background:\n    await asyncio.sleep(0.01)\n"
+        return int(self.python(waiting + "print(view.steps)"))
+
     def interrupt(self) -> None:
         """Interrupt the kernel, as the button in the toolbar does."""
         self.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.interrupt()")
@@ -226,9 +245,18 @@ class Page:
         self.page.wait_for_function(f"() => document.body.dataset.jpThemeName === '{name}'")
         self.page.wait_for_timeout(500)
 
+    def next_frame(self) -> None:
+        """Wait until what the page has been told is painted, and what is drawn when it scrolls for that."""
+        self.page.evaluate(FRAMES)
+
     def pixels(self, selector: str) -> np.ndarray:
-        """What is painted at the first element that matches, as a screenshot: (height, width, 3), int."""
-        shot = self.page.locator(selector).first.screenshot()
+        """What is painted at the first element that matches, as a screenshot: (height, width, 3), int. The page is
+        scrolled there first, and has painted that.
+        """
+        found = self.page.locator(selector).first
+        found.scroll_into_view_if_needed()
+        self.next_frame()
+        shot = found.screenshot()
         return np.asarray(Image.open(io.BytesIO(shot)).convert("RGB")).astype(int)
 
     def canvas(self, selector: str) -> np.ndarray:
@@ -265,6 +293,7 @@ def notebook(lab: Lab, chromium: Any, request: pytest.FixtureRequest) -> Iterato
         content = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
         content.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
         nbformat.write(content, lab.folder / name)
+        lab.reset_settings()
         page = chromium.new_context(viewport={"width": width, "height": height}).new_page()
         found = Page(page)
         page.on("pageerror", lambda error: found.problems.append(str(error)))

@@ -33,10 +33,14 @@ Explorer("big", [View("kernel", lambda: stages)])
 ROOT = "document.querySelector('.tinote-explorer')"
 PAINTED = f"Number({ROOT}?.dataset.painted ?? 0)"
 
-# Lines as a reader sees them: [[text, classes], ...] of the rows on the page, from the top.
-ROWS = """(selector) => [...document.querySelectorAll(selector + ' .row')]
-    .sort((a, b) => parseFloat(a.style.top) - parseFloat(b.style.top))
-    .map((row) => [row.querySelector('.code')?.textContent ?? '', row.className])"""
+# Lines as a reader sees them: [[text, classes], ...] of the rows on the page, from the top. A pane that is scrolled in
+# one frame is told so in the next one, and draws then what has come in sight.
+ROWS = """async (selector) => {
+    for (let turn = 0; turn < 2; turn += 1) await new Promise((go) => requestAnimationFrame(() => setTimeout(go)));
+    return [...document.querySelectorAll(selector + ' .row')]
+        .sort((a, b) => parseFloat(a.style.top) - parseFloat(b.style.top))
+        .map((row) => [row.querySelector('.code')?.textContent ?? '', row.className]);
+}"""
 
 # Press a key on the focused element and measure until the browser has painted what came of it.
 TIMED_KEY = """async (key) => {

@@ -96,7 +96,7 @@ def test_the_tutorial_runs_live(tutorial):
     page.wait(f"{PAINTED} > 40 && Number({VIEW}.dataset.step) >= 600")
     button("button", name="Pause").click()
     page.wait(f"{VIEW}.dataset.state === 'paused'")
-    steps = int(page.python("print(view.steps)"))
+    steps = page.settled_steps()
     page.wait(f"{VIEW}.dataset.step === '{steps}'")
     moved = page.canvas(STAGE)
     assert (ink(moved) != ink(at_start)).sum() > 500
@@ -133,6 +133,7 @@ def test_the_tutorial_runs_live(tutorial):
     assert page.page.locator(".tinote-explorer .is-lit").count() == 0
     page.page.locator(".tinote-explorer .source .row .code", has_text="r = x[i] - x[j]").first.click()
     page.page.mouse.move(0, 0)
+    page.next_frame()
     for pane in (".left", ".right"):
         lit = page.page.locator(f".tinote-explorer {pane} .row:is(.is-lit, .is-strong) .code").all_inner_texts()
         assert sum("%r_" in text and " = sub " in text for text in lit) == 2
@@ -175,7 +176,7 @@ def test_cells_beside_a_playing_view(tutorial):
     assert page.python("print(view.state, view.error)") == "playing"
     page.page.locator(".tinote-view").get_by_role("button", name="Pause").click()
     page.wait(f"{VIEW}.dataset.state === 'paused'")
-    page.page.wait_for_timeout(300)
+    page.settled_steps()
     assert (
         page.python("p = x.to_numpy(); print(np.allclose(x.grad.to_numpy(), 16 * (p - p.mean(0)), atol=1e-3))")
         == "True"

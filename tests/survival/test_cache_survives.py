@@ -72,7 +72,8 @@ def child(script: str, folder: Path, **more: str) -> subprocess.Popen[str]:
     environment = {**os.environ, "TINOTE_CACHE_DIR": str(folder), "TINOTE_CACHE_LIMIT": "64M", **more}
     # From a file: a kernel's source must be readable.
     file = folder.parent / f"child_{abs(hash(script))}.py"
-    file.write_text(script)
+    if not file.exists() or file.read_text() != script:  # another child may be about to read it
+        file.write_text(script)
     return subprocess.Popen(
         [sys.executable, "-X", "faulthandler", str(file)],
         cwd=ROOT,

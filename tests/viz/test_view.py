@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import threading
 
 import pytest
@@ -71,6 +72,22 @@ def test_a_page_that_vanished_without_a_word_does_not_keep_the_view_in_sight():
     credits = ready_credits()
     credits.ready("new page", visible=False)
     assert not credits.can_send()
+
+
+@pytest.mark.parametrize("said", list(itertools.permutations(range(4))))
+def test_what_a_page_says_counts_by_its_order_and_not_by_when_it_comes(said):
+    """A page scrolls in, out and in again; its messages are handled on two threads and overtake each other."""
+    credits = FrameCredits()
+    for order in said:
+        if order == 0:
+            credits.ready("page", True, 0)
+        else:
+            credits.report("page", order != 2, order)
+    assert credits.visible
+    credits.gone("page", 4)
+    credits.report("page", True, 3)
+    credits.ready("page", True, 0)
+    assert not credits.connected
 
 
 def test_the_window_grows_with_the_way_and_not_with_the_painting():

@@ -143,9 +143,23 @@ class _Engine:
 
 _engine: _Engine | None = None
 # All work inside LLVM. It is serial anyway, remarks are an option of the whole process, and a fork waits for it:
-# a child must not inherit a lock of LLVM that was held by a thread it does not have.
+# a child must not inherit a lock of LLVM that was held by a thread it does not have. llvmlite has a lock of its own
+# around each call, which a thread that only drops an object holds without ours.
 _llvm_lock = threading.RLock()
-os.register_at_fork(before=_llvm_lock.acquire, after_in_parent=_llvm_lock.release, after_in_child=_llvm_lock.release)
+_llvmlite_lock = llvm.ffi.lib._lock
+
+
+def _before_fork() -> None:
+    _llvm_lock.acquire()
+    _llvmlite_lock.__enter__()
+
+
+def _after_fork() -> None:
+    _llvmlite_lock.__exit__(None, None, None)
+    _llvm_lock.release()
+
+
+os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 _host: Host | None = None
 
 

@@ -129,7 +129,7 @@ class LiveSimulation(LiveView):
 
     def single_step(self) -> None:
         """Make one frame (`steps_per_frame` steps) and hold."""
-        self._on_loop(self._single_step)
+        self._on_loop(lambda: self._single_step(self.steps_per_frame))
 
     def reset(self) -> None:
         """Take the simulation back to its start, by the function given as `reset`, and clear the plot."""
@@ -208,10 +208,10 @@ class LiveSimulation(LiveView):
         if outcome.value is not None and self.comm is not None:
             self.send_frame(outcome.value)
 
-    def _single_step(self) -> None:
+    def _single_step(self, steps: int) -> None:
         self._leave("paused")
         self.error = ""
-        self._spawn(self._act(lambda: self._resume_and_make_frame(self.steps_per_frame)))
+        self._spawn(self._act(lambda: self._resume_and_make_frame(steps)))
 
     async def _drive(self) -> None:
         """Make frames as the credits come in, until cancelled or until the step fails."""
@@ -322,7 +322,8 @@ class LiveSimulation(LiveView):
             case "pause":
                 self.pause()
             case "step":
-                self.single_step()
+                steps = max(1, int(message.get("steps", self.steps_per_frame)))
+                self._on_loop(lambda: self._single_step(steps))
             case "reset":
                 self.reset()
             case "stop":

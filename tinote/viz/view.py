@@ -5,8 +5,9 @@ down instead of queueing frames. Acknowledgements are cumulative (frame 7 covers
 only the newest frame that arrived. A page that is loaded again says `ready`; whatever was in flight then is taken as
 lost. A view that is scrolled out of sight gets no frames.
 
-Messages from the browser may be delivered on another thread than the kernel's main one; `FrameCredits` is safe to use
-from several.
+Messages from the browser may be delivered on another thread than the kernel's main one, and on one after the other:
+then they overtake each other. So a page numbers what it says of itself, and what is older than the last known changes
+nothing. `FrameCredits` is safe to use from several threads.
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ class FrameCredits:
         self._clock = clock
         self._times: dict[int, float] = {}
         self._views: dict[str, bool] = {}
+        self._orders: dict[str, int] = {}
         self._lock = threading.Lock()
         self._waiting: list[tuple[asyncio.AbstractEventLoop, asyncio.Future[None]]] = []
 
@@ -117,25 +119,34 @@ class FrameCredits:
                     self.window = min(self.largest_window, max(self.smallest_window, wanted, self.window - 1))
         self._wake()
 
-    def ready(self, view: str, visible: bool = True) -> None:
+    def ready(self, view: str, visible: bool = True, order: int = 0) -> None:
         """A page (again) shows the view, as `view`: frames in flight were lost with the old page. Other copies have to
-        `report` again.
+        `report` again. `order` numbers what the copy says, from 0; what has been overtaken is not believed.
         """
         with self._lock:
-            self._views = {view: visible}
+            known = {view: self._views[view]} if view in self._views else {}
+            self._views = {view: visible} if self._is_news(view, order) else known
             self.acknowledged = self.sent
             self._times.clear()
         self._wake()
 
-    def report(self, view: str, visible: bool) -> None:
+    def report(self, view: str, visible: bool, order: int = 0) -> None:
         """The copy `view` is on a page, and in sight or not."""
         with self._lock:
-            self._views[view] = visible
+            if self._is_news(view, order):
+                self._views[view] = visible
         self._wake()
 
-    def gone(self, view: str) -> None:
+    def _is_news(self, view: str, order: int) -> bool:
+        """Whether nothing that `view` said later has come before this, which is noted. The lock is held."""
+        latest = self._orders.get(view, 0)
+        self._orders[view] = max(latest, order)
+        return order >= latest
+
+    def gone(self, view: str, order: int = 0) -> None:
         """The copy `view` has been taken off its page."""
         with self._lock:
+            self._is_news(view, order)  # It is the last that the copy says.
             self._views.pop(view, None)
             if not self._views:
                 self.acknowledged = self.sent
@@ -271,18 +282,19 @@ class LiveView(anywidget.AnyWidget):
         self.send(message, buffers=buffers)
 
     def _receive(self, _widget: object, message: dict[str, Any], _buffers: object) -> None:
+        order = int(message.get("order", 0))
         match message.get("kind"):
             case "ack":
                 self.credits.acknowledge(int(message["frame"]), float(message.get("waited", 0.0)))
             case "ready":
                 self._local_page = bool(message.get("local"))
-                self.credits.ready(str(message["view"]), bool(message.get("visible", True)))
+                self.credits.ready(str(message["view"]), bool(message.get("visible", True)), order)
                 self.send({"kind": "report"})
                 self.first_frame()
             case "visible":
-                self.credits.report(str(message["view"]), bool(message["visible"]))
+                self.credits.report(str(message["view"]), bool(message["visible"]), order)
             case "gone":
-                self.credits.gone(str(message["view"]))
+                self.credits.gone(str(message["view"]), order)
             case _:
                 self.obey(message)
 

@@ -38,7 +38,8 @@ function simulationView({ model, el, stage, show, repaint }) {
   const button = (name, label, act) => make("button", { type: "button", class: `tinote-${name}`, "aria-label": label, title: label, onclick: act }, sign(name));
   const command = (kind) => () => model.send({ kind });
   const run = button("play", "Play", () => model.send({ kind: model.get("state") === "playing" ? "pause" : "play" }));
-  const step = button("step", "Step: advance one frame", command("step"));
+  // The slider's value may still wait here for an answer to the one before.
+  const step = button("step", "Step: advance one frame", () => model.send({ kind: "step", steps: model.get("steps_per_frame") }));
   const reset = button("reset", "Reset: back to the start", command("reset"));
   const stop = button("stop", "Stop: end the run", command("stop"));
   const initial = model.get("steps_per_frame");

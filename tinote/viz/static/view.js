@@ -8,7 +8,9 @@ function connect({ model, el, keep, paint }) {
   let inSight = true;
   let painted = 0;
   const visible = () => inSight && !document.hidden;
-  const report = () => model.send({ kind: "visible", view, visible: visible() });
+  let order = 0; // The kernel may handle two messages in the wrong order.
+  const tell = (kind, more) => model.send({ kind, view, order: order++, ...more });
+  const report = () => tell("visible", { visible: visible() });
   const draw = () => {
     scheduled = 0;
     if (!pending) return;
@@ -44,13 +46,13 @@ function connect({ model, el, keep, paint }) {
   observer.observe(el);
   document.addEventListener("visibilitychange", report);
   const local = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
-  model.send({ kind: "ready", view, visible: visible(), local });
+  tell("ready", { visible: visible(), local });
   return () => {
     model.off("msg:custom", receive);
     observer.disconnect();
     document.removeEventListener("visibilitychange", report);
     cancelAnimationFrame(scheduled);
-    model.send({ kind: "gone", view });
+    tell("gone");
   };
 }
 
