@@ -162,8 +162,15 @@ class Arguments:
 
 
 def arguments_of(instance: Any, values: Sequence[Any]) -> Arguments:
-    """The launch of an instance with these values."""
-    return Arguments(instance.specialisation, values)
+    """The launch of an instance with these values. Without array arguments all launches do the same to memory: they
+    share one answer.
+    """
+    specialisation = instance.specialisation
+    if specialisation.arrays:
+        return Arguments(specialisation, values)
+    if instance.arguments is None:
+        instance.arguments = Arguments(specialisation, ())
+    return instance.arguments
 
 
 def own(buffers: Iterable[Buffer]) -> list[Buffer]:

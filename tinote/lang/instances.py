@@ -37,6 +37,7 @@ class Instance:
         "_cells",
         "_names",
         "_others",
+        "arguments",
         "calls",
         "generation",
         "kernel_name",
@@ -50,6 +51,7 @@ class Instance:
 
     def __init__(self, specialisation: Specialisation) -> None:
         self.specialisation = specialisation
+        self.arguments: Any = None  # what launches without arrays do to memory (`lang/arguments.py`)
         self.kernel_name = specialisation.source.name
         self.primal = specialisation.primal()
         self.needs_seed = specialisation.uses_random
