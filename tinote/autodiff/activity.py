@@ -1,4 +1,5 @@
-"""Which variables vary: floats that depend, through differentiable operations, on a buffer that has a gradient.
+"""Which variables vary: floats that depend, through differentiable operations, on a buffer that has a gradient, or on
+an argument where these are asked for.
 
 Only these get an adjoint. A fixed point, because a loop's carried value may start constant, and a temporary varies once
 somebody stores a varying value into it.
@@ -27,7 +28,7 @@ from tinote.ir.nodes import (
 from tinote.ir.query import walk
 from tinote.ir.types import Ref, Stack, is_float
 
-__all__ = ["guarded_variables", "varied_variables", "writes_reached_from"]
+__all__ = ["guarded_variables", "reached_from", "varied_variables"]
 
 
 class _Activity:
@@ -57,7 +58,10 @@ class _Activity:
             return buffer in self.temporaries
         return buffer.adjoint is not None if self.source is None else buffer is self.source
 
-    def settle(self, fn: Function) -> None:
+    def settle(self, fn: Function, *, arguments: bool = False) -> None:
+        if arguments:
+            for q in fn.region.params:
+                self.mark(q)
         self.changed = True
         while self.changed:
             self.changed = False
@@ -104,22 +108,27 @@ class _Activity:
             self.link(op.regions[-1].yields, op.outs)
 
 
-def varied_variables(fn: Function) -> tuple[set[Var], set[Buffer]]:
-    """The varied variables of `fn`, and the temporaries that hold varied values."""
+def varied_variables(fn: Function, *, arguments: bool = False) -> tuple[set[Var], set[Buffer]]:
+    """The varied variables of `fn`, and the temporaries that hold varied values. `arguments`: whether its float
+    arguments vary.
+    """
     activity = _Activity()
-    activity.settle(fn)
+    activity.settle(fn, arguments=arguments)
     return activity.varied, activity.temporaries
 
 
-def writes_reached_from(fn: Function, buffer: Buffer, *, tangents: bool = False) -> list[Store | Atomic]:
+def reached_from(fn: Function, buffer: Buffer, *, tangents: bool = False) -> tuple[list[Store | Atomic], bool]:
     """The writes to fields whose value is computed from what `fn` reads of `buffer`, also by way of other fields that
-    have no gradient (no dual, for `tangents`). Order within `fn` is not looked at.
+    have no gradient (no dual, for `tangents`), and whether `fn` returns such a value. Order within `fn` is not looked
+    at.
     """
     found: dict[Store | Atomic, None] = {}
+    returned = False
     pending, seen = [buffer], {buffer}
     while pending:
         activity = _Activity(pending.pop())
         activity.settle(fn)
+        returned = returned or any(map(activity.is_varied, fn.region.yields))
         for op in walk(fn.region):
             if (
                 isinstance(op, Store | Atomic)
@@ -131,7 +140,7 @@ def writes_reached_from(fn: Function, buffer: Buffer, *, tangents: bool = False)
                 if companion is None and op.buffer not in seen:
                     seen.add(op.buffer)
                     pending.append(op.buffer)
-    return list(found)
+    return list(found), returned
 
 
 def guarded_variables(fn: Function) -> set[Var]:

@@ -18,7 +18,7 @@ Method: tangent propagation; Griewank and Walther, "Evaluating Derivatives", 2nd
 
 from __future__ import annotations
 
-from tinote.autodiff.activity import guarded_variables, writes_reached_from
+from tinote.autodiff.activity import guarded_variables, reached_from
 from tinote.autodiff.rules import RULES, Emit, NoDerivative
 from tinote.autodiff.unfold import unfold_atomics
 from tinote.errors import DifferentiationError, Note
@@ -33,8 +33,11 @@ from tinote.ir.nodes import (
     Function,
     If,
     Load,
+    NewStack,
     Op,
+    Pop,
     Prim,
+    Push,
     Region,
     Store,
     Var,
@@ -43,54 +46,64 @@ from tinote.ir.nodes import (
 from tinote.ir.primitives import Defaults
 from tinote.ir.prune import prune
 from tinote.ir.query import walk
-from tinote.ir.types import is_float
+from tinote.ir.types import Stack, is_float
 
 __all__ = ["forward"]
 
 DEFAULTS = Defaults()
 
+#: Memory that the code itself makes: its tangents are made along with it.
+_OF_THE_CODE = (BufferKind.TEMPORARY, BufferKind.SAVED)
 
-def forward(fn: Function, defaults: Defaults = DEFAULTS) -> Function:
-    """Add tangents to `fn` (scalar form, simplified). Raises `DifferentiationError`, located, for what has no
-    derivative yet.
+
+def forward(fn: Function, defaults: Defaults = DEFAULTS, *, arguments: bool = False) -> Function:
+    """Add tangents to `fn` (scalar form, simplified). `arguments`: the result has a further parameter for the tangent
+    of each float parameter, and also returns the tangents of the floats that it returns. Raises `DifferentiationError`,
+    located, for what has no derivative yet.
     """
-    transform = _Forward(unfold_atomics(fn), defaults)
+    transform = _Forward(unfold_atomics(fn), defaults, arguments)
     tangent = transform.function()
     for lost in transform.lost:
-        _refuse_broken_chain(fn, lost)
+        _refuse_broken_chain(fn, lost, arguments)
     return tangent
 
 
-def _refuse_broken_chain(fn: Function, lost: Store | Atomic) -> None:
-    """Raise when `fn` carries what `lost` writes, to a field without a dual, on into a field that has one."""
-    for write in writes_reached_from(fn, lost.buffer, tangents=True):
-        if write.buffer.tangent is not None:
-            raise DifferentiationError(
-                f"'{lost.buffer.name}' has no dual, but values that are differentiated go through it",
-                lost.loc,
-                hint=f"make '{lost.buffer.name}' with needs_dual=True",
-                notes=[Note(f"from there they reach '{write.buffer.name}'", write.loc)],
-            )
+def _refuse_broken_chain(fn: Function, lost: Store | Atomic, arguments: bool) -> None:
+    """Raise when `fn` carries what `lost` writes, to a field without a dual, on into a field that has one, or returns
+    it where that counts.
+    """
+    writes, returned = reached_from(fn, lost.buffer, tangents=True)
+    notes = [Note(f"from there they reach '{w.buffer.name}'", w.loc) for w in writes if w.buffer.tangent is not None]
+    if notes or (returned and arguments):
+        raise DifferentiationError(
+            f"'{lost.buffer.name}' has no dual, but values that are differentiated go through it",
+            lost.loc,
+            hint=f"make '{lost.buffer.name}' with needs_dual=True",
+            notes=notes[:1] or [Note("from there the kernel returns them", fn.loc)],
+        )
 
 
 class _Forward:
     """`tangents` maps a variable to its tangent; one that is absent has tangent zero."""
 
-    def __init__(self, fn: Function, defaults: Defaults) -> None:
+    def __init__(self, fn: Function, defaults: Defaults, arguments: bool) -> None:
         self.fn = fn
+        self.arguments = arguments
         self.builder = Builder(defaults)
         definitions = {v: op for op in walk(fn.region) for v in op.outs}
         self.emit = Emit(self.builder, definitions, guarded_variables(fn))
         self.tangents: dict[Var, Atom] = {}
+        self.stacks: dict[Var, Var] = {}  # of values, and of their tangents
         self.temporaries: dict[Buffer, Buffer] = {}
         self.lost: list[Store | Atomic] = []  # writes of a varying value to a field without a dual
         self.varied_temporaries = _temporaries_with_tangents(fn)
 
     def function(self) -> Function:
         region = self.fn.region
-        with self.builder.region(*region.params) as opened:
-            self.body(region)
-        return Function(f"{self.fn.name}.dual", prune(opened.close(*region.yields)), self.fn.loc)
+        varying = [q for q in region.params if self.arguments and is_float(q.type)]
+        returned = [k for k, y in enumerate(region.yields) if self.arguments and is_float(y.type)]
+        result = self.region(region, [(q, Var(q.type, f"d_{q.name}")) for q in varying], returned)
+        return Function(f"{self.fn.name}.dual", prune(result), self.fn.loc)
 
     def body(self, region: Region) -> None:
         for op in region.body:
@@ -108,13 +121,13 @@ class _Forward:
         return self.emit.zero(atom) if found is None else found
 
     def tangent_of(self, buffer: Buffer) -> Buffer | None:
-        if buffer.kind is not BufferKind.TEMPORARY:
+        if buffer.kind not in _OF_THE_CODE:
             return buffer.tangent
         if buffer not in self.varied_temporaries:
             return None
         found = self.temporaries.get(buffer)
         if found is None:
-            found = Buffer(f"{buffer.name}.dual", buffer.dtype, buffer.shape, buffer.element, BufferKind.TEMPORARY)
+            found = Buffer(f"{buffer.name}.dual", buffer.dtype, buffer.shape, buffer.element, buffer.kind)
             self.temporaries[buffer] = found
         return found
 
@@ -140,6 +153,8 @@ class _Forward:
                 self.lost.append(op)
         elif isinstance(op, Atomic):
             self.atomic(op)
+        elif isinstance(op, NewStack | Push | Pop):
+            self.stack(op)
         elif isinstance(op, If):
             self.branch(op)
         elif isinstance(op, For):
@@ -192,6 +207,22 @@ class _Forward:
         elif dual is not None and tangent is not None:
             self.builder.atomic(p.add, dual, op.index, tangent)
 
+    def stack(self, op: NewStack | Push | Pop) -> None:
+        """Beside a stack of floats lies one of their tangents."""
+        self.builder.emit(op)
+        stack = op.out if isinstance(op, NewStack) else op.args[0]
+        assert isinstance(stack, Var) and isinstance(stack.type, Stack)
+        if not is_float(stack.type.content):
+            return
+        if isinstance(op, NewStack):
+            self.stacks[stack] = Var(stack.type, f"d_{stack.name}")
+            self.builder.emit(op.rebuilt(op.args, (), (self.stacks[stack],)))
+        elif isinstance(op, Push):
+            self.builder.emit(op.rebuilt((self.stacks[stack], self.tangent_or_zero(op.args[1])), ()))
+        else:
+            popped = self.tangents[op.out] = Var(op.out.type, f"d_{op.out.name}")
+            self.builder.emit(op.rebuilt((self.stacks[stack],), (), (popped,)))
+
     # ---- control flow: tangents are carried and yielded beside the values
 
     def region(self, region: Region, extra: list[tuple[Var, Var]], wanted: list[int]) -> Region:
@@ -229,5 +260,5 @@ def _temporaries_with_tangents(fn: Function) -> set[Buffer]:
     return {
         op.buffer
         for op in walk(fn.region)
-        if isinstance(op, Store | Atomic) and op.buffer.kind is BufferKind.TEMPORARY and op.buffer.dtype.kind == "f"
+        if isinstance(op, Store | Atomic) and op.buffer.kind in _OF_THE_CODE and op.buffer.dtype.kind == "f"
     }

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tinote.autodiff.activity import writes_reached_from
+from tinote.autodiff.activity import reached_from
 from tinote.autodiff.hazards import Hazard, find_hazards, refuse
 from tinote.autodiff.keeping import NOTHING, Keeping
 from tinote.autodiff.overwriting import kept_loads, plan_keeping
@@ -40,16 +40,16 @@ class Gradient(NamedTuple):
     hazards: tuple[Hazard, ...] = ()
 
 
-def reverse(fn: Function, defaults: Defaults = DEFAULTS) -> Gradient:
-    """Differentiate `fn` (scalar form, simplified). Raises `DifferentiationError`, located, for what has no derivative
-    yet.
+def reverse(fn: Function, defaults: Defaults = DEFAULTS, *, arguments: bool = False) -> Gradient:
+    """Differentiate `fn` (scalar form, simplified), also with respect to its float arguments if `arguments` says so
+    (`Reverser`). Raises `DifferentiationError`, located, for what has no derivative yet.
     """
     fn = unfold_atomics(fn)
-    gradient = _reverse(fn, defaults, NOTHING)
+    gradient = _reverse(fn, defaults, NOTHING, arguments)
     hazards = tuple(find_hazards(fn, gradient.needed_loads))
     if not hazards:
         return gradient
-    gradient = _reverse(fn, defaults, plan_keeping(fn, hazards))
+    gradient = _reverse(fn, defaults, plan_keeping(fn, hazards), arguments)
     for hazard in find_hazards(fn, gradient.needed_loads):
         refuse(
             hazard,
@@ -58,13 +58,13 @@ def reverse(fn: Function, defaults: Defaults = DEFAULTS) -> Gradient:
     return gradient._replace(hazards=hazards)
 
 
-def _reverse(fn: Function, defaults: Defaults, keeping: Keeping) -> Gradient:
-    reverser = Reverser(fn, defaults, keeping)
+def _reverse(fn: Function, defaults: Defaults, keeping: Keeping, arguments: bool) -> Gradient:
+    reverser = Reverser(fn, defaults, keeping, arguments=arguments)
     region = reverser.function_region()
     if region.body:
         _refuse_gradient_access(fn)
     for store in reverser.severed:
-        refuse_broken_chain(store.buffer, store.loc, fn)
+        refuse_broken_chain(store.buffer, store.loc, fn, arguments=arguments)
     found = kept_loads(fn, keeping)
     needed: dict[Load, None] = {}
     for op in walk(region):
@@ -86,21 +86,22 @@ def _reverse(fn: Function, defaults: Defaults, keeping: Keeping) -> Gradient:
     return Gradient(grad, tuple(needed), tuple(reverser.severed), fn, keeping.buffers)
 
 
-def refuse_broken_chain(buffer: Buffer, place: Span, fn: Function) -> list[Store | Atomic]:
-    """Raise when `fn` carries values of `buffer`, which has no gradient, on into a field that has one: that way would
-    silently count as constant. `place`: where a value that is differentiated was put into `buffer`.
+def refuse_broken_chain(buffer: Buffer, place: Span, fn: Function, *, arguments: bool = False) -> list[Store | Atomic]:
+    """Raise when `fn` carries values of `buffer`, which has no gradient, on into a field that has one, or returns them
+    where `arguments` says that this counts: that way would silently count as constant. `place`: where a value that is
+    differentiated was put into `buffer`.
 
     Gives the writes that carry it into other fields without gradient.
     """
-    writes = writes_reached_from(fn, buffer)
-    for write in writes:
-        if write.buffer.adjoint is not None:
-            raise DifferentiationError(
-                f"'{buffer.name}' has no gradient, but values that are differentiated go through it",
-                place,
-                hint=f"make '{buffer.name}' with needs_grad=True",
-                notes=[Note(f"from there they reach '{write.buffer.name}'", write.loc)],
-            )
+    writes, returned = reached_from(fn, buffer)
+    notes = [Note(f"from there they reach '{w.buffer.name}'", w.loc) for w in writes if w.buffer.adjoint is not None]
+    if notes or (returned and arguments):
+        raise DifferentiationError(
+            f"'{buffer.name}' has no gradient, but values that are differentiated go through it",
+            place,
+            hint=f"make '{buffer.name}' with needs_grad=True",
+            notes=notes[:1] or [Note("from there this kernel returns them", fn.loc)],
+        )
     return writes
 
 

@@ -56,18 +56,25 @@ from tinote.ir.nodes import (
 from tinote.ir.primitives import Defaults
 from tinote.ir.prune import prune
 from tinote.ir.query import free_variables, walk
-from tinote.ir.types import Scalar, Stack, Tensor, i64
+from tinote.ir.types import Scalar, Stack, Tensor, i64, is_float
 
 __all__ = ["Reverser"]
 
 
 class Reverser:
-    """One function being differentiated. `severed` and `unavailable` collect what the result must be judged by."""
+    """One function being differentiated. `severed` and `unavailable` collect what the result must be judged by.
 
-    def __init__(self, fn: Function, defaults: Defaults, keeping: Keeping = NOTHING) -> None:
+    `arguments`: the result has a further parameter for the adjoint of each float that `fn` returns, and returns the
+    adjoints of its float parameters.
+    """
+
+    def __init__(
+        self, fn: Function, defaults: Defaults, keeping: Keeping = NOTHING, *, arguments: bool = False
+    ) -> None:
         self.fn = fn
         self.keeping = keeping
-        self.varied, self.temporaries = varied_variables(fn)
+        self.arguments = arguments
+        self.varied, self.temporaries = varied_variables(fn, arguments=arguments)
         self.builder = Builder(defaults)
         self.guarded = guarded_variables(fn)
         self.emit = Emit(self.builder, {}, set())
@@ -80,8 +87,16 @@ class Reverser:
     def function_region(self) -> Region:
         region = self.fn.region
         env: dict[Var, Atom] = {v: v for v in region.params}
-        body = self.block(region, env, {}, top=True)
-        result = prune(Region(region.params, tuple(body), ()))
+        adjoints: dict[Var, Atom] = {}
+        returned = [y for y in region.yields if self.arguments and is_float(y.type)]
+        seeds = [Var(y.type, "d_result") for y in returned]
+        with self.builder.region(*region.params, *seeds) as opened:
+            for y, seed in zip(returned, seeds, strict=True):
+                self.accumulate(adjoints, y, seed)
+            opened.body.extend(self.block(region, env, adjoints, top=True))
+            wanted = [q for q in region.params if self.arguments and is_float(q.type)]
+            yields = [adjoints[q] if q in adjoints else self.zero_of(q) for q in wanted]
+        result = prune(opened.close(*yields))
         while True:
             read = {op.buffer for op in walk(result) if isinstance(op, Load)}
             without = without_unread_temporaries(result, read)

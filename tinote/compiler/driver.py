@@ -91,8 +91,9 @@ class Specialisation:
         self._natives: dict[Mode, Native] = {}
         self._lowered: Lowered | None = None
         self._signature: Signature | None = None
-        self._gradient_facts: Gradient | None = None
-        self._gradient_needs: GradientNeeds | None = None
+        self._gradient_facts: dict[Mode, Gradient] = {}
+        self._gradient_needs: dict[Mode, GradientNeeds] = {}
+        self._duals: set[Buffer] = set()
         self._question: Question | None = None
         self._recalled: Recalled | None = None
         started = time.perf_counter()
@@ -165,47 +166,54 @@ class Specialisation:
 
     def primal(self) -> Native:
         """The machine code, compiled at the first call."""
-        return self._native(Mode.PRIMAL)
+        return self.native(Mode.PRIMAL)
 
     def gradient(self) -> Native:
         """The machine code of the gradient, compiled at the first call. Raises `DifferentiationError` when it cannot be
         right.
         """
-        return self._native(Mode.GRADIENT)
+        return self.native(Mode.GRADIENT)
 
     def tangent(self) -> Native:
         """The machine code that computes tangents beside values, compiled at the first call. Raises
         `DifferentiationError`.
         """
-        return self._native(Mode.TANGENT)
+        return self.native(Mode.TANGENT)
 
     def compiled(self) -> Iterator[tuple[Mode, Native]]:
         """The machine code that was needed so far."""
         yield from self._natives.items()
 
-    def gradient_facts(self) -> Gradient:
-        """What differentiation found out about the kernel. Runs the passes, also if the machine code came from disk."""
-        if self._gradient_facts is None:
-            _, self._gradient_facts = self._run(Mode.GRADIENT)
-        assert self._gradient_facts is not None
-        return self._gradient_facts
+    def gradient_facts(self, mode: Mode = Mode.GRADIENT) -> Gradient:
+        """What reverse differentiation in `mode` found out about the kernel. Runs the passes, also if the machine code
+        came from disk.
+        """
+        if mode not in self._gradient_facts:
+            _, facts = self._run(mode)
+            assert facts is not None
+            self._gradient_facts[mode] = facts
+        return self._gradient_facts[mode]
 
-    def gradient_needs(self) -> GradientNeeds:
-        """What the gradient asks of memory; compiles it if need be."""
-        self.gradient()
-        if self._gradient_needs is None:
-            self._gradient_needs = self._needs_of(self.gradient_facts())
-        return self._gradient_needs
+    def gradient_needs(self, mode: Mode = Mode.GRADIENT) -> GradientNeeds:
+        """What the gradient in `mode` asks of memory; compiles it if need be."""
+        self.native(mode)
+        if mode not in self._gradient_needs:
+            self._gradient_needs[mode] = self._needs_of(mode)
+        return self._gradient_needs[mode]
 
-    def refuse_broken_chain(self, buffer: Buffer, place: Span) -> list[tuple[Buffer, Span]]:
+    def refuse_broken_chain(self, buffer: Buffer, place: Span, mode: Mode) -> list[tuple[Buffer, Span]]:
         """What becomes of a varying value in `buffer`, which has no gradient and was stored to at `place`: the stores
-        that carry it on. Raises `DifferentiationError` when the kernel differentiates with respect to it.
+        that carry it on. Raises `DifferentiationError` when the kernel differentiates with respect to it in `mode`.
         """
         gradient = importlib.import_module("tinote.autodiff.gradient")
-        writes = gradient.refuse_broken_chain(buffer, place, self.gradient_facts().primal)
+        arguments = mode is not Mode.GRADIENT
+        writes = gradient.refuse_broken_chain(buffer, place, self.gradient_facts(mode).primal, arguments=arguments)
         return [(write.buffer, write.loc) for write in writes]
 
-    def _native(self, mode: Mode) -> Native:
+    def native(self, mode: Mode) -> Native:
+        """The machine code for `mode`, compiled at the first call. Raises `DifferentiationError`."""
+        if mode.has_tangents:
+            self._look_at_duals()
         found = self._natives.get(mode)
         if found is None:
             started = time.perf_counter()
@@ -213,6 +221,22 @@ class Specialisation:
             found.seconds = time.perf_counter() - started  # of this mode: the front end's are apart
             self._natives[mode] = found
         return found
+
+    def _look_at_duals(self) -> None:
+        """A field may have got a dual since: then code that computes tangents, and what an earlier process left of it,
+        is out of date.
+        """
+        fields = [b for b in (*self.touched().loaded, *self.touched().written) if b.primal is None]
+        pairs = [(b.tangent, b.adjoint and b.adjoint.tangent) for b in fields]
+        duals = {dual for pair in pairs for dual in pair if dual is not None}
+        if self._recalled is not None and not duals.issubset(self._recalled.buffers):
+            self._recalled = None
+        if duals != self._duals:
+            self._duals = duals
+            for mode in [m for m in self._natives if m.has_tangents]:
+                del self._natives[mode]
+                self._gradient_facts.pop(mode, None)
+                self._gradient_needs.pop(mode, None)
 
     def _lower(self) -> None:
         started = time.perf_counter()
@@ -229,8 +253,8 @@ class Specialisation:
     def _compile(self, mode: Mode) -> Native:
         listen = _load("printing").printer(self.source.name, mode) if self.config.print_ir else None
         fn, facts = self._run(mode, listen)
-        if mode is Mode.GRADIENT:
-            self._gradient_facts = facts
+        if facts is not None:
+            self._gradient_facts[mode] = facts
         recipe, text = _load("backend").make_recipe(fn, self.config)
         binary, origin = binary_cache.get(recipe.code, text, self.config.opt_level, self._store())
         native = self._bind(recipe, binary, origin)
@@ -291,7 +315,7 @@ class Specialisation:
         if answer.signature is not None:
             self._signature = answer.signature
         if answer.needs is not None:
-            self._gradient_needs = GradientNeeds(*answer.needs)
+            self._gradient_needs[mode] = GradientNeeds(*answer.needs)
         native = self._bind(answer.recipe, *found)
         native.seconds = time.perf_counter() - started
         return native
@@ -305,14 +329,17 @@ class Specialisation:
             self._recalled = _load("recall").remember(self._question, self._lowered.captures, store)
         if self._recalled is not None:
             signature = self.signature if mode is Mode.PRIMAL else None
-            needs = None if mode is not Mode.GRADIENT else self._needs_of(self.gradient_facts())
+            needs = self._needs_of(mode) if mode.reverses else None
             _load("recipe").write_answer(store, self._recalled, mode, recipe, signature, needs)
 
-    @staticmethod
-    def _needs_of(facts: Gradient) -> GradientNeeds:
+    def _needs_of(self, mode: Mode) -> GradientNeeds:
+        facts = self.gradient_facts(mode)
+        loaded, restored = frozenset([op.buffer for op in facts.needed_loads]), facts.restored
+        if mode is Mode.SECOND:  # tangents come along with their values
+            loaded, restored = _with_tangents(loaded), _with_tangents(restored)
         severed = tuple([(store.buffer, store.loc) for store in facts.severed])
         overwritten = tuple([(h.load.buffer, h.load.loc, h.write.loc) for h in facts.hazards])
-        return GradientNeeds(frozenset([op.buffer for op in facts.needed_loads]), severed, facts.restored, overwritten)
+        return GradientNeeds(loaded, severed, restored, overwritten)
 
     # ---- looking inside
 
@@ -325,6 +352,10 @@ class Specialisation:
     def stages(self, *, gradient: bool = False) -> Any:
         """The way from the source to machine code, as text: the `Stages` of `compiler/stages.py`."""
         return _load("stages").stages_of(self, gradient)
+
+
+def _with_tangents(buffers: frozenset[Buffer]) -> frozenset[Buffer]:
+    return buffers | {b.tangent for b in buffers if b.tangent is not None}
 
 
 def bad_argument(kernel: str, name: str, wanted: object, value: object, span: Span = NOWHERE) -> KernelTypeError:

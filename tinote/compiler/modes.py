@@ -12,11 +12,30 @@ __all__ = ["Mode", "defaults_of"]
 
 
 class Mode(Enum):
-    """The kernel itself, its reverse-mode derivative, or its forward-mode one."""
+    """The kernel itself, its reverse-mode derivative, or its forward-mode one.
+
+    `PULLBACK` and `PUSHFORWARD` are the same two with the kernel's float arguments and results among what is
+    differentiated: a pullback is launched with the adjoints of the results behind the arguments and returns the
+    adjoints of the arguments; a pushforward, with the tangents of the arguments behind them, returns the results and
+    then their tangents. `SECOND` is the pushforward of the pullback.
+    """
 
     PRIMAL = "primal"
     GRADIENT = "gradient"
     TANGENT = "tangent"
+    PULLBACK = "pullback"
+    PUSHFORWARD = "pushforward"
+    SECOND = "second"
+
+    @property
+    def reverses(self) -> bool:
+        """Whether it runs a kernel backwards."""
+        return self in (Mode.GRADIENT, Mode.PULLBACK, Mode.SECOND)
+
+    @property
+    def has_tangents(self) -> bool:
+        """Whether tangents are computed."""
+        return self in (Mode.TANGENT, Mode.PUSHFORWARD, Mode.SECOND)
 
 
 def defaults_of(config: Config) -> Defaults:

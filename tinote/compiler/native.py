@@ -111,6 +111,7 @@ class BoundArray(NamedTuple):
     address: int
     adjoint: int  # the address of the gradient; 0 without one
     tangent: int
+    second: int  # the address of the gradient's dual
     shape: tuple[int, ...]
     nbytes: int
     writable: bool
@@ -122,7 +123,7 @@ class BoundArray(NamedTuple):
 
 
 #: Which address in a `BoundArray` belongs to an array argument's own buffer, to its gradient, to its dual.
-_ADDRESS, _ADJOINT, _TANGENT, _SHAPE = range(4)
+_ADDRESS, _ADJOINT, _TANGENT, _SECOND, _SHAPE = range(5)
 
 
 class Native:
@@ -234,7 +235,9 @@ def _places(arrays: Sequence[Buffer]) -> dict[Buffer, tuple[int, int]]:
     """Which array, and which of its addresses, a buffer stands for."""
     found: dict[Buffer, tuple[int, int]] = {}
     for position, array in enumerate(arrays):
-        for part, buffer in ((_ADDRESS, array), (_ADJOINT, array.adjoint), (_TANGENT, array.tangent)):
+        second = array.adjoint and array.adjoint.tangent
+        parts = ((_ADDRESS, array), (_ADJOINT, array.adjoint), (_TANGENT, array.tangent), (_SECOND, second))
+        for part, buffer in parts:
             if buffer is not None:
                 found[buffer] = (position, part)
     return found

@@ -95,13 +95,25 @@ def _simplify(form: Form) -> Fixpoint:
     )
 
 
-def _differentiate(fn: Function, context: Context) -> Function:
-    context.gradient = reverse(fn, context.defaults)
+def _differentiate(fn: Function, context: Context, *, arguments: bool) -> Function:
+    context.gradient = reverse(fn, context.defaults, arguments=arguments)
     return context.gradient.function
 
 
-def _add_tangents(fn: Function, context: Context) -> Function:
-    return forward(fn, context.defaults)
+def _reverse(*, arguments: bool) -> tuple[Step | Fixpoint, ...]:
+    return (
+        Step(lambda fn, context: _differentiate(fn, context, arguments=arguments), Form.PROMOTED, "reverse"),
+        _plain(scalarise, Form.SCALAR),
+        _simplify(Form.SCALAR),
+    )
+
+
+def _forward(*, arguments: bool) -> tuple[Step | Fixpoint, ...]:
+    return (
+        Step(lambda fn, context: forward(fn, context.defaults, arguments=arguments), Form.PROMOTED, "forward"),
+        _plain(scalarise, Form.SCALAR),
+        _simplify(Form.SCALAR),
+    )
 
 
 def _check(fn: Function, context: Context) -> Function:
@@ -134,21 +146,19 @@ LOWERING = (
 )
 
 PRIMAL: tuple[Step | Fixpoint, ...] = (*TYPING, *LOWERING)
-GRADIENT: tuple[Step | Fixpoint, ...] = (
-    *TYPING,
-    Step(_differentiate, Form.PROMOTED, "reverse"),
-    _plain(scalarise, Form.SCALAR),
-    _simplify(Form.SCALAR),
-    *LOWERING,
-)
-TANGENT: tuple[Step | Fixpoint, ...] = (
-    *TYPING,
-    Step(_add_tangents, Form.PROMOTED, "forward"),
-    _plain(scalarise, Form.SCALAR),
-    _simplify(Form.SCALAR),
-    *LOWERING,
-)
-STEPS = {Mode.PRIMAL: PRIMAL, Mode.GRADIENT: GRADIENT, Mode.TANGENT: TANGENT}
+GRADIENT: tuple[Step | Fixpoint, ...] = (*TYPING, *_reverse(arguments=False), *LOWERING)
+TANGENT: tuple[Step | Fixpoint, ...] = (*TYPING, *_forward(arguments=False), *LOWERING)
+PULLBACK: tuple[Step | Fixpoint, ...] = (*TYPING, *_reverse(arguments=True), *LOWERING)
+PUSHFORWARD: tuple[Step | Fixpoint, ...] = (*TYPING, *_forward(arguments=True), *LOWERING)
+SECOND: tuple[Step | Fixpoint, ...] = (*TYPING, *_reverse(arguments=True), *_forward(arguments=True), *LOWERING)
+STEPS = {
+    Mode.PRIMAL: PRIMAL,
+    Mode.GRADIENT: GRADIENT,
+    Mode.TANGENT: TANGENT,
+    Mode.PULLBACK: PULLBACK,
+    Mode.PUSHFORWARD: PUSHFORWARD,
+    Mode.SECOND: SECOND,
+}
 
 
 def run_pipeline(

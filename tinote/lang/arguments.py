@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from tinote.compiler.driver import BoundArray, GradientNeeds, Specialisation
+from tinote.compiler.driver import BoundArray, GradientNeeds, Mode, Specialisation
 from tinote.compiler.summary import TaskSummary, Touched
 from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer, BufferKind
@@ -38,11 +38,12 @@ class Foreign(Buffer):
 
 
 class Arguments:
-    """A launch: a specialisation and the values that it is launched with."""
+    """A launch: a specialisation and the values that it is launched with. `mode`: the gradient that is asked about."""
 
-    def __init__(self, specialisation: Specialisation, values: Sequence[Any]) -> None:
+    def __init__(self, specialisation: Specialisation, values: Sequence[Any], mode: Mode = Mode.GRADIENT) -> None:
         self.specialisation = specialisation
         self.values = tuple(values)
+        self.mode = mode
         self._actual: dict[Buffer, Buffer] = {}
         for formal, bound in zip(specialisation.arrays, self.values, strict=False):
             own_buffer = bound.buffer
@@ -50,7 +51,10 @@ class Arguments:
                 self._actual[formal] = Foreign(formal.name, formal, bound)
                 continue
             self._actual[formal] = own_buffer
-            for mine, its in ((formal.adjoint, own_buffer.adjoint), (formal.tangent, own_buffer.tangent)):
+            pairs = [(formal.adjoint, own_buffer.adjoint), (formal.tangent, own_buffer.tangent)]
+            if formal.adjoint is not None and own_buffer.adjoint is not None:
+                pairs.append((formal.adjoint.tangent, own_buffer.adjoint.tangent))
+            for mine, its in pairs:
                 if mine is not None and its is not None:
                     self._actual[mine] = its
 
@@ -82,12 +86,12 @@ class Arguments:
     @property
     def gradient_tasks(self) -> tuple[TaskSummary, ...]:
         """What each task of the gradient does."""
-        return self._tasks(self.specialisation.gradient().tasks)
+        return self._tasks(self.specialisation.native(self.mode).tasks)
 
     @cached_property
     def needs(self) -> GradientNeeds:
         """What the gradient asks of memory. Raises `DifferentiationError`."""
-        found = self.specialisation.gradient_needs()
+        found = self.specialisation.gradient_needs(self.mode)
         if not self._actual:
             return found
         return GradientNeeds(
@@ -109,7 +113,7 @@ class Arguments:
         for formal, actual in self.pairs(self.specialisation.touched().loaded):
             place = place_in(severed, actual)
             if place is not None:
-                carried = self.specialisation.refuse_broken_chain(formal, place)
+                carried = self.specialisation.refuse_broken_chain(formal, place, self.mode)
                 found += [(self.actual(further), write) for further, write in carried]
         return found
 
@@ -161,16 +165,17 @@ class Arguments:
         return tuple([task._replace(touched=self._touched(task.touched)) for task in tasks]) if self._actual else tasks
 
 
-def arguments_of(instance: Any, values: Sequence[Any]) -> Arguments:
+def arguments_of(instance: Any, values: Sequence[Any], mode: Mode = Mode.GRADIENT) -> Arguments:
     """The launch of an instance with these values. Without array arguments all launches do the same to memory: they
     share one answer.
     """
     specialisation = instance.specialisation
     if specialisation.arrays:
-        return Arguments(specialisation, values)
-    if instance.arguments is None:
-        instance.arguments = Arguments(specialisation, ())
-    return instance.arguments
+        return Arguments(specialisation, values, mode)
+    known = instance.arguments
+    if known is None or known.mode is not mode:
+        known = instance.arguments = Arguments(specialisation, (), mode)
+    return known
 
 
 def own(buffers: Iterable[Buffer]) -> list[Buffer]:

@@ -226,6 +226,12 @@ class Field:
             return self._missing("dual", "dual")
         return self._dual
 
+    def ensure_dual(self) -> None:
+        """Give it a dual, in memory of its own, if it was made without."""
+        if not self.has_dual:
+            self._companion("dual")._make_dense_like(self)
+            self._attach("dual")
+
     def _missing(self, kind: str, word: str) -> Field:
         """What is not there: before the field has a place in memory it can still be placed."""
         if not self.is_placed and self._primal is None and self.dtype.kind == "f":

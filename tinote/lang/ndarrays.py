@@ -45,6 +45,7 @@ __all__ = [
     "matrix_ndarray",
     "ndarray",
     "refuse_read_only",
+    "stand_in",
     "vector_ndarray",
 ]
 
@@ -52,13 +53,14 @@ _LONGEST = 2**31 - 1
 
 
 class ArrayKind(NamedTuple):
-    """All that a kernel's code depends on of an array argument."""
+    """All that a kernel's code depends on of an array argument. `has_second`: whether its gradient has a dual."""
 
     dtype: Scalar
     ndim: int
     element: tuple[int, ...]
     has_grad: bool
     has_dual: bool
+    has_second: bool
 
 
 class ArrayBuffers:
@@ -85,6 +87,9 @@ def _array_buffer(name: str, kind: ArrayKind) -> Buffer:
     if kind.has_dual:
         buffer.tangent = make(f"{name}.dual")
         buffer.tangent.primal = buffer
+    if buffer.adjoint is not None and kind.has_second:
+        second = buffer.adjoint.tangent = make(f"{name}.grad.dual")
+        second.primal = buffer.adjoint
     return buffer
 
 
@@ -151,6 +156,19 @@ def matrix_ndarray(
 ) -> MatrixNdarray:
     """An array of `n` by `m` matrices."""
     return _make(dtype, shape, (n, m), needs_grad, needs_dual, name)
+
+
+class _StandIn(ScalarNdarray):
+    """An ndarray that kernels take for a NumPy array: elements may be taken from its last dimensions."""
+
+
+def stand_in(array: np.ndarray[Any, Any], *, needs_dual: bool) -> ScalarNdarray:
+    """An ndarray with a gradient that holds what `array` holds, for kernels that are annotated for `array`."""
+    made_at = caller()
+    made = _StandIn(scalar_type(array.dtype, made_at), (), made_at, "argument", True, needs_dual)
+    made._make_dense(array.shape, tuple(range(array.ndim)), Layout.AOS, ())
+    made.from_numpy(array)
+    return made
 
 
 def from_dlpack(source: Any) -> np.ndarray[Any, Any]:
@@ -231,14 +249,16 @@ class NdarrayType:
         if self._generation != world.generation:  # what `float` means may have changed
             self._now, self._accepted, self._generation = self._expected(), set(), world.generation
         _, element, element_dim = self._now
+        taken = len(element) if element is not None else element_dim or 0
         if isinstance(value, Field):
             kind, bound = _of_field(value, refuse)
+            if isinstance(value, _StandIn) and taken:
+                kind, bound = _regrouped(kind, bound, taken, refuse)
         else:
             array = value if isinstance(value, np.ndarray) else _imported(value, refuse)
-            taken = len(element) if element is not None else element_dim or 0
             kind, bound = _of_numpy(array, taken, refuse)
         if kind not in self._accepted:
-            self._check(kind, bound, isinstance(value, Field), refuse)
+            self._check(kind, bound, isinstance(value, Field) and not isinstance(value, _StandIn), refuse)
             self._accepted.add(kind)
         return kind, bound
 
@@ -289,7 +309,13 @@ def _tensor_type(dtype: Any) -> Tensor | None:
 
 def _of_field(value: Field, refuse: Callable[[str, str], Exception]) -> tuple[ArrayKind, BoundArray]:
     known = value.__dict__.get("_bound")
-    if known is not None and known[0].has_grad is value.has_grad and known[0].has_dual is value.has_dual:
+    second = value.has_grad and value.grad.has_dual
+    if (
+        known is not None
+        and known[0].has_grad is value.has_grad
+        and known[0].has_dual is value.has_dual
+        and known[0].has_second is second
+    ):
         value._require_alive()
         return known
     buffer = value.__tinote_buffer__()
@@ -304,19 +330,30 @@ def _of_field(value: Field, refuse: Callable[[str, str], Exception]) -> tuple[Ar
             "is an array whose elements lie one after the other, and is called with a field that lies otherwise",
             "annotate the parameter with `ti.template()`",
         )
-    kind = ArrayKind(value.dtype, len(value.shape), value.element, value.has_grad, value.has_dual)
+    kind = ArrayKind(value.dtype, len(value.shape), value.element, value.has_grad, value.has_dual, second)
     bound = BoundArray(
         _address(value),
         _address(value.grad) if value.has_grad else 0,
         _address(value.dual) if value.has_dual else 0,
+        _address(value.grad.dual) if second else 0,
         value.shape,
         array.nbytes,
         True,
         buffer,
-        (value.memory, value.has_grad and value.grad.memory, value.has_dual and value.dual.memory),
+        [f.memory for f in (value, value._grad, value._dual, value.grad.dual if second else None) if f is not None],
     )
     value.__dict__["_bound"] = kind, bound
     return kind, bound
+
+
+def _regrouped(
+    kind: ArrayKind, bound: BoundArray, taken: int, refuse: Callable[[str, str], Exception]
+) -> tuple[ArrayKind, BoundArray]:
+    """The same memory with the last `taken` dimensions as elements."""
+    rank = len(bound.shape) - taken
+    if rank < 0:
+        raise refuse(f"has elements of {taken} dimensions, and is called with an array of shape {bound.shape}", "")
+    return kind._replace(ndim=rank, element=bound.shape[rank:]), bound._replace(shape=bound.shape[:rank])
 
 
 def _address(field: Field) -> int:
@@ -354,11 +391,11 @@ def _of_numpy(
     if whole and max(whole) > _LONGEST:
         raise refuse(f"is called with an array of shape {whole}: an extent does not fit the 32-bit indices", "")
     rank = array.ndim - taken
-    kind = ArrayKind(dtype, rank, whole[rank:], False, False)
+    kind = ArrayKind(dtype, rank, whole[rank:], False, False, False)
     if 0 in kind.element:
         raise refuse(f"is called with an array of shape {whole}, whose elements are empty", "")
     address = array.__array_interface__["data"][0]
-    return kind, BoundArray(address, 0, 0, whole[:rank], array.nbytes, flags.writeable, None, array)
+    return kind, BoundArray(address, 0, 0, 0, whole[:rank], array.nbytes, flags.writeable, None, array)
 
 
 _CPU = 1

@@ -4,7 +4,7 @@ from tinote.lang.ad.check import gradcheck
 from tinote.lang.ad.checkpoint import checkpoint
 from tinote.lang.ad.custom import grad_for, grad_replaced, no_grad
 from tinote.lang.ad.forward_mode import FwdMode
-from tinote.lang.ad.functional import grad, jacobian, jvp, value_and_grad, vjp
+from tinote.lang.ad.functional import grad, hvp, jacobian, jvp, value_and_grad, vjp
 from tinote.lang.ad.tape import Tape, clear_all_gradients
 
 __all__ = [
@@ -16,6 +16,7 @@ __all__ = [
     "grad_for",
     "grad_replaced",
     "gradcheck",
+    "hvp",
     "jacobian",
     "jvp",
     "no_grad",

@@ -17,21 +17,11 @@ import numpy as np
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.forward_mode import FwdMode
-from tinote.lang.ad.functional import (
-    Derivative,
-    Remembered,
-    bring_back,
-    duals_kept,
-    gradients_kept,
-    pull_back,
-    recorded,
-    refuse_open_recorder,
-    remembered,
-    shape_of,
-    size_of,
-)
+from tinote.lang.ad.functional import pull_back, recorded, refuse_open_recorder
+from tinote.lang.ad.inputs import Derivative, shape_of, size_of
 from tinote.lang.ad.locate import Suspect, suspects_of
 from tinote.lang.ad.recording import Custom, Record, Recording, numbers
+from tinote.lang.ad.states import Remembered, bring_back, duals_kept, gradients_kept, remembered
 from tinote.lang.fields import Field
 from tinote.source import place_name
 
@@ -140,7 +130,7 @@ def gradcheck(
     task = Derivative("gradcheck", f, wrt, loss)
     task.require_scalar()
     task.require("grad")
-    for one in (*task.wrt, task.loss):
+    for one in (*task.wrt, task.loss_field):
         _require_f64(task, one.buffer, one.name)
     refuse_open_recorder("gradcheck")
     report = GradientReport(tolerance, sum(size_of(one) for one in task.wrt))
@@ -148,12 +138,13 @@ def gradcheck(
     try:
         with gradients_kept(), duals_kept():
             loss.fill(0)
-            recording = recorded(task, tuple(args), {})
+            run = recorded(task, tuple(args), {})
+            recording = run.trace
             try:
                 for record in recording.records:
                     for buffer in record.touched:
                         _require_f64(task, buffer, buffer.name)
-                gradients = [np.asarray(g) for g in pull_back(recording, task, np.ones(()), keep=True)]
+                gradients = [np.asarray(g) for g in pull_back(run, np.ones(()), keep=True)]
             finally:
                 recording.forget()
             _compare(task, tuple(args), start, gradients, step, elements, report)
@@ -203,9 +194,9 @@ def _compare(
             bring_back(start)
             for which, direction in directions:
                 numbers(task.wrt[which].buffer)[...] = origins[which] + offset * direction
-            task.loss.fill(0)
+            task.loss_field.fill(0)
             task.f(*args)
-            return float(task.loss.to_numpy())
+            return float(task.loss_field.to_numpy())
 
         return value
 
@@ -302,11 +293,11 @@ def _compare_modes(
     rng = np.random.default_rng(1)
     seeds = [rng.standard_normal(shape_of(one)) for one in task.wrt]
     bring_back(start)
-    task.loss.fill(0)
+    task.loss_field.fill(0)
     try:
-        with FwdMode(loss=task.loss, param=list(task.wrt), seed=seeds):
+        with FwdMode(loss=task.loss_field, param=list(task.wrt), seed=seeds):
             task.f(*args)
-            forward = float(task.loss.dual.to_numpy())
+            forward = float(task.loss_field.dual.to_numpy())
     except DifferentiationError as refused:
         report.forward_note = refused.message
         return
@@ -326,7 +317,7 @@ def _find_blame(
     report: GradientReport,
 ) -> None:
     bring_back(start)
-    task.loss.fill(0)
+    task.loss_field.fill(0)
     report.suspects = suspects_of(lambda: task.f(*args), slope_of, step, report.tolerance)
     if report.suspects:
         return

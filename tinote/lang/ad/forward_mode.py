@@ -23,7 +23,7 @@ from tinote.lang.kernel import Instance
 from tinote.lang.world import Recorder, recorder, world
 from tinote.source import Span, caller
 
-__all__ = ["FwdMode"]
+__all__ = ["FwdMode", "direction_of"]
 
 
 class FwdMode:
@@ -40,13 +40,17 @@ class FwdMode:
     clears_duals = True
 
     def __init__(self, loss: Field | Sequence[Field], param: Field | Sequence[Field], seed: Any = None) -> None:
-        self.losses = _fields(loss, "loss")
-        self.params = _fields(param, "param")
+        losses, params = _fields(loss, "loss"), _fields(param, "param")
         several = not isinstance(param, Field)
-        seeds = [seed] if not several else [None] * len(self.params) if seed is None else list(seed)
-        if len(seeds) != len(self.params):
-            raise DifferentiationError(f"{len(self.params)} parameters need as many seeds, not {len(seeds)}", caller())
-        self._seeds = [_direction(field, one) for field, one in zip(self.params, seeds, strict=True)]
+        seeds = [seed] if not several else [None] * len(params) if seed is None else list(seed)
+        self._along(losses, params, seeds)
+
+    def _along(self, losses: list[Field], params: list[Field], seeds: list[Any]) -> None:
+        if len(seeds) != len(params):
+            raise DifferentiationError(f"{len(params)} parameters need as many seeds, not {len(seeds)}", caller())
+        self.losses = losses
+        self.params = params
+        self._seeds = [direction_of(field, one) for field, one in zip(params, seeds, strict=True)]
         self._token: Token[Recorder | None] | None = None
         self._lost: dict[Buffer, Span] = {}  # fields without a dual that may hold values that vary, and the kernel
 
@@ -72,6 +76,11 @@ class FwdMode:
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> Native:
         """The kernel is launched in its version with tangents."""
+        self._follow(instance, values, varying=False)
+        return instance.specialisation.tangent()
+
+    def _follow(self, instance: Instance, values: tuple[Any, ...], *, varying: bool) -> None:
+        """Follow values that vary through memory without a dual. `varying`: the launch gets some as arguments."""
         arguments = arguments_of(instance, values)
         arguments.refuse_shared()
         touched = arguments.touched
@@ -84,11 +93,10 @@ class FwdMode:
                     hint=f"make '{buffer.name}' with needs_dual=True",
                     notes=[Note("written by this kernel, and then read by", instance.specialisation.source.span)],
                 )
-        if any(buffer.tangent is not None for buffer in touched.loaded):
+        if varying or any(buffer.tangent is not None for buffer in touched.loaded):
             for buffer in touched.written:
                 if buffer.tangent is None and buffer.primal is None and buffer.dtype.kind == "f":
                     self._lost[buffer] = instance.specialisation.source.span
-        return instance.specialisation.tangent()
 
     def launched(self) -> None:
         """Nothing is recorded."""
@@ -126,7 +134,8 @@ def _fields(given: Any, what: str) -> list[Field]:
     return found
 
 
-def _direction(field: Field, seed: Any) -> np.ndarray[Any, Any]:
+def direction_of(field: Field, seed: Any) -> np.ndarray[Any, Any]:
+    """A seed as the field's dual holds it. Raises `DifferentiationError` for one of another shape."""
     shape = field.shape + field.element
     if seed is None:
         if shape != ():

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tinote.compiler.modes import Mode
 from tinote.compiler.summary import TaskSummary
 from tinote.errors import DifferentiationError, KernelMemoryError, Note
 from tinote.ir.nodes import Buffer
@@ -138,6 +139,8 @@ class Recording:
     """
 
     clears_duals = False
+    #: which of a kernel's gradients runs on the way back
+    mode = Mode.GRADIENT
 
     def __init__(self, listener: Callable[[Buffer], None] | None = None) -> None:
         self.records: list[Record | Custom] = []
@@ -159,7 +162,7 @@ class Recording:
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched."""
-        arguments = arguments_of(instance, values)
+        arguments = arguments_of(instance, values, self.mode)
         arguments.refuse_shared()
         needs = arguments.needs
         before = {b: self._versions.get(b, 0) for b in own(needs.restored)}
@@ -281,7 +284,7 @@ class Recording:
                 record = self.records[position - 1]
                 self._show(record.versions)
                 if isinstance(record, Record):
-                    record.instance.specialisation.gradient().launch(record.values_back())
+                    self.launch_back(position, record)
                     # The gradient has run the effects on these again, for itself.
                     self._shown.update(dict.fromkeys(own(record.arguments.needs.restored), _UNKNOWN))
                 else:
@@ -291,6 +294,10 @@ class Recording:
             for buffer, final in self._finals.items():
                 memory_of(buffer).restore(final)
             self._finals = {}
+
+    def launch_back(self, position: int, record: Record) -> None:
+        """Run the gradient of one launch, the record at `position`, counted from 1."""
+        record.instance.specialisation.gradient().launch(record.values_back())
 
     def forget(self) -> None:
         """Let the copies go: nothing will be reversed any more."""
@@ -384,10 +391,16 @@ def _replace_back(replacements: list[_Replacement], position: int) -> None:
         done = replacements.pop()
         if done.target.adjoint is None:
             continue
-        target = numbers(done.target.adjoint)
-        if done.source is not None and done.source.adjoint is not None:
-            numbers(done.source.adjoint)[...] += target
-        target[...] = 0
+        source = None if done.source is None else done.source.adjoint
+        _move(done.target.adjoint, source)
+        if done.target.adjoint.tangent is not None:
+            _move(done.target.adjoint.tangent, None if source is None else source.tangent)
+
+
+def _move(target: Buffer, source: Buffer | None) -> None:
+    if source is not None:
+        numbers(source)[...] += numbers(target)
+    numbers(target)[...] = 0
 
 
 def _sever(severed: dict[Buffer, Span], done: _Replacement) -> None:

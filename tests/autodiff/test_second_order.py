@@ -1,0 +1,187 @@
+"""Hessian-vector products against differences of gradients."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinote as ti
+from tests.autodiff.user import scalar, session  # noqa: F401
+from tinote.errors import DifferentiationError
+
+
+def _agrees(f: Callable[[], Any], x: Any, loss: Any, *, reset: Callable[[], None] = lambda: None) -> None:
+    """The Hessian-vector product of `loss` by `x` is the difference of gradients along the vector."""
+    start = x.to_numpy()
+    v = np.cos(np.arange(start.size, dtype=float)).reshape(start.shape)
+    gradient, h = ti.ad.grad(f, wrt=x, loss=loss), 1e-6
+
+    def at(offset: float) -> Any:
+        reset()
+        x.from_numpy(start + offset * v)
+        return gradient()
+
+    expected = (at(h) - at(-h)) / (2 * h)
+    reset()
+    x.from_numpy(start)
+    found = ti.ad.hvp(f, wrt=x, loss=loss)(v)
+    assert np.abs(expected).max() > 1e-3
+    np.testing.assert_allclose(found, expected, rtol=2e-6, atol=1e-7)
+
+
+def _x(n: int = 6) -> Any:
+    x = ti.field(ti.f64, n, needs_grad=True)
+    x.from_numpy(np.linspace(0.3, 0.9, n))
+    return x
+
+
+def test_pairs_of_particles() -> None:
+    x, energy = ti.Vector.field(2, ti.f64, 5, needs_grad=True), scalar()
+    x.from_numpy(np.random.default_rng(0).random((5, 2)))
+
+    @ti.kernel
+    def potential():
+        for i, j in ti.ndrange(5, 5):
+            if i != j:
+                r = x[i] - x[j]
+                energy[None] += -0.5 / ti.sqrt(r.norm_sqr() + 0.01)
+
+    _agrees(potential, x, energy)
+
+
+def test_several_kernels_and_an_overwritten_field() -> None:
+    x, loss = _x(), scalar()
+
+    @ti.kernel
+    def step():
+        for i in x:
+            x[i] = ti.sin(x[i]) * x[i] + 0.5
+
+    @ti.kernel
+    def total():
+        for i in x:
+            loss[None] += x[i] ** 3
+
+    def f() -> None:
+        for _ in range(3):
+            step()
+        total()
+
+    _agrees(f, x, loss)
+
+
+def test_loops_that_carry_values_and_overwrite_elements() -> None:
+    x, loss = _x(), scalar()
+
+    @ti.kernel
+    def serial():
+        for i in x:
+            a = x[i]
+            k = 0
+            while a < 20 and k < 9:
+                a = a * a + 0.4
+                x[i] = x[i] * a
+                k += 1
+            for _ in range(i):
+                a += ti.exp(-a * x[i])
+            loss[None] += x[i] * a
+
+    _agrees(serial, x, loss)
+
+
+def test_two_loops_of_one_kernel_and_a_local_array() -> None:
+    x, y, loss = _x(), ti.field(ti.f64, 6, needs_grad=True), scalar()
+
+    @ti.kernel
+    def both():
+        for i in x:
+            y[i] = x[i] ** 2
+        for i in x:
+            x[i] = ti.sin(y[(i + 1) % 6])
+        for i in x:
+            v = ti.Vector([x[i], y[i], 1.0])
+            for k in range(3):
+                v[k] = v[k] * v[(k + i) % 3]
+            loss[None] += v.dot(v)
+
+    _agrees(both, x, loss)
+
+
+def test_copies_and_constants_of_python() -> None:
+    x, y, loss = _x(), ti.field(ti.f64, 6, needs_grad=True), scalar()
+
+    @ti.kernel
+    def square():
+        for i in y:
+            y[i] = y[i] ** 2 * x[i]
+
+    @ti.kernel
+    def total():
+        for i in y:
+            loss[None] += y[i] ** 2
+
+    def f() -> None:
+        y.copy_from(x)
+        square()
+        total()
+        y.fill(2.0)
+        square()
+        total()
+
+    _agrees(f, x, loss)
+
+
+def test_gradients_and_duals_are_left_alone_and_may_come_late() -> None:
+    x, loss = _x(), scalar()
+
+    @ti.kernel
+    def quartic():
+        for i in x:
+            loss[None] += x[i] ** 4
+
+    x.grad.fill(7.0)
+    start = x.to_numpy()
+    np.testing.assert_allclose(ti.ad.hvp(quartic, wrt=x, loss=loss)(np.ones(6)), 12 * start**2, rtol=1e-12)
+    assert (x.grad.to_numpy() == 7.0).all()
+    # The duals came after the kernel had been compiled; forward mode now finds them.
+    with ti.ad.FwdMode(loss=loss, param=x, seed=np.ones(6)):
+        quartic()
+    assert loss.dual[None] == pytest.approx((4 * start**3).sum())
+
+
+def test_code_from_before_the_duals_is_not_used() -> None:
+    x, loss = ti.field(ti.f64, 3), ti.field(ti.f64, (), needs_grad=True, needs_dual=True)
+    x.fill(2.0)
+
+    @ti.kernel
+    def total(a: ti.f64):
+        for i in x:
+            loss[None] += a * x[i] ** 2
+
+    assert ti.ad.jvp(total, loss=loss)(1.0, 1.0)[1] == pytest.approx(12.0)
+    x.ensure_dual()
+    loss.fill(0)
+    with ti.ad.FwdMode(loss=loss, param=x, seed=np.ones(3)):
+        total(1.0)
+    assert loss.dual[None] == pytest.approx(12.0)  # 2 · 2 each
+
+
+def test_a_replaced_gradient_has_no_known_derivative() -> None:
+    x, loss = _x(), scalar()
+
+    @ti.kernel
+    def quartic():
+        for i in x:
+            loss[None] += x[i] ** 4
+
+    @ti.ad.grad_replaced
+    def forward() -> None:
+        quartic()
+
+    @ti.ad.grad_for(forward)
+    def backward() -> None:
+        quartic.grad()
+
+    with pytest.raises(DifferentiationError, match="'forward' replaces its gradient"):
+        ti.ad.hvp(forward, wrt=x, loss=loss)(np.ones(6))
