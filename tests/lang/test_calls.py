@@ -1,7 +1,8 @@
-"""Calls: default and keyword arguments, stars, tuples, references, recursion at compile time."""
+"""Calls: default and keyword arguments, stars, tuples, references, functions as arguments, recursion."""
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tinote as ti
@@ -177,3 +178,118 @@ def test_kernels_return_tuples() -> None:
     assert plain(3) == (3, 1.5)
     with pytest.raises(KernelTypeError, match="takes 1 argument"):
         plain(1, 2)
+
+
+def test_functions_as_arguments_assign_what_they_are_given() -> None:
+    """A template parameter stands for the caller's variable, also through a function that is itself an argument, a
+    method, an item of a static loop, or a local name.
+    """
+
+    @ti.func
+    def add(i, total: ti.template()):
+        total += i
+
+    @ti.func
+    def double(i, total: ti.template()):
+        total *= 2
+
+    @ti.func
+    def each(n, task: ti.template(), total: ti.template()):
+        for i in range(n):
+            task(i, total)
+
+    @ti.dataclass
+    class Weight:
+        value: ti.i32
+
+        @ti.func
+        def put(self, total: ti.template()):
+            total += self.value
+
+        @ti.func
+        def put_twice(self, total: ti.template()):
+            self.put(total)
+            self.put(total=total)
+
+    @ti.data_oriented
+    class Sum:
+        def __init__(self) -> None:
+            self.task = self.add
+
+        @ti.func
+        def add(self, i, total: ti.template()):
+            total += i
+
+        @ti.func
+        def each(self, n, task: ti.template()):
+            total = 0
+            for _ in range(1):
+                inner = 0
+                for i in range(n):
+                    task(i, inner)
+                total += inner
+            return total
+
+        @ti.kernel
+        def run(self, n: ti.i32) -> ti.i32:
+            return self.each(n, self.task)
+
+    @ti.kernel
+    def nested(n: ti.i32) -> ti.i32:
+        result = 0
+        for _ in range(1):
+            total = 100
+            each(n, add, total)
+            result += total
+        return result
+
+    @ti.kernel
+    def listed() -> ti.i32:
+        total = 1
+        for f in ti.static([add, double, add]):
+            f(3, total)
+        chosen = ti.static(double)
+        chosen(0, total)
+        return total
+
+    @ti.kernel
+    def method() -> ti.i32:
+        total = 1
+        w = Weight(20)
+        w.put_twice(total)
+        return total
+
+    assert nested(5) == 110
+    assert listed() == 22
+    assert method() == 41
+    assert Sum().run(5) == 10
+
+
+def test_a_function_accumulates_into_its_callers_variable_in_parallel() -> None:
+    x = ti.field(ti.f64, shape=1000, needs_grad=True)
+    loss = ti.field(ti.f64, shape=(), needs_grad=True)
+    values = np.linspace(-1, 1, 1000)
+    x.from_numpy(values)
+
+    @ti.func
+    def collect(squares: ti.template(), largest: ti.template()):
+        for i in x:
+            squares += x[i] ** 2
+            ti.atomic_max(largest, x[i])
+
+    @ti.kernel
+    def run() -> ti.f64:
+        squares, largest = ti.cast(0, ti.f64), ti.cast(-10, ti.f64)
+        collect(squares, largest)
+        return squares + 1000 * largest
+
+    @ti.kernel
+    def measure():
+        squares, largest = ti.cast(0, ti.f64), ti.cast(-10, ti.f64)
+        collect(squares, largest)
+        loss[None] = squares
+
+    assert run() == pytest.approx((values**2).sum() + 1000)
+    with ti.ad.Tape(loss=loss):
+        measure()
+    np.testing.assert_allclose(x.grad.to_numpy(), 2 * values)

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tinote.errors import FieldError, KernelIndexError
+from tinote.errors import FieldError, KernelIndexError, KernelTypeError
 
 TYPES = {
     "i8": np.int8,
@@ -389,3 +389,30 @@ def test_a_field_from_before_a_reset() -> None:
     x = ti.field(ti.f32, shape=3)
     run()
     assert x.to_numpy().tolist() == [1, 1, 1]
+
+
+def test_a_kernel_fills_fields() -> None:
+    x = ti.field(ti.f32, shape=(3, 4), needs_grad=True, offset=(-1, 2))
+    v = ti.Vector.field(2, ti.f32, shape=5)
+
+    @ti.kernel
+    def run(a: ti.f32):
+        x.fill(a)
+        x.grad.fill(2 * a)
+        v.fill(ti.Vector([a, 2]))
+        for i in v:
+            v[i] += i
+
+    run(3)
+    run(4)
+    np.testing.assert_array_equal(x.to_numpy(), np.full((3, 4), 4))
+    np.testing.assert_array_equal(x.grad.to_numpy(), np.full((3, 4), 8))
+    np.testing.assert_array_equal(v.to_numpy(), [[4 + i, 2 + i] for i in range(5)])
+    assert len(run.instances) == 1
+
+    @ti.kernel
+    def wrong():
+        x.fill(1, 2)
+
+    with pytest.raises(KernelTypeError, match="`fill` takes 1 argument, and is called with 2"):
+        wrong()

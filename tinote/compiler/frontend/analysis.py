@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["Jumps", "assigned_names", "base_name", "ends_in_jump", "loop_bodies", "statements_in"]
+__all__ = ["Jumps", "assigned_names", "base_name", "ends_in_jump", "loop_bodies", "names_passed", "statements_in"]
 
 _LOOPS = (ast.For, ast.While)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -61,6 +61,13 @@ def assigned_names(body: Iterable[ast.stmt], written: Written, *, in_place_only:
                     if isinstance(node.func, ast.Attribute) and node.func.attr == "fill":
                         count(node.func.value, 2)
     return counts
+
+
+def names_passed(body: Iterable[ast.stmt], written: Written) -> set[str]:
+    """The names that calls in `body` may assign."""
+    calls = [node for statement in body for node in ast.walk(statement) if isinstance(node, ast.Call)]
+    names = [base_name(argument) for call in calls for argument in written(call)]
+    return {name for name in names if name is not None}
 
 
 def statements_in(body: Iterable[ast.stmt]) -> Iterator[ast.stmt]:

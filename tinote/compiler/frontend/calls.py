@@ -5,6 +5,7 @@ time.
 from __future__ import annotations
 
 import ast
+import builtins
 import difflib
 import types
 from functools import cached_property
@@ -27,7 +28,7 @@ from tinote.compiler.frontend.protocol import (
 )
 from tinote.compiler.frontend.scopes import Constant, Frame, Results, Variable
 from tinote.compiler.frontend.texts import format_text
-from tinote.compiler.frontend.values import BoundMethod, CellPlace, Place, is_number
+from tinote.compiler.frontend.values import BoundMethod, CellPlace, Place, StructValue, is_number
 from tinote.errors import KernelSyntaxError, TinoteError
 from tinote.ir.types import Scalar, shape_of
 
@@ -80,6 +81,9 @@ class Calls(Expressions):
             if callee.__name__ == "format":
                 args, kwargs = self._arguments(node)
                 return format_text(self, callee.__self__, args, kwargs)
+        device = getattr(callee, "__tinote_device__", None)
+        if device is not None and isinstance(callee, types.MethodType):
+            callee = device.__get__(callee.__self__)
         source = function_of(callee)
         if source is not None:
             return self._inline(node, callee, source)
@@ -207,11 +211,12 @@ class Calls(Expressions):
 
     def written(self, node: ast.Call) -> list[ast.expr]:
         """The arguments of a call that the callee may assign: the target of an atomic, and what stands for a
-        `template()` parameter.
+        `template()` parameter. A callee that only lowering the body makes known may assign every name.
         """
         callee = self.static_lookup(node.func)
         if callee is None:
-            return []
+            names = [*node.args, *[k.value for k in node.keywords]] if self._is_local(node.func) else []
+            return [a for a in names if isinstance(a, ast.Name)]
         expansion = self._expansion(callee)
         if expansion is not None:
             return node.args[:1] if hasattr(expansion, "takes_place") else []
@@ -226,11 +231,20 @@ class Calls(Expressions):
             k.value for k in node.keywords if k.arg in by_name and self._is_template(source, by_name[k.arg])
         ]
 
+    def _is_local(self, callee: ast.expr) -> bool:
+        """Whether a callee that is no captured object is a local variable, or a method of one that is not built in."""
+        if isinstance(callee, ast.Attribute):
+            return callee.attr not in tensors.METHODS and analysis.base_name(callee) is not None
+        return isinstance(callee, ast.Name) and not hasattr(builtins, callee.id)
+
     def static_lookup(self, node: ast.expr) -> Any:
         """What a dotted name outside of the kernel stands for, or `None`; nothing is recorded."""
         match node:
             case ast.Attribute():
                 owner = self.static_lookup(node.value)
+                if isinstance(owner, StructValue):
+                    method = owner.info.methods.get(node.attr) if owner.info is not None else None
+                    return owner.members.get(node.attr) if method is None else method.__get__(owner)
                 return None if owner is None else getattr(owner, node.attr, None)
             case ast.Name():
                 binding = self.scope.find(node.id)
@@ -401,8 +415,11 @@ class Calls(Expressions):
         frame = Frame(source, self.frame, self.b.loc, Results(self.here()), self.depth)
         saved = self.frame, self.scope, self.b.loc, self.loop_options
         self.loop_options = {}
-        self.enter(frame)
+        self.frame, self.scope = frame, frame.scope
         try:
+            for name, front in arguments.items():
+                self.bind(name, front)  # so that calls of what is given as an argument are known to the survey
+            self.survey()
             for parameter in source.parameters:
                 with self.at(parameter):
                     self._bind_parameter(source, parameter, arguments[parameter.arg])
@@ -414,13 +431,15 @@ class Calls(Expressions):
         finally:
             self.frame, self.scope, self.b.loc, self.loop_options = saved
 
-    def enter(self, frame: Frame) -> None:
-        """Make a frame the current one, and look through its syntax for the names that need cells or shared memory."""
-        self.frame, self.scope = frame, frame.scope
+    def survey(self) -> None:
+        """Look through the current function's syntax for the names that need cells or shared memory."""
+        frame = self.frame
         body = frame.source.tree.body
         frame.assigned = analysis.assigned_names(body, self.written)
         for loop in analysis.loop_bodies(body, lambda statement: self.is_static_call(statement.iter)):
             frame.shared |= analysis.assigned_names(loop, self.written).keys()
+        # The loops of a function that is called on the outermost level are parallel, too.
+        frame.shared |= analysis.names_passed(body, self.written)
 
     def _bind_parameter(self, source: FunctionSource, parameter: ast.arg, front: Any) -> None:
         """Arguments are passed by value, templates as they are."""

@@ -60,12 +60,13 @@ class _Kernel(Statements):
             self.top = self.here()
             self.statement = self.top, 0
             frame = Frame(source, None, None, Results(self.here()))
-            self.enter(frame)
+            self.frame, self.scope = frame, frame.scope
             yields: tuple[Atom, ...] = ()
             returns: tuple[Scalar | Tensor, ...] | None = None
             is_tuple = False
             try:
                 self._bind_arguments(arguments)
+                self.survey()
                 annotated = self._return_types()
                 result = self.body(frame)
                 if not self.errors:
