@@ -209,6 +209,30 @@ def test_integers_are_left_out_by_lazy_grad() -> None:
     assert x.has_grad and not n.has_grad
 
 
+def test_the_root_gives_gradients_to_fields_made_with_a_shape_too() -> None:
+    x = ti.Vector.field(2, ti.f64, shape=(3,), offset=(1,))
+    count, y, loss = ti.field(ti.i32, shape=3), ti.field(ti.f64), ti.field(ti.f64, shape=())
+    ti.FieldsBuilder().lazy_grad()  # has no part in these
+    assert not x.has_grad
+
+    @ti.kernel
+    def measure() -> None:
+        for i in x:
+            loss[None] += x[i][0] * x[i][1] * y[i - 1]
+
+    ti.root.dense(ti.i, 3).place(y)
+    ti.root.lazy_grad()
+    x.from_numpy(np.arange(6.0).reshape(3, 2))
+    y.fill(2)
+    with ti.ad.Tape(loss):
+        measure()
+    np.testing.assert_array_equal(x.grad.to_numpy(), 2 * np.arange(6.0).reshape(3, 2)[:, ::-1])
+    assert y.has_grad and not count.has_grad
+    gradient = x.grad
+    ti.root.lazy_grad()
+    assert x.grad is gradient
+
+
 def test_a_tape_restores_one_interleaved_field_and_leaves_its_neighbour() -> None:
     x, other = ti.field(ti.f64), ti.field(ti.f64)
     ti.root.dense(ti.i, 4).place(x, other)

@@ -177,6 +177,12 @@ class Field:
             found._kind = kind
         return found
 
+    def _give(self, kind: str) -> None:
+        """A gradient or dual of its own for a field that has a place, unless it has one."""
+        if kind not in self._companions:
+            self._companion(kind)._make_dense_like(self)
+            self._attach(kind)
+
     def _attach(self, kind: str) -> None:
         """Its gradient or dual has a place now."""
         other = self._companions[kind]

@@ -216,6 +216,16 @@ class Root(Level):
         _attach(leaves)
 
 
+class SharedRoot(Root):
+    """`ti.root`. Fields that were made with a shape count as its own where gradients and duals are asked for."""
+
+    def _need(self, kind: str) -> None:
+        super()._need(kind)
+        for field in list(world.fields):
+            if field.dtype.kind == "f" and field._level is None and field._primal is None:
+                field._give(kind)
+
+
 class FieldsBuilder(Root):
     """A root of its own: `builder.dense(…)`, `builder.place(…)`, then `builder.finalize()`."""
 
@@ -247,7 +257,7 @@ class FieldsBuilder(Root):
         """Memory is let go when the last field in it is; there is nothing to do."""
 
 
-root = Root()
+root = SharedRoot()
 
 
 def _spread(fields: Sequence[Any]) -> Iterator[Any]:
