@@ -140,6 +140,7 @@ class Native:
         "_pointers",
         "_release",
         "_results",
+        "_reuse",
         "_run",
         "launcher",
         "origin",
@@ -195,6 +196,7 @@ class Native:
         )
         self._results = [(offset - SLOTS, struct.Struct("<" + _FORMATS[t.name][0])) for offset, t in recipe.results]
         self._acquire = launcher.acquire
+        self._reuse = launcher.reuse
         self._run = launcher.run
         self._release = launcher.release
 
@@ -207,7 +209,10 @@ class Native:
         """Run with these arrays and then these scalar arguments (the launch seed, if any, last). Raises `struct.error`
         for a value that does not fit its type.
         """
-        block = self._acquire()
+        try:
+            block = self._reuse()
+        except IndexError:
+            block = self._acquire()
         try:
             if self._arrays:
                 values = self._bind(block, values)

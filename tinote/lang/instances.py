@@ -36,6 +36,7 @@ class Instance:
         "_attributes",
         "_builtins",
         "_cells",
+        "_further",
         "_names",
         "_others",
         "arguments",
@@ -80,6 +81,7 @@ class Instance:
                 others.append(c)
         self._names, self._cells, self._others = tuple(names), tuple(cells), tuple(others)
         self._builtins, self._attributes = tuple(builtins), tuple(attributes)
+        self._further = bool(cells or builtins or attributes or others)
 
     def is_current(self) -> bool:
         """Whether nothing that the code captured has changed. Tens of nanoseconds a captured name."""
@@ -87,6 +89,8 @@ class Instance:
             for owner, key, value in self._names:
                 if owner[key] is not value:
                     return self.specialisation.is_current()
+            if not self._further:
+                return True
             for cell, value in self._cells:
                 if cell.cell_contents is not value:
                     return self.specialisation.is_current()

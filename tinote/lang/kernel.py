@@ -147,7 +147,7 @@ class Kernel:
 
     # ---- launching
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         try:
             instance, values = self.prepare(args, kwargs)
             instance.calls += 1
@@ -211,7 +211,7 @@ class Kernel:
         """The assembly of the last instance."""
         return self._latest().asm(gradient=gradient)
 
-    def specialise(self, *args: Any, **kwargs: Any) -> Specialisation:
+    def specialise(self, /, *args: Any, **kwargs: Any) -> Specialisation:
         """The specialisation for these arguments, compiled but not launched."""
         return self.prepare(args, kwargs)[0].specialisation
 
@@ -239,7 +239,7 @@ class BoundKernel:
         self.kernel = kernel
         self.owner = owner
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self.kernel(self.owner, *args, **kwargs)
 
     def prepare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Instance, tuple[Any, ...]]:

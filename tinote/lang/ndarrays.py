@@ -313,10 +313,9 @@ def _tensor_type(dtype: Any) -> Tensor | None:
 
 
 def _of_field(value: Field, refuse: Callable[[str, str], Exception]) -> tuple[ArrayKind, BoundArray]:
-    known = value.__dict__.get("_bound")
-    if known is not None and known[0].has_grad is value.has_grad and known[0].has_dual is value.has_dual:
-        value._require_alive()
-        return known
+    value._require_alive()
+    if value._bound is not None:
+        return value._bound
     buffer = value.__tinote_buffer__()
     array = value._array
     if any(buffer.offset):
@@ -340,7 +339,7 @@ def _of_field(value: Field, refuse: Callable[[str, str], Exception]) -> tuple[Ar
         buffer,
         (value.memory, value.has_grad and value.grad.memory, value.has_dual and value.dual.memory),
     )
-    value.__dict__["_bound"] = kind, bound
+    value._bound = kind, bound
     return kind, bound
 
 
@@ -360,7 +359,7 @@ def _of_numpy(
     if not taken and type(array) is np.ndarray and array.flags.carray and 0 < array.size <= _LONGEST:
         kind = _PLAIN.get((array.dtype, array.ndim))
         if kind is not None:
-            address = addressof(c_char.from_buffer(array))
+            address = addressof(c_char.from_buffer(array))  # pyright: ignore[reportArgumentType] (it is a buffer)
             return kind, BoundArray(address, 0, 0, array.shape, array.nbytes, True, None, array)
     kind = _kind_of_numpy(array, taken, refuse)
     if not taken:
