@@ -25,11 +25,12 @@ from tinote.lang.calls import real_func, ref, sync
 from tinote.lang.declarations import field
 from tinote.lang.fields import Field, MatrixField, ScalarField
 from tinote.lang.func import func
-from tinote.lang.kernel import data_oriented, kernel, template
+from tinote.lang.kernel import data_oriented, kernel
 from tinote.lang.layout import Layout
 from tinote.lang.maths import make_builtins
 from tinote.lang.matrix import Matrix, Vector
 from tinote.lang.ndarrays import MatrixNdarray, Ndarray, ScalarNdarray, VectorNdarray, from_dlpack, ndarray
+from tinote.lang.parameters import template
 from tinote.lang.structs import Struct, StructField, dataclass
 from tinote.lang.tree import FieldsBuilder, axes, axes_named, root
 from tinote.lang.world import arch_named, init, reset

@@ -313,30 +313,6 @@ assert load(6, 4) == 0
     assert child(script) == "alive\n"
 
 
-def test_a_thousand_redefinitions(child: Callable[..., str]) -> None:
-    script = """
-import gc
-def resident():
-    return int(open("/proc/self/statm").read().split()[1]) * os.sysconf("SC_PAGESIZE")
-before = 0
-for number in range(400):
-    x = ti.field(ti.f32, shape=100)
-    @ti.kernel
-    def run(a: ti.f32):
-        for i in x:
-            x[i] = a * i
-    run(number)
-    assert x[3] == 3 * number
-    if number == 100:
-        gc.collect()
-        before = resident()
-gc.collect()
-grown = (resident() - before) / 300 * 1000
-assert grown < 20e6, grown
-"""
-    assert child(script) == "alive\n"
-
-
 def test_using_what_a_reset_took(child: Callable[..., str]) -> None:
     script = """
 view = data.numpy_view()

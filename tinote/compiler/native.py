@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import importlib
 import struct
+from collections import deque
 from collections.abc import Callable, Sequence
 from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakValueDictionary
 
 from tinote.config import Config
 from tinote.errors import CompilerBug
@@ -49,14 +51,20 @@ class Origin(Enum):
     DISK = "disk"
 
 
+#: Machine code that stays in memory after its last kernel is gone, so that a cell that is run again finds it there.
+_KEPT = 64
+
+
 class Binaries:
-    """Machine code by what it was made from: in memory, then on disk, then made anew.
+    """Machine code by what it was made from: in memory, then on disk, then made anew. In memory is what a kernel uses,
+    and what was used last.
 
     `compiled`, `hits` and `loaded` count what was made, found in memory, and found on disk.
     """
 
     def __init__(self) -> None:
-        self._known: dict[tuple[str, int], Binary] = {}
+        self._known: WeakValueDictionary[tuple[str, int], Binary] = WeakValueDictionary()
+        self._recent: deque[Binary] = deque(maxlen=_KEPT)
         self.compiled = 0
         self.hits = 0
         self.loaded = 0
@@ -66,6 +74,7 @@ class Binaries:
         found = self._known.get((code, level))
         if found is not None:
             self.hits += 1
+            self._recent.append(found)
             return found, Origin.MEMORY
         if store is None:
             return None
@@ -74,10 +83,11 @@ class Binaries:
         if image is None:
             return None
         try:
-            found = self._known[code, level] = jit.link_object(image, ENTRY_POINTS)
+            found = jit.link_object(image, ENTRY_POINTS)
         except CompilerBug:
             # Whole, but of another make: it is compiled anew.
             return None
+        self._keep(code, level, found)
         self.loaded += 1
         return found, Origin.DISK
 
@@ -88,11 +98,15 @@ class Binaries:
             return found
         jit = _jit()
         image, binary = jit.compile_image(text, level=level, entry_points=ENTRY_POINTS)
-        self._known[code, level] = binary
+        self._keep(code, level, binary)
         self.compiled += 1
         if store is not None:
             store.put(jit.object_key(code, level), image)
         return binary, Origin.COMPILED
+
+    def _keep(self, code: str, level: int, binary: Binary) -> None:
+        self._known[code, level] = binary
+        self._recent.append(binary)
 
 
 def _jit() -> Any:
@@ -141,6 +155,7 @@ class Native:
         "_pointers",
         "_release",
         "_results",
+        "_reuse",
         "_run",
         "launcher",
         "origin",
@@ -196,6 +211,7 @@ class Native:
         )
         self._results = [(offset - SLOTS, struct.Struct("<" + _FORMATS[t.name][0])) for offset, t in recipe.results]
         self._acquire = launcher.acquire
+        self._reuse = launcher.reuse
         self._run = launcher.run
         self._release = launcher.release
 
@@ -208,7 +224,10 @@ class Native:
         """Run with these arrays and then these scalar arguments (the launch seed, if any, last). Raises `struct.error`
         for a value that does not fit its type.
         """
-        block = self._acquire()
+        try:
+            block = self._reuse()
+        except IndexError:
+            block = self._acquire()
         try:
             if self._arrays:
                 values = self._bind(block, values)

@@ -85,6 +85,8 @@ class Field:
         self._primal: Field | None = None
         self._grad: Field | None = None
         self._dual: Field | None = None
+        #: what it is as an array argument, once a kernel was called with it (`ndarrays`)
+        self._bound: Any = None
         #: the first index of each dimension, as it was given when it was placed
         self._offset: Any = None
         #: gradient and dual that were asked for, by kind, while nothing has a place yet
@@ -196,6 +198,9 @@ class Field:
             self._grad, self.buffer.adjoint = other, other.buffer
         else:
             self._dual, self.buffer.tangent = other, other.buffer
+        for bound in (self, self._primal):
+            if bound is not None:
+                bound._bound = None
         forget_gradients()
 
     # ---- what the compiler asks

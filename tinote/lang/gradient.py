@@ -21,7 +21,7 @@ class KernelGradient:
     def __init__(self, kernel: Any) -> None:
         self._kernel = kernel
 
-    def __call__(self, *args: Any, **kwargs: Any) -> None:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> None:
         try:
             instance, values = self._kernel.prepare(args, kwargs)
             native = instance.specialisation.gradient()

@@ -4,26 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 __all__ = ["identity_of"]
 
 
 def identity_of(value: Any) -> Any:
-    """A key for an argument: a number by type and value, anything else by identity."""
-    if isinstance(value, bool | int | float | str):
-        return type(value), value
-    return _Same(value)
-
-
-class _Same:
-    """Equal only to a wrapper of the same object, which it keeps alive."""
-
-    __slots__ = ("value",)
-
-    def __init__(self, value: Any) -> None:
-        self.value = value
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.value is self.value
-
-    def __hash__(self) -> int:
-        return id(self.value)
+    """A key for an argument: a number or text by type and value, a tuple item by item, anything else by identity. It
+    tells objects apart as long as they live, so whoever keeps the key keeps the argument.
+    """
+    kind = value.__class__
+    if kind is int or kind is bool or kind is str:
+        return kind, value
+    if kind is float or kind is complex:
+        return kind, repr(value)  # the text tells 0.0 from -0.0, and equals itself for NaN
+    if kind is tuple:
+        return kind, *map(identity_of, value)
+    if isinstance(value, np.generic):
+        return kind, value.tobytes()
+    return id(value)

@@ -10,7 +10,7 @@ from typing import Any
 from tinote.compiler.driver import Mode, Native, Origin, Specialisation
 from tinote.compiler.frontend.protocol import ArrayArgument, Capture, CaptureKind, StructArgument, TemplateArgument
 from tinote.errors import TinoteError
-from tinote.lang.world import world
+from tinote.lang.structured import results_of
 
 __all__ = ["Instance", "Instances", "Listing", "table_as_html", "table_as_text"]
 
@@ -29,23 +29,23 @@ class Instance:
 
     `calls`: how often it was launched. `seconds`: what compiling it took, its gradient included if there is one.
     `cache_hits`: for how many of its binaries (primal, gradient, tangent) the machine code was there already, in memory
-    or on disk (`origin`).
+    or on disk (`origin`). `result` makes of a launch's numbers what the kernel returns.
     """
 
     __slots__ = (
+        "_attributes",
         "_builtins",
         "_cells",
+        "_further",
         "_names",
         "_others",
         "arguments",
         "calls",
-        "generation",
         "kernel_name",
         "last_seed",
         "needs_seed",
         "primal",
-        "returns",
-        "returns_tuple",
+        "result",
         "specialisation",
     )
 
@@ -55,14 +55,14 @@ class Instance:
         self.kernel_name = specialisation.source.name
         self.primal = specialisation.primal()
         self.needs_seed = specialisation.uses_random
-        self.returns = specialisation.signature.returns
-        self.returns_tuple = specialisation.signature.returns_tuple
+        signature = specialisation.signature
+        self.result = results_of(specialisation.source, signature.returns, signature.returns_tuple)
         self.calls = 0
         self.last_seed = 0  # a gradient replays the draws of the launch before it
-        self.generation = world.generation
         names: list[tuple[dict[Any, Any], Any, Any]] = []
         builtins: list[tuple[dict[Any, Any], str]] = []
         cells: list[tuple[Any, Any]] = []
+        attributes: list[tuple[Any, str, Any]] = []
         others: list[Capture] = []
         for c in specialisation.captures:
             owner = _owner_of(c)
@@ -75,10 +75,13 @@ class Instance:
             elif c.kind in (CaptureKind.NAME, CaptureKind.ATTRIBUTE) and isinstance(owner, dict):
                 if c.key in owner and not ours:
                     names.append((owner, c.key, c.value))
+            elif c.kind is CaptureKind.ATTRIBUTE and c.is_same():  # a method is another object each time
+                attributes.append((owner, c.key, c.value))
             else:
                 others.append(c)
         self._names, self._cells, self._others = tuple(names), tuple(cells), tuple(others)
-        self._builtins = tuple(builtins)
+        self._builtins, self._attributes = tuple(builtins), tuple(attributes)
+        self._further = bool(cells or builtins or attributes or others)
 
     def is_current(self) -> bool:
         """Whether nothing that the code captured has changed. Tens of nanoseconds a captured name."""
@@ -86,10 +89,15 @@ class Instance:
             for owner, key, value in self._names:
                 if owner[key] is not value:
                     return self.specialisation.is_current()
+            if not self._further:
+                return True
             for cell, value in self._cells:
                 if cell.cell_contents is not value:
                     return self.specialisation.is_current()
-        except (KeyError, ValueError):  # a name was deleted
+            for owner, key, value in self._attributes:
+                if getattr(owner, key) is not value:
+                    return self.specialisation.is_current()
+        except (KeyError, ValueError, AttributeError):  # a name was deleted
             return False
         for owner, key in self._builtins:
             if key in owner:

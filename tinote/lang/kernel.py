@@ -8,65 +8,42 @@ answer.
 
 from __future__ import annotations
 
-import ast
 import functools
 import struct
 import types
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from tinote.compiler.driver import BoundArray, Specialisation, bad_argument
+from tinote.compiler.driver import Specialisation
 from tinote.compiler.frontend.protocol import (
     ArgumentSpec,
-    ArrayArgument,
     FunctionSource,
-    StructArgument,
-    TemplateArgument,
-    ValueArgument,
     function_source,
     is_array,
     is_template,
-    struct_of,
     type_of,
 )
 from tinote.compiler.modes import defaults_of
 from tinote.config import Config
 from tinote.errors import KernelTypeError, TinoteError, at_users_frames
-from tinote.ir.types import Scalar, Tensor
+from tinote.ir.types import Tensor
+from tinote.lang.binding import Binding
 from tinote.lang.func import plain_function
 from tinote.lang.gradient import KernelGradient
-from tinote.lang.identity import identity_of
 from tinote.lang.instances import Instance, Instances, Listing
-from tinote.lang.matrix import Matrix, Vector
-from tinote.lang.ndarrays import ArrayBuffers, argument_error, refuse_read_only
-from tinote.lang.structured import numbers_in, returned_struct, struct_from
+from tinote.lang.matrix import Matrix
+from tinote.lang.ndarrays import ArrayBuffers, refuse_read_only
+from tinote.lang.parameters import Parameters
 from tinote.lang.world import memory_of, recorder, world
-from tinote.source import Span
 
-__all__ = ["Instance", "Kernel", "data_oriented", "kernel", "template"]
+__all__ = ["Instance", "Kernel", "data_oriented", "kernel"]
 
-
-def _one(types_: Sequence[Scalar | Tensor], values: tuple[Any, ...], as_tuple: bool) -> Any:
-    """Scalars from a launch put together to what the kernel returns."""
-    found: list[Any] = []
-    at = 0
-    for t in types_:
-        if isinstance(t, Tensor):
-            flat = values[at : at + t.count]
-            at += t.count
-            found.append(
-                Vector(list(flat))
-                if len(t.shape) == 1
-                else Matrix([list(flat[r * t.shape[1] : (r + 1) * t.shape[1]]) for r in range(t.shape[0])])
-            )
-        else:
-            found.append(values[at])
-            at += 1
-    return tuple(found) if as_tuple else found[0]
+#: Older versions of instances that are kept, in case what they captured becomes what it was.
+_RETIRED_KEPT = 8
 
 
 class Kernel:
@@ -79,12 +56,12 @@ class Kernel:
         self.__wrapped__: Callable[..., Any] = function
         self.source: FunctionSource = function_source(function)
         self._overrides: dict[str, Any] = {}
-        self._parameters = self.source.parameters
-        self._annotations: list[Any] | None = None
-        self._instances: dict[tuple[Any, ...], Instance] = {}
-        self._plain: Instance | None = None  # the only instance, when no parameter is a template
-        self._retired: list[Instance] = []
+        self._parameters = Parameters(self.source)
         self._arrays = ArrayBuffers()
+        self._binding: Binding | None = None
+        self._types: tuple[Any, ...] = ()  # what `_instances` were made for, beside what their keys say
+        self._instances: dict[tuple[Any, ...], Instance] = {}
+        self._retired: list[tuple[tuple[Any, ...], Instance]] = []
 
     def with_options(self, overrides: dict[str, Any]) -> Kernel:
         """This kernel, compiled with these fields of `Config` in place of the session's."""
@@ -101,10 +78,10 @@ class Kernel:
             and self.source.span == new.source.span
             and not self.source.closure
         )
-        instances, plain, retired = self._instances, self._plain, self._retired
+        known = self._types, self._instances, self._retired
         self.__dict__.update(new.__dict__)
         if same:
-            self._instances, self._plain, self._retired = instances, plain, retired
+            self._types, self._instances, self._retired = known
 
     @property
     def config(self) -> Config:
@@ -114,188 +91,63 @@ class Kernel:
     @property
     def has_templates(self) -> bool:
         """Whether a parameter is a template or an array, so that compiling needs arguments."""
-        return any(is_template(hint) or is_array(hint) for hint in self.annotations)
+        return any(is_template(hint) or is_array(hint) for hint in self._parameters.annotations)
 
     def specialise_by_types(self) -> Specialisation:
         """The specialisation of a kernel without template parameters, compiled from its annotations alone."""
         defaults = defaults_of(self.config)
         arguments: list[Any] = []
-        for hint in self.annotations:
+        for hint in self._parameters.annotations:
             t = type_of(hint, defaults.fp, defaults.ip)
             arguments.append(Matrix(np.zeros(t.shape)) if isinstance(t, Tensor) else 0)
         return self.specialise(*arguments)
 
-    # ---- signature
-
-    @property
-    def annotations(self) -> list[Any]:
-        """What each parameter is annotated with, evaluated where the kernel was defined."""
-        if self._annotations is None:
-            found: list[Any] = []
-            hints = self.__wrapped__.__annotations__
-            scope = {
-                **self.source.globals,
-                **{k: c.cell_contents for k, c in self.source.closure.items() if _filled(c)},
-            }
-            for parameter in self._parameters:
-                hint = hints.get(parameter.arg)
-                if isinstance(hint, str):
-                    hint = self._evaluated(parameter, hint, scope)
-                if hint is None and not found and parameter.arg == "self":
-                    hint = template()
-                if hint is None:
-                    raise KernelTypeError(
-                        f"parameter '{parameter.arg}' of kernel '{self.source.name}' needs a type annotation",
-                        self._span_of(parameter),
-                        hint="write for example `n: ti.i32`, `x: ti.f32` or `field: ti.template()`",
-                    )
-                found.append(hint)
-            self._annotations = found
-        return self._annotations
-
-    def _evaluated(self, parameter: ast.arg, hint: str, scope: dict[str, Any]) -> Any:
-        """An annotation that is text (`from __future__ import annotations`)."""
-        try:
-            return eval(hint, scope)
-        except TinoteError as error:
-            raise type(error)(error.message, self._span_of(parameter), error.hint) from None
-        except Exception as error:
-            raise KernelTypeError(
-                f"the annotation of parameter '{parameter.arg}' cannot be evaluated: {type(error).__name__}: {error}",
-                self._span_of(parameter),
-                hint="an annotation kept as text finds the names of its module and those that the kernel itself uses",
-            ) from None
-
-    def _span_of(self, parameter: ast.arg) -> Span:
-        return Span(
-            self.source.file,
-            parameter.lineno,
-            parameter.col_offset,
-            parameter.end_lineno or 0,
-            parameter.end_col_offset or 0,
-        )
-
-    def _bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        names = [q.arg for q in self._parameters]
-        if not kwargs and len(args) == len(names):
-            return args
-        given = dict(zip(names, args, strict=False))
-        if len(args) > len(names):
-            raise KernelTypeError(
-                f"kernel '{self.source.name}' takes {len(names)} arguments ({', '.join(names)}), but got {len(args)}",
-                self.source.span,
-            )
-        for name, value in kwargs.items():
-            if name not in names:
-                raise KernelTypeError(f"kernel '{self.source.name}' has no parameter '{name}'", self.source.span)
-            if name in given:
-                raise KernelTypeError(f"kernel '{self.source.name}' got two values for '{name}'", self.source.span)
-            given[name] = value
-        missing = [n for n in names if n not in given and n not in self.source.defaults]
-        if missing:
-            raise KernelTypeError(
-                f"kernel '{self.source.name}' takes {len(names)} argument{'s' if len(names) != 1 else ''} "
-                f"({', '.join(names)}); missing: {', '.join(missing)}",
-                self.source.span,
-            )
-        return tuple([given.get(n, self.source.defaults.get(n)) for n in names])
+    # ---- instances
 
     def prepare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Instance, tuple[Any, ...]]:
-        """The instance for these arguments, compiled if need be, and the values of its launch: arrays, then scalars."""
-        plain = self._plain
-        if (
-            plain is not None
-            and not kwargs
-            and len(args) == len(self._parameters)
-            and plain.generation == world.generation
-            and plain.is_current()
-        ):
-            return plain, args
-        args = self._bind(args, kwargs)
-        key: list[Any] = []
-        arrays: list[BoundArray] = []
-        values: list[Any] = []
-        specs: list[ArgumentSpec] = []
-        simple = True
-        defaults = defaults_of(self.config)
-        for parameter, hint, value in zip(self._parameters, self.annotations, args, strict=True):
-            if is_template(hint):
-                specs.append(TemplateArgument(value))
-                key.append(identity_of(value))
-                simple = False
-                continue
-            if is_array(hint):
-                kind, bound = hint.bind(value, argument_error(self.source, parameter))
-                specs.append(ArrayArgument(self._arrays.of(parameter.arg, kind)))
-                key.append(kind)
-                arrays.append(bound)
-                simple = False
-                continue
-            info = struct_of(hint)
-            if info is not None:
-                specs.append(StructArgument(info))
-                key.append(identity_of(hint))
-                simple = False
-                values.extend(numbers_in(hint, info, value, functools.partial(self._bad_argument, parameter, value)))
-                continue
-            t = type_of(hint, defaults.fp, defaults.ip)
-            if t is None:
-                raise KernelTypeError(
-                    f"parameter '{parameter.arg}' of kernel '{self.source.name}' is annotated with {hint!r}, no type",
-                    self._span_of(parameter),
-                )
-            specs.append(ValueArgument(t))
-            if isinstance(t, Tensor):
-                simple = False
-                values.extend(self._components(parameter, t, value))
-            else:
-                values.append(value)
-        identity = tuple(key)
-        instance = self._instances.get(identity)
-        if instance is None or instance.generation != world.generation or not instance.is_current():
-            instance = self._specialise(identity, specs)
-        if simple:
-            self._plain = instance
-        for array in arrays:
+        """The instance for these arguments, compiled if need be, and the values of its launch: arrays, then numbers."""
+        binding = self._binding
+        if binding is None or binding.generation != world.generation:
+            binding = self._bind()
+        try:
+            key, values = binding.bind(*args, **kwargs) if kwargs else binding.bind(*args)
+        except TypeError:
+            self._parameters.in_order(args, kwargs)  # raises what says more
+            raise
+        instance = self._instances.get(key)
+        if instance is None or not instance.is_current():
+            instance = self._specialise(key, binding.specs(key, args, kwargs))
+        for array in values[: binding.arrays]:
             if not array.writable:
-                refuse_read_only(instance.specialisation, arrays)
-        return instance, (*arrays, *values)
+                refuse_read_only(instance.specialisation, values[: binding.arrays])
+        return instance, values
 
-    def _specialise(self, identity: tuple[Any, ...], specs: list[ArgumentSpec]) -> Instance:
-        old = self._instances.get(identity)
-        for retired in self._retired:
-            if (
-                retired.generation == world.generation
-                and retired.specialisation.arguments == tuple(specs)
-                and retired.is_current()
-            ):
-                break
-        else:
+    def _bind(self) -> Binding:
+        """The way from arguments to instances under the present options. Instances made under others are dropped."""
+        binding = Binding(self._parameters, self._arrays, self.config, world.generation)
+        made_for = (world.generation, *binding.types)
+        if made_for != self._types:
+            self._types, self._instances, self._retired = made_for, {}, []
+        self._binding = binding
+        return binding
+
+    def _specialise(self, key: tuple[Any, ...], specs: list[ArgumentSpec]) -> Instance:
+        old = self._instances.get(key)
+        found = next((i for known, i in self._retired if known == key and i.is_current()), None)
+        if found is None:
             specialisation = Specialisation(self.source, specs, self.config, memory_of)
             for warned in specialisation.warnings:
                 warnings.warn_explicit(warned.message, UserWarning, warned.span.file, warned.span.line)
-            retired = Instance(specialisation)
-        if old is not None and old.generation == world.generation:
-            self._retired = [old, *[r for r in self._retired if r.generation == world.generation and r is not retired]][
-                :8
-            ]
-        self._instances = {k: v for k, v in self._instances.items() if v.generation == world.generation}
-        self._instances[identity] = retired
-        return retired
-
-    def _components(self, parameter: ast.arg, t: Tensor, value: Any) -> list[Any]:
-        source = value if isinstance(value, Matrix) else _matrix_or_none(value)
-        if source is None or source.shape != t.shape:
-            kind = "vector" if len(t.shape) == 1 else "matrix"
-            raise self._bad_argument(parameter, value, f"a {kind} of shape {t.shape}")
-        return source.values.ravel().tolist()
-
-    def _bad_argument(self, parameter: ast.arg, value: Any, expected: str) -> KernelTypeError:
-        return bad_argument(self.source.name, parameter.arg, expected, value, self._span_of(parameter))
+            found = Instance(specialisation)
+        if old is not None:
+            others = [retired for retired in self._retired if retired[1] is not found]
+            self._retired = [(key, old), *others][:_RETIRED_KEPT]
+        self._instances[key] = found
+        return found
 
     # ---- launching
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         try:
             instance, values = self.prepare(args, kwargs)
             instance.calls += 1
@@ -311,7 +163,8 @@ class Kernel:
             except (struct.error, OverflowError, TypeError, ValueError) as error:
                 if isinstance(error, TinoteError):
                     raise
-                self._explain(values, error)
+                if self._binding is not None:
+                    self._binding.explain(values)
                 raise
             if open_recorder is not None:
                 open_recorder.launched()
@@ -320,32 +173,7 @@ class Kernel:
             raise error.with_traceback(None) from None
         except KeyboardInterrupt as interrupt:
             raise at_users_frames(interrupt) from None
-        if results:
-            assert instance.returns is not None
-            found = _one(instance.returns, results, instance.returns_tuple)
-            kind = returned_struct(self.source) if instance.returns_tuple else None
-            return found if kind is None else struct_from(kind, iter(found))
-        return None
-
-    def _explain(self, values: tuple[Any, ...], error: Exception) -> None:
-        """Raise a clear error when an argument did not fit its type; return when something else was wrong."""
-        defaults = defaults_of(world.config)
-        at = sum(map(is_array, self.annotations))
-        for parameter, hint in zip(self._parameters, self.annotations, strict=True):
-            info = struct_of(hint)
-            if is_template(hint) or is_array(hint) or info is not None:
-                t = None
-            else:
-                t = type_of(hint, defaults.fp, defaults.ip)
-            if info is not None:
-                at += info.count
-            elif isinstance(t, Tensor):
-                at += t.count
-            elif t is not None:
-                value = values[at]
-                at += 1
-                if not fits(t, value):
-                    raise self._bad_argument(parameter, value, f"a number of type {t}") from None
+        return instance.result(results) if results else None
 
     @property
     def grad(self) -> KernelGradient:
@@ -355,13 +183,13 @@ class Kernel:
     @property
     def instances(self) -> Instances:
         """The template signatures that were compiled, and older versions of them, whose captures have changed since."""
-        return Instances(
-            i for i in (*reversed(self._retired), *self._instances.values()) if i.generation == world.generation
-        )
+        if self._types[:1] != (world.generation,):
+            return Instances()
+        return Instances([*[i for _, i in reversed(self._retired)], *self._instances.values()])
 
     def _latest(self) -> Instance:
         """The instance that was made last, made from the annotations alone if the kernel was not called yet."""
-        if not any(i.generation == world.generation for i in self._instances.values()):
+        if not self.instances:
             if self.has_templates:
                 raise KernelTypeError(
                     f"kernel '{self.source.name}' has not been called yet, so the types of its arguments are not known",
@@ -383,13 +211,14 @@ class Kernel:
         """The assembly of the last instance."""
         return self._latest().asm(gradient=gradient)
 
-    def specialise(self, *args: Any, **kwargs: Any) -> Specialisation:
+    def specialise(self, /, *args: Any, **kwargs: Any) -> Specialisation:
         """The specialisation for these arguments, compiled but not launched."""
         return self.prepare(args, kwargs)[0].specialisation
 
     def specialisations(self) -> list[Specialisation]:
         """The specialisations that were compiled and are still valid."""
-        return [i.specialisation for i in self._instances.values() if i.generation == world.generation]
+        retired = [i for _, i in self._retired]
+        return [i.specialisation for i in self.instances if i not in retired]
 
     # ---- methods of classes
 
@@ -397,19 +226,20 @@ class Kernel:
         return self if owner is None else BoundKernel(self, owner)
 
     def __repr__(self) -> str:
-        return f"<kernel {self.source.name}({', '.join(q.arg for q in self._parameters)})>"
+        return f"<kernel {self.source.name}({', '.join(self._parameters.names)})>"
 
 
 class BoundKernel:
     """A kernel that is a method, bound to its object."""
 
     __tinote_kernel__ = True
+    __slots__ = ("kernel", "owner")
 
     def __init__(self, kernel: Kernel, owner: Any) -> None:
         self.kernel = kernel
         self.owner = owner
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         return self.kernel(self.owner, *args, **kwargs)
 
     def prepare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Instance, tuple[Any, ...]]:
@@ -428,21 +258,6 @@ class BoundKernel:
         return f"<bound {self.kernel!r}>"
 
 
-class Template:
-    """The annotation of a parameter that is a compile-time object: a field, a constant, anything."""
-
-    __tinote_template__ = True
-
-    def __call__(self) -> Template:
-        return self
-
-    def __repr__(self) -> str:
-        return "ti.template()"
-
-
-template = Template()
-
-
 def kernel(function: Callable[..., Any]) -> Kernel:
     """Make a kernel of a function. Its outermost `for` loops run in parallel."""
     return Kernel(plain_function(function))
@@ -453,32 +268,3 @@ def data_oriented(cls: type) -> type:
     if not isinstance(cls, type):
         raise KernelTypeError(f"data_oriented decorates a class, not {cls!r}")
     return cls
-
-
-def _filled(cell: types.CellType) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018
-    except ValueError:
-        return False
-    return True
-
-
-def _matrix_or_none(value: Any) -> Matrix | None:
-    if isinstance(value, int):  # which `Matrix` takes for a size
-        return None
-    try:
-        return Matrix(value)
-    except Exception:
-        return None
-
-
-def fits(t: Scalar, value: Any) -> bool:
-    """Whether a Python value may be passed for a number of type `t`."""
-    try:
-        if t.kind == "f":
-            float(value)
-            return not isinstance(value, str)
-        number = value.__index__()
-    except (TypeError, ValueError, AttributeError):
-        return False
-    return t.lowest <= number <= t.highest

@@ -19,9 +19,9 @@ from __future__ import annotations
 from typing import Any
 
 from tinote.lang.func import func
-from tinote.lang.kernel import template
 from tinote.lang.maths import FUNCTIONS
 from tinote.lang.matrix import Matrix
+from tinote.lang.parameters import template
 
 __all__ = ["eig", "polar_decompose", "solve", "svd", "sym_eig"]
 

@@ -12,9 +12,9 @@ import math as _math
 from typing import Any
 
 from tinote.lang.func import func
-from tinote.lang.kernel import template
 from tinote.lang.maths import FUNCTIONS
 from tinote.lang.matrix import Matrix
+from tinote.lang.parameters import template
 from tinote.lang.types import UNSIGNED, matrix, vector
 
 __all__ = [

@@ -17,7 +17,9 @@ from __future__ import annotations
 import ast
 import sys
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple
+from ctypes import addressof, c_char
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -52,8 +54,11 @@ __all__ = [
 _LONGEST = 2**31 - 1
 
 
-class ArrayKind(NamedTuple):
-    """All that a kernel's code depends on of an array argument. `has_second`: whether its gradient has a dual."""
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrayKind:
+    """All that a kernel's code depends on of an array argument. There is one of each, so that launches compare them by
+    identity (`array_kind`). `has_second`: whether its gradient has a dual.
+    """
 
     dtype: Scalar
     ndim: int
@@ -61,6 +66,24 @@ class ArrayKind(NamedTuple):
     has_grad: bool
     has_dual: bool
     has_second: bool
+
+
+_kinds: dict[tuple[Scalar, int, tuple[int, ...], bool, bool, bool], ArrayKind] = {}
+
+
+def array_kind(
+    dtype: Scalar,
+    ndim: int,
+    element: tuple[int, ...],
+    has_grad: bool = False,
+    has_dual: bool = False,
+    has_second: bool = False,
+) -> ArrayKind:
+    """The kind of arrays with these facts."""
+    facts = dtype, ndim, element, has_grad, has_dual, has_second
+    found = _kinds.get(facts)
+    # `setdefault`, because two threads may meet a kind at once.
+    return found or _kinds.setdefault(facts, ArrayKind(*facts))
 
 
 class ArrayBuffers:
@@ -229,9 +252,6 @@ class NdarrayType:
         self._element_dim = element_dim if element_shape is None else len(element_shape)
         self._element: tuple[int, ...] | None = None if element_shape is None else tuple(element_shape)
         self.needs_grad = needs_grad
-        self._generation = -1
-        self._now: tuple[Scalar | None, tuple[int, ...] | None, int | None] = (None, None, None)
-        self._accepted: set[ArrayKind] = set()
 
     def _expected(self) -> tuple[Scalar | None, tuple[int, ...] | None, int | None]:
         """The type of the numbers, the shape of the elements, and how many dimensions that has, as far as said."""
@@ -242,31 +262,41 @@ class NdarrayType:
             return t.dtype, t.shape, len(t.shape)
         return scalar_type(self._dtype), self._element, self._element_dim
 
-    def bind(self, value: Any, refuse: Callable[[str, str], Exception]) -> tuple[ArrayKind, BoundArray]:
-        """What the kernel's code depends on of `value`, and where it is. `refuse` makes the error for what does not
-        fit, from a sentence about the argument and a hint.
+    def binder(self, refuse: Callable[[str, str], Exception]) -> Callable[[Any], tuple[ArrayKind, BoundArray]]:
+        """What tells of an argument what the kernel's code depends on, and where it is. `refuse` makes the error for
+        what does not fit, from a sentence about the argument and a hint. What `float` means here is what it means now.
         """
-        if self._generation != world.generation:  # what `float` means may have changed
-            self._now, self._accepted, self._generation = self._expected(), set(), world.generation
-        _, element, element_dim = self._now
+        expected = self._expected()
+        _, element, element_dim = expected
         taken = len(element) if element is not None else element_dim or 0
-        if isinstance(value, Field):
-            kind, bound = _of_field(value, refuse)
-            if isinstance(value, _StandIn) and taken:
-                kind, bound = _regrouped(kind, bound, taken, refuse)
-        else:
-            array = value if isinstance(value, np.ndarray) else _imported(value, refuse)
-            kind, bound = _of_numpy(array, taken, refuse)
-        if kind not in self._accepted:
-            self._check(kind, bound, isinstance(value, Field) and not isinstance(value, _StandIn), refuse)
-            self._accepted.add(kind)
-        return kind, bound
+        accepted: set[ArrayKind] = set()
+
+        def bind(value: Any) -> tuple[ArrayKind, BoundArray]:
+            is_ours = isinstance(value, Field)
+            if is_ours:
+                kind, bound = _of_field(value, refuse)
+                if taken and isinstance(value, _StandIn):
+                    kind, bound = _regrouped(kind, bound, taken, refuse)
+            else:
+                array = value if isinstance(value, np.ndarray) else _imported(value, refuse)
+                kind, bound = _of_numpy(array, taken, refuse)
+            if kind not in accepted:
+                self._check(kind, bound, expected, is_ours and not isinstance(value, _StandIn), refuse)
+                accepted.add(kind)
+            return kind, bound
+
+        return bind
 
     def _check(
-        self, kind: ArrayKind, bound: BoundArray, is_ours: bool, refuse: Callable[[str, str], Exception]
+        self,
+        kind: ArrayKind,
+        bound: BoundArray,
+        expected: tuple[Scalar | None, tuple[int, ...] | None, int | None],
+        is_ours: bool,
+        refuse: Callable[[str, str], Exception],
     ) -> None:
         """Raise when an array is not of the kind that the annotation says."""
-        dtype, element, element_dim = self._now
+        dtype, element, element_dim = expected
         if is_ours and element is None and element_dim is None and self._dtype is not None:
             element = ()
         if dtype is not None and kind.dtype is not dtype:
@@ -308,16 +338,9 @@ def _tensor_type(dtype: Any) -> Tensor | None:
 
 
 def _of_field(value: Field, refuse: Callable[[str, str], Exception]) -> tuple[ArrayKind, BoundArray]:
-    known = value.__dict__.get("_bound")
-    second = value.has_grad and value.grad.has_dual
-    if (
-        known is not None
-        and known[0].has_grad is value.has_grad
-        and known[0].has_dual is value.has_dual
-        and known[0].has_second is second
-    ):
-        value._require_alive()
-        return known
+    value._require_alive()
+    if value._bound is not None:
+        return value._bound
     buffer = value.__tinote_buffer__()
     array = value._array
     if any(buffer.offset):
@@ -330,7 +353,8 @@ def _of_field(value: Field, refuse: Callable[[str, str], Exception]) -> tuple[Ar
             "is an array whose elements lie one after the other, and is called with a field that lies otherwise",
             "annotate the parameter with `ti.template()`",
         )
-    kind = ArrayKind(value.dtype, len(value.shape), value.element, value.has_grad, value.has_dual, second)
+    second = value.has_grad and value.grad.has_dual
+    kind = array_kind(value.dtype, len(value.shape), value.element, value.has_grad, value.has_dual, second)
     bound = BoundArray(
         _address(value),
         _address(value.grad) if value.has_grad else 0,
@@ -342,7 +366,7 @@ def _of_field(value: Field, refuse: Callable[[str, str], Exception]) -> tuple[Ar
         buffer,
         [f.memory for f in (value, value._grad, value._dual, value.grad.dual if second else None) if f is not None],
     )
-    value.__dict__["_bound"] = kind, bound
+    value._bound = kind, bound
     return kind, bound
 
 
@@ -353,28 +377,43 @@ def _regrouped(
     rank = len(bound.shape) - taken
     if rank < 0:
         raise refuse(f"has elements of {taken} dimensions, and is called with an array of shape {bound.shape}", "")
-    return kind._replace(ndim=rank, element=bound.shape[rank:]), bound._replace(shape=bound.shape[:rank])
+    regrouped = array_kind(kind.dtype, rank, bound.shape[rank:], kind.has_grad, kind.has_dual, kind.has_second)
+    return regrouped, bound._replace(shape=bound.shape[:rank])
 
 
 def _address(field: Field) -> int:
     return field._array.__array_interface__["data"][0]
 
 
-#: The number type of a NumPy type, where there is one.
-_TYPES: dict[Any, Scalar] = {}
+#: The kind of plain arrays of a NumPy type and rank whose elements are numbers: what `_kind_of_numpy` has found.
+_PLAIN: dict[tuple[np.dtype[Any], int], ArrayKind] = {}
 
 
 def _of_numpy(
     array: np.ndarray[Any, Any], taken: int, refuse: Callable[[str, str], Exception]
 ) -> tuple[ArrayKind, BoundArray]:
-    dtype = _TYPES.get(array.dtype)
-    if dtype is None:
-        if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8 or not array.dtype.isnative:
-            raise refuse(
-                f"is called with an array of {array.dtype}, which kernels cannot read",
-                "convert it to numbers with `.astype(np.float32)`, or another type of NumPy",
-            )
-        dtype = _TYPES[array.dtype] = scalar_type(array.dtype)
+    # `carray`: contiguous, aligned and writable. An array of fewer elements than an index can count has no longer
+    # extent; of one without elements, NumPy gives no address.
+    if not taken and type(array) is np.ndarray and array.flags.carray and 0 < array.size <= _LONGEST:
+        kind = _PLAIN.get((array.dtype, array.ndim))
+        if kind is not None:
+            address = addressof(c_char.from_buffer(array))  # pyright: ignore[reportArgumentType] (it is a buffer)
+            return kind, BoundArray(address, 0, 0, 0, array.shape, array.nbytes, True, None, array)
+    kind = _kind_of_numpy(array, taken, refuse)
+    if not taken:
+        _PLAIN[array.dtype, array.ndim] = kind
+    address = array.__array_interface__["data"][0]
+    shape = array.shape[: kind.ndim]
+    return kind, BoundArray(address, 0, 0, 0, shape, array.nbytes, array.flags.writeable, None, array)
+
+
+def _kind_of_numpy(array: np.ndarray[Any, Any], taken: int, refuse: Callable[[str, str], Exception]) -> ArrayKind:
+    """The kind of an array whose last `taken` dimensions belong to the element."""
+    if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8 or not array.dtype.isnative:
+        raise refuse(
+            f"is called with an array of {array.dtype}, which kernels cannot read",
+            "convert it to numbers with `.astype(np.float32)`, or another type of NumPy",
+        )
     flags = array.flags
     if not flags.c_contiguous:
         raise refuse(
@@ -391,11 +430,10 @@ def _of_numpy(
     if whole and max(whole) > _LONGEST:
         raise refuse(f"is called with an array of shape {whole}: an extent does not fit the 32-bit indices", "")
     rank = array.ndim - taken
-    kind = ArrayKind(dtype, rank, whole[rank:], False, False, False)
+    kind = array_kind(scalar_type(array.dtype), rank, whole[rank:])
     if 0 in kind.element:
         raise refuse(f"is called with an array of shape {whole}, whose elements are empty", "")
-    address = array.__array_interface__["data"][0]
-    return kind, BoundArray(address, 0, 0, 0, whole[:rank], array.nbytes, flags.writeable, None, array)
+    return kind
 
 
 _CPU = 1

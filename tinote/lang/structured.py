@@ -1,16 +1,19 @@
-"""Structs at the border of a launch: their numbers in order, and back."""
+"""Structs at the border of a launch: their numbers in order, and back to what a kernel returns."""
 
 from __future__ import annotations
 
 import types
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from operator import itemgetter
 from typing import Any
 
 from tinote.compiler.frontend.protocol import FunctionSource, StructInfo, members_of, struct_of
 from tinote.errors import FieldError
-from tinote.lang.matrix import Matrix
+from tinote.ir.types import Scalar, Tensor
+from tinote.lang.matrix import Matrix, Vector
 
-__all__ = ["numbers_in", "returned_struct", "struct_from"]
+__all__ = ["numbers_in", "results_of"]
 
 
 def numbers_in(hint: Any, info: StructInfo, value: Any, wrong: Callable[[str], Exception]) -> list[Any]:
@@ -40,16 +43,44 @@ def _flat(struct: Any) -> list[Any]:
     return found
 
 
-def struct_from(kind: Any, leaves: Iterator[Any]) -> Any:
+def results_of(
+    source: FunctionSource, types_: Sequence[Scalar | Tensor] | None, as_tuple: bool
+) -> Callable[[Sequence[Any]], Any]:
+    """What makes of a launch's numbers the value that the kernel returns: a number, vector, matrix, struct or tuple."""
+    if types_ is None or (len(types_) == 1 and isinstance(types_[0], Scalar) and not as_tuple):
+        return itemgetter(0)
+    kind = _returned_struct(source) if as_tuple else None
+
+    def result(numbers: Sequence[Any]) -> Any:
+        left = iter(numbers)
+        found = [_value_of(t, left) for t in types_]
+        if kind is not None:
+            return _struct_from(kind, iter(found))
+        return tuple(found) if as_tuple else found[0]
+
+    return result
+
+
+def _value_of(t: Scalar | Tensor, numbers: Iterator[Any]) -> Any:
+    if isinstance(t, Scalar):
+        return next(numbers)
+    flat = list(islice(numbers, t.count))
+    if len(t.shape) == 1:
+        return Vector(flat)
+    rows, columns = t.shape
+    return Matrix([flat[r * columns : (r + 1) * columns] for r in range(rows)])
+
+
+def _struct_from(kind: Any, leaves: Iterator[Any]) -> Any:
     """A struct of this type from its numbers, vectors and matrices in order."""
     members: dict[str, Any] = {}
     for name in kind.members:
         below = kind.type_of(name)
-        members[name] = struct_from(below, leaves) if struct_of(below) is not None else next(leaves)
+        members[name] = _struct_from(below, leaves) if struct_of(below) is not None else next(leaves)
     return kind(**members)
 
 
-def returned_struct(source: FunctionSource) -> Any:
+def _returned_struct(source: FunctionSource) -> Any:
     """The type of structs that a kernel is annotated to return, or `None`."""
     hint = source.annotations.get("return")
     if isinstance(hint, str):  # as the front end evaluates it

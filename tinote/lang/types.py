@@ -9,10 +9,10 @@ import numpy as np
 from tinote.errors import FieldError
 from tinote.ir.types import Tensor, u32, u64
 from tinote.lang.fields import MatrixField
-from tinote.lang.kernel import template
 from tinote.lang.matrix import Matrix, Vector, numpy_type
 from tinote.lang.missing import refuse
 from tinote.lang.ndarrays import NdarrayType
+from tinote.lang.parameters import template
 from tinote.lang.world import scalar_type, world
 
 __all__ = ["UNSIGNED", "MatrixType", "matrix", "ndarray", "template", "vector"]

@@ -74,7 +74,7 @@ class Remark(NamedTuple):
 class Binary:
     """Machine code in memory and the addresses of its entry points; the code stays as long as this object does."""
 
-    __slots__ = ("_addresses", "_library", "object_bytes", "runtime")
+    __slots__ = ("__weakref__", "_addresses", "_library", "object_bytes", "runtime")
 
     def __init__(
         self, addresses: Mapping[str, int], library: object, object_bytes: int, runtime: NativeRuntime

@@ -177,7 +177,6 @@ class Launcher(Stoppable):
 
     __slots__ = (
         "_blocks",
-        "_free",
         "_keep",
         "_launch",
         "_prints",
@@ -187,6 +186,8 @@ class Launcher(Stoppable):
         "initial",
         "memory_limit",
         "num_threads",
+        "release",
+        "reuse",
         "runtime",
         "scratch_stride",
         "sites",
@@ -231,14 +232,18 @@ class Launcher(Stoppable):
         self._launch = self.runtime.launch
         self._prints = bool(self.formats)
         # Lists, because append and pop are atomic: no lock in a launch.
-        self._free: list[Block] = []
+        free: list[Block] = []
+        #: takes a block that is free; raises `IndexError` when there is none
+        self.reuse: Callable[[], Block] = free.pop
+        #: gives a block back for the next launch
+        self.release: Callable[[Block], None] = free.append
         self._blocks: list[Block] = []
         super().__init__()
 
     def acquire(self) -> Block:
         """A block for one launch; its slots hold what they held when it was last released."""
         try:
-            return self._free.pop()
+            return self.reuse()
         except IndexError:
             block = Block(self)
             self._blocks.append(block)
@@ -256,10 +261,6 @@ class Launcher(Stoppable):
             status = self._launch(block.address)
         if status:
             self.raise_fault(block, status)
-
-    def release(self, block: Block) -> None:
-        """Give a block back for the next launch."""
-        self._free.append(block)
 
     def stop(self) -> int:
         """Stop all launches of this kernel that run now; returns how many."""

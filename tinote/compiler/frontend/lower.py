@@ -102,12 +102,6 @@ class _Kernel(Statements):
     def _bind_arguments(self, arguments: Sequence[ArgumentSpec]) -> None:
         parameters = self.source.parameters
         assert len(parameters) == len(arguments), "the driver matches arguments with parameters"
-        tree = self.source.tree.args
-        for extra in (tree.vararg, tree.kwarg):
-            if extra is not None:
-                self.unsupported(
-                    f"the parameter `*{extra.arg}`, which takes any number of arguments,", "name every parameter", extra
-                )
         for parameter, argument in zip(parameters, arguments, strict=True):
             with self.at(parameter):
                 self.bind(parameter.arg, self._argument(parameter.arg, argument), "argument of the kernel")

@@ -245,6 +245,13 @@ class Capture(NamedTuple):
             case CaptureKind.CONTENT:
                 return content_of(self.owner)
 
+    def is_same(self) -> bool:
+        """Whether reading it again gives the very object."""
+        try:
+            return self.current() is self.value
+        except (LookupError, AttributeError, ValueError):
+            return False
+
     def unchanged(self) -> bool:
         """Whether the same object, or an equal number, text or tuple of them, still stands there."""
         try:

@@ -74,11 +74,11 @@ class _Launch:
         return kinds[: len(kinds) - self._returned_floats()] if self.tangents else kinds
 
     def _returned_floats(self) -> int:
-        return sum(t.kind == "f" for t in self.instance.returns or () if not isinstance(t, Tensor))
+        return sum(t.kind == "f" for t in self.instance.specialisation.returns or () if not isinstance(t, Tensor))
 
     def _refuse_tensors(self) -> None:
         specialisation = self.instance.specialisation
-        for t in self.instance.returns or ():
+        for t in self.instance.specialisation.returns or ():
             if isinstance(t, Tensor) and t.dtype.kind == "f":
                 raise DifferentiationError(
                     f"kernel '{specialisation.source.name}' returns a vector or matrix, which is not differentiated",

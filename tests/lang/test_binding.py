@@ -1,0 +1,263 @@
+"""From the arguments of a call to an instance and the values of a launch."""
+
+import gc
+import math
+import weakref
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinote as ti
+from tinote.errors import KernelSyntaxError, KernelTypeError
+from tinote.lang.kernel import Kernel
+from tinote.source import Span
+
+
+def at(error: Any, line: str) -> bool:
+    """Whether an error points into a line of this file that begins so."""
+    span: Span = error.value.span
+    with open(__file__, encoding="utf-8") as file:
+        return file.read().splitlines()[span.line - 1].strip().startswith(line)
+
+
+# ---- calls
+
+
+def test_keyword_only_and_positional_only_parameters() -> None:
+    @ti.kernel
+    def run(a: ti.i32, /, b: ti.i32 = 20, *, c: ti.i32, d: ti.i32 = 4000) -> ti.i32:
+        return a + b + c + d
+
+    assert run(1, c=300) == 4321
+    assert run(1, 30, d=0, c=300) == 331
+    for call, words in (
+        (lambda: run(1, 2, 3), "'c' by name only"),
+        (lambda: run(a=1, c=3), "'a' by its position only"),
+        (lambda: run(1), "missing: c"),
+        (lambda: run(1, c=3, e=5), "no parameter 'e'"),
+        (lambda: run(1, 2, b=2, c=3), "two values for 'b'"),
+    ):
+        with pytest.raises(KernelTypeError, match=words) as error:
+            call()
+        assert at(error, "def run(a: ti.i32, /")
+
+
+def test_parameters_may_have_any_name() -> None:
+    """Also those that the function which binds arguments uses itself."""
+
+    @ti.kernel
+    def run(_0: ti.template(), _identity_of: ti.i32, __kind2: ti.types.ndarray(), bind: ti.i32, self: ti.i32) -> ti.i32:
+        return _0 + _identity_of + __kind2[0] + bind + self
+
+    assert run(1, 20, np.array([300]), 4000, 50000) == 54321
+    assert run(self=50000, bind=4000, _0=1, _identity_of=20, __kind2=np.array([300])) == 54321
+
+
+def test_parameters_that_collect_arguments_are_refused() -> None:
+    @ti.kernel
+    def many(a: ti.i32, *rest: ti.i32) -> ti.i32:
+        return a
+
+    @ti.kernel
+    def named(a: ti.i32, **options: ti.i32) -> ti.i32:
+        return a
+
+    for call, words, line in (
+        (lambda: many(1, 2, 3), r"`\*rest`", "def many("),
+        (lambda: many(1), r"`\*rest`", "def many("),
+        (lambda: named(1, b=2), r"`\*\*options`", "def named("),
+    ):
+        with pytest.raises(KernelSyntaxError, match=words + ", which takes any number of arguments") as error:
+            call()
+        assert at(error, line)
+        assert "name every parameter" in error.value.hint
+
+
+def test_an_annotation_that_is_no_type() -> None:
+    @ti.kernel
+    def run(a: "nonsense") -> ti.i32:  # noqa: F821
+        return a
+
+    @ti.kernel
+    def other(a: 5) -> ti.i32:
+        return a
+
+    with pytest.raises(KernelTypeError, match="cannot be evaluated: NameError"):
+        run(1)
+    with pytest.raises(KernelTypeError, match="is annotated with 5, no type") as error:
+        other(1)
+    assert at(error, "def other(")
+
+
+# ---- template arguments
+
+
+@ti.kernel
+def angle(x: ti.template()) -> ti.f64:
+    return ti.atan2(x, -1.0)
+
+
+def instances_after(kernel: Kernel, *arguments: Any) -> int:
+    ti.init(default_fp=ti.f64)
+    for argument in arguments:
+        kernel(argument)
+    return len(kernel.instances)
+
+
+def test_zeros_of_different_sign_are_different_templates() -> None:
+    ti.init(default_fp=ti.f64)
+    assert angle(0.0) == pytest.approx(math.pi)
+    assert angle(-0.0) == pytest.approx(-math.pi)
+    assert angle(0.0) == pytest.approx(math.pi)
+    assert len(angle.instances) == 2
+
+
+def test_equal_numbers_share_an_instance() -> None:
+    assert instances_after(angle, 2.5, float("2.5"), 5 / 2) == 1
+    assert instances_after(angle, float("nan"), float("nan"), -float("nan")) == 1
+    assert instances_after(angle, 10**6, int("1000000")) == 1
+    assert instances_after(angle, 1, True, 1.0) == 3
+
+
+def test_equal_tuples_share_an_instance() -> None:
+    x, y = ti.field(ti.i32, shape=3), ti.field(ti.i32, shape=3)
+
+    @ti.kernel
+    def run(what: ti.template()) -> ti.i32:
+        what[0][0] += what[1]
+        return what[0][0]
+
+    assert [run((x, 2)), run((x, 2)), run((y, 2)), run((x, 3))] == [2, 4, 2, 7]
+    assert len(run.instances) == 3
+
+
+def test_an_instance_keeps_what_it_is_known_by() -> None:
+    """Another object at the same address must not be taken for one that is gone."""
+
+    class Holder:
+        def __init__(self, value: int) -> None:
+            self.value = value
+
+    @ti.kernel
+    def run(what: ti.template()) -> ti.i32:
+        return what.value
+
+    for value in range(20):
+        assert run(Holder(value)) == value
+        gc.collect()
+    held = weakref.ref(run.instances[0].specialisation.arguments[0].value)
+    assert held() is not None
+
+
+def test_what_a_kernel_knew_goes_with_a_reset() -> None:
+    ti.init(default_fp=ti.f64)
+    assert angle(1.0) == pytest.approx(3 * math.pi / 4)
+    ti.init(default_fp=ti.f32)
+    assert angle.instances == []
+    assert angle(1.0) == pytest.approx(3 * math.pi / 4)
+    assert len(angle.instances) == 1
+
+
+def test_types_follow_the_session() -> None:
+    @ti.kernel
+    def run(a: float) -> float:
+        return a
+
+    ti.init(default_fp=ti.f32)
+    assert run(0.1) == float(np.float32(0.1))
+    ti.init(default_fp=ti.f64)
+    assert run(0.1) == 0.1
+
+
+def test_a_kernel_that_becomes_one_with_other_types_is_compiled_for_them() -> None:
+    """The same text in the same place, and another type behind its annotation."""
+
+    def make(number: Any) -> Kernel:
+        @ti.kernel
+        def run(a: number) -> ti.f64:
+            return a / 3
+
+        return run
+
+    first = make(ti.f32)
+    assert first(1.0) == float(np.float32(1) / np.float32(3))
+    kept = first.instances
+    first.become(make(ti.f32))
+    first(1.0)
+    assert first.instances == kept
+    first.become(make(ti.f64))
+    assert first(1.0) == 1 / 3
+
+
+# ---- arrays
+
+
+@ti.kernel
+def first_and_sum(a: ti.types.ndarray()) -> ti.f64:
+    s = ti.cast(0.0, ti.f64)
+    for i in a:
+        s += a[i]
+    return s
+
+
+def test_an_array_is_looked_at_in_every_call() -> None:
+    """The same object may have come to lie elsewhere, or have another shape, type or layout."""
+    a = np.arange(6, dtype=np.float32)
+    assert first_and_sum(a) == 15
+    a.resize(200_000, refcheck=False)
+    assert first_and_sum(a) == 15
+    a.resize(4, refcheck=False)
+    assert first_and_sum(a) == 6
+    a.dtype = np.int32
+    assert first_and_sum(a) == float(np.array([0, 1, 2, 3], np.float32).view(np.int32).astype(float).sum())
+    b = np.arange(8, dtype=np.float32)
+    assert first_and_sum(b[2:4]) == 5
+    assert first_and_sum(b[8:]) == 0
+    with pytest.raises(KernelTypeError, match="not contiguous"):
+        first_and_sum(b[::2])
+    with pytest.raises(KernelTypeError, match="masked"):
+        first_and_sum(np.ma.masked_greater(b, 3))
+    b.setflags(write=False)
+    assert first_and_sum(b) == 28
+    with pytest.raises(KernelTypeError, match="not aligned"):
+        first_and_sum(np.frombuffer(bytes(9), np.uint8)[1:].view(np.float32))
+
+
+def test_a_read_only_array_is_refused_where_the_kernel_writes() -> None:
+    @ti.kernel
+    def fill(a: ti.types.ndarray(), b: ti.types.ndarray()):
+        for i in a:
+            a[i] = b[i]
+
+    a, b = np.zeros(4, np.float32), np.ones(4, np.float32)
+    fill(a, b)
+    b.setflags(write=False)
+    fill(a, b)
+    a.setflags(write=False)
+    with pytest.raises(KernelTypeError, match="read-only"):
+        fill(a, b)
+    a.setflags(write=True)
+    fill(a, b)
+    assert len(fill.instances) == 1
+
+
+def test_a_gradient_that_gets_its_place_later_is_seen() -> None:
+    x = ti.field(ti.f32)
+    gradient = x.grad
+    ti.root.dense(ti.i, 4).place(x)
+
+    @ti.kernel
+    def double(a: ti.types.ndarray(dtype=ti.f32, ndim=1)):
+        for i in a:
+            a[i] *= 2
+
+    x.fill(3)
+    double(x)
+    assert not x.has_grad
+    ti.root.dense(ti.i, 4).place(gradient)
+    assert gradient.to_numpy().tolist() == [0] * 4
+    assert x.has_grad
+    double(x)
+    assert x.to_numpy().tolist() == [12] * 4
+    assert len(double.instances) == 2, "one for arrays without a gradient, one for arrays with one"
