@@ -72,6 +72,7 @@ __all__ = [
 _LAZY = {
     "viz": ("tinote.viz", None),
     "GUI": ("tinote.viz.gui", "GUI"),
+    "ui": ("tinote.ui", None),
     "hex_to_rgb": ("tinote.viz.arrays", "hex_to_rgb"),
     "rgb_to_hex": ("tinote.viz.arrays", "rgb_to_hex"),
     "tools": ("tinote.tools", None),
@@ -86,7 +87,10 @@ _LAZY = {
     "kernel_profiler_clear": ("tinote.profiler", "clear_kernel_profiler_info"),
     "kernel_profiler_print": ("tinote.profiler", "print_kernel_profiler_info"),
     "print_kernel_profile_info": ("tinote.profiler", "print_kernel_profiler_info"),
-    **{name: ("tinote.tools", name) for name in ("imread", "imresize", "imshow", "imwrite")},
+    **{
+        name: ("tinote.tools", name)
+        for name in ("PLYWriter", "VideoManager", "imread", "imresize", "imshow", "imwrite")
+    },
 }
 
 

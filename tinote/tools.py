@@ -1,4 +1,7 @@
-"""`ti.tools`, so that `from tinote.tools import imwrite` works. What it holds is in `tinote.viz.tools`."""
+"""`ti.tools`: pictures, videos and meshes to and from files. What it holds is in `tinote.viz`."""
 
-from tinote.viz.tools import *  # noqa: F403
-from tinote.viz.tools import __all__ as __all__
+from tinote.viz.ply import PLYWriter
+from tinote.viz.tools import imread, imresize, imshow, imwrite
+from tinote.viz.video import VideoManager
+
+__all__ = ["PLYWriter", "VideoManager", "imread", "imresize", "imshow", "imwrite"]

@@ -274,9 +274,9 @@ class Field(Located, Exchanged):
             if not isinstance(i, int | np.integer):
                 raise KernelIndexError(f"an index of '{self.name}' must be an integer, not {type(i).__name__}")
             if not first <= i < first + extent:
-                counted = f", counted from {first}" if first else ""
+                valid = f": valid are {first} to {first + extent - 1}" if first else ""
                 raise KernelIndexError(
-                    f"index {i} is out of range for axis {axis} of '{self.name}' with shape {self.shape}{counted}"
+                    f"index {i} is out of range for axis {axis} of '{self.name}' with shape {self.shape}{valid}"
                 )
         return tuple([int(i) - first for i, first in zip(index, offset, strict=True)])
 

@@ -17,7 +17,7 @@ from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar, f32, f64, i32, i64, scalar_named
 from tinote.runtime.memory import Memory
 from tinote.runtime.party import SESSION, party
-from tinote.source import NOWHERE, Span
+from tinote.source import NOWHERE, Span, caller
 
 __all__ = [
     "Arch",
@@ -278,7 +278,7 @@ def init(
     choices = list(arch) if isinstance(arch, list | tuple) else [_ARCHES["cpu"] if arch is None else arch]
     for choice in choices:
         if not isinstance(choice, Arch):
-            raise FieldError(f"{choice!r} is not an architecture", hint="use ti.cpu")
+            raise FieldError(f"{choice!r} is not an architecture", caller(), hint="use ti.cpu")
     wanted = next((choice for choice in choices if choice.real), choices[0] if choices else _ARCHES["cpu"])
     if not wanted.real and wanted.name not in world.warned:
         world.warned.add(wanted.name)
