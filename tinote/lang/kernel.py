@@ -43,7 +43,7 @@ from tinote.lang.identity import identity_of
 from tinote.lang.instances import Instance, Instances, Listing
 from tinote.lang.matrix import Matrix, Vector
 from tinote.lang.ndarrays import ArrayBuffers, argument_error, refuse_read_only
-from tinote.lang.structured import numbers_in, returned_struct, struct_from
+from tinote.lang.structured import as_annotated, numbers_in
 from tinote.lang.world import memory_of, recorder, world
 from tinote.source import Span
 
@@ -323,8 +323,7 @@ class Kernel:
         if results:
             assert instance.returns is not None
             found = _one(instance.returns, results, instance.returns_tuple)
-            kind = returned_struct(self.source) if instance.returns_tuple else None
-            return found if kind is None else struct_from(kind, iter(found))
+            return as_annotated(self.source, found) if instance.returns_tuple else found
         return None
 
     def _explain(self, values: tuple[Any, ...], error: Exception) -> None:

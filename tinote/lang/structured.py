@@ -10,7 +10,7 @@ from tinote.compiler.frontend.protocol import FunctionSource, StructInfo, member
 from tinote.errors import FieldError
 from tinote.lang.matrix import Matrix
 
-__all__ = ["numbers_in", "returned_struct", "struct_from"]
+__all__ = ["as_annotated", "numbers_in"]
 
 
 def numbers_in(hint: Any, info: StructInfo, value: Any, wrong: Callable[[str], Exception]) -> list[Any]:
@@ -40,22 +40,28 @@ def _flat(struct: Any) -> list[Any]:
     return found
 
 
-def struct_from(kind: Any, leaves: Iterator[Any]) -> Any:
+def _struct_from(kind: Any, leaves: Iterator[Any]) -> Any:
     """A struct of this type from its numbers, vectors and matrices in order."""
     members: dict[str, Any] = {}
     for name in kind.members:
         below = kind.type_of(name)
-        members[name] = struct_from(below, leaves) if struct_of(below) is not None else next(leaves)
+        members[name] = _struct_from(below, leaves) if struct_of(below) is not None else next(leaves)
     return kind(**members)
 
 
-def returned_struct(source: FunctionSource) -> Any:
-    """The type of structs that a kernel is annotated to return, or `None`."""
+def as_annotated(source: FunctionSource, leaves: tuple[Any, ...]) -> Any:
+    """The numbers, vectors and matrices that a kernel returned, as the structs or tuple that are annotated."""
     hint = source.annotations.get("return")
     if isinstance(hint, str):  # as the front end evaluates it
         names = {**source.globals, **{name: c.cell_contents for name, c in source.closure.items() if _is_filled(c)}}
         hint = eval(hint, names)
-    return hint if struct_of(hint) is not None else None
+    if struct_of(hint) is not None:
+        return _struct_from(hint, iter(leaves))
+    parts = hint if isinstance(hint, tuple) else getattr(hint, "__args__", ())
+    if all(struct_of(part) is None for part in parts):
+        return leaves
+    rest = iter(leaves)
+    return tuple([next(rest) if struct_of(part) is None else _struct_from(part, rest) for part in parts])
 
 
 def _is_filled(cell: types.CellType) -> bool:
