@@ -16,62 +16,82 @@ Everything public is a name of this module; `ti.viz` (pictures) is loaded when i
 from __future__ import annotations
 
 import importlib
+import sys
 from typing import Any
 
-from tinote import errors
 from tinote.ir.types import f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
-from tinote.lang import ad, algorithms, missing, profiler, types
+from tinote.lang import ad, algorithms, exception, misc, missing, ops, profiler, types, util
 from tinote.lang.calls import real_func, ref, sync
 from tinote.lang.declarations import field
+from tinote.lang.exception import (
+    TaichiAssertionError,
+    TaichiCompilationError,
+    TaichiIndexError,
+    TaichiNameError,
+    TaichiRuntimeError,
+    TaichiRuntimeTypeError,
+    TaichiSyntaxError,
+    TaichiTypeError,
+)
 from tinote.lang.fields import Field, MatrixField, ScalarField
 from tinote.lang.func import func
 from tinote.lang.kernel import data_oriented, kernel
 from tinote.lang.layout import Layout
-from tinote.lang.maths import make_builtins
 from tinote.lang.matrix import Matrix, Vector
+from tinote.lang.misc import cfg, is_arch_supported
 from tinote.lang.ndarrays import MatrixNdarray, Ndarray, ScalarNdarray, VectorNdarray, from_dlpack, ndarray
 from tinote.lang.parameters import template
 from tinote.lang.structs import Struct, StructField, dataclass
-from tinote.lang.tree import FieldsBuilder, axes, axes_named, root
-from tinote.lang.world import arch_named, init, reset
+from tinote.lang.tree import FieldsBuilder, Level, axes, axes_named, root
+from tinote.lang.world import arches, init, reset
 
 __version__ = "0.1.0"
 
-globals().update(make_builtins())
-globals().update(
-    {name: arch_named(name) for name in ("cpu", "gpu", "cuda", "vulkan", "metal", "opengl", "x64", "arm64")}
-)
+globals().update({name: getattr(ops, name) for name in ops.__all__})
+globals().update(arches())
 globals().update(axes_named())
+SNode = Level
 var = field
 float16, float32, float64 = f16, f32, f64
 int8, int16, int32, int64 = i8, i16, i32, i64
-uint8, uint16, uint32, uint64 = u8, u16, u32, u64
+uint1, uint8, uint16, uint32, uint64 = u1, u8, u16, u32, u64
 
-#: The names under which existing programs catch errors.
-TaichiCompilationError = errors.CompilationError
-TaichiSyntaxError = errors.KernelSyntaxError
-TaichiTypeError = errors.KernelTypeError
-TaichiNameError = errors.KernelNameError
-TaichiIndexError = errors.KernelIndexError
-TaichiRuntimeError = errors.KernelRuntimeError
-TaichiRuntimeTypeError = errors.KernelTypeError
-TaichiAssertionError = errors.KernelAssertionError
+# `from tinote.types import vector`: they are modules of the package, too.
+for _module in (ad, algorithms, exception, misc, ops, profiler, types, util):
+    sys.modules[f"{__name__}.{_module.__name__.rpartition('.')[2]}"] = _module
 
 __all__ = [
-    "Field", "FieldsBuilder", "Layout", "Matrix", "MatrixField", "MatrixNdarray", "Ndarray", "ScalarField",
-    "ScalarNdarray", "Struct", "StructField", "Vector", "VectorNdarray", "ad", "algorithms", "axes", "data_oriented",
-    "dataclass", "eig", "field", "from_dlpack", "func", "init", "kernel", "linalg", "math", "ndarray",
-    "polar_decompose", "profiler", "real_func", "ref", "reset", "root", "solve", "svd", "sym_eig", "sync", "template",
-    "tools", "types", "u1",
+    "Field", "FieldsBuilder", "Layout", "Matrix", "MatrixField", "MatrixNdarray", "Ndarray", "SNode", "ScalarField",
+    "ScalarNdarray", "Struct", "StructField", "TaichiAssertionError", "TaichiCompilationError", "TaichiIndexError",
+    "TaichiNameError", "TaichiRuntimeError", "TaichiRuntimeTypeError", "TaichiSyntaxError", "TaichiTypeError",
+    "Vector", "VectorNdarray", "ad", "algorithms", "axes", "cfg", "data_oriented", "dataclass", "eig", "field",
+    "from_dlpack", "func", "init", "is_arch_supported", "kernel", "linalg", "math", "ndarray", "polar_decompose",
+    "profiler", "real_func", "ref", "reset", "root", "solve", "svd", "sym_eig", "sync", "template", "tools", "types",
+    "u1",
 ]  # fmt: skip
 
 _LAZY = {
     "viz": ("tinote.viz", None),
     "GUI": ("tinote.viz.gui", "GUI"),
-    "tools": ("tinote.viz.tools", None),
+    "ui": ("tinote.ui", None),
+    "hex_to_rgb": ("tinote.viz.arrays", "hex_to_rgb"),
+    "rgb_to_hex": ("tinote.viz.arrays", "rgb_to_hex"),
+    "tools": ("tinote.tools", None),
     "math": ("tinote.math", None),
-    "linalg": ("tinote.lang.linalg", None),
+    "linalg": ("tinote.linalg", None),
     **{name: ("tinote.lang.linalg", name) for name in ("eig", "polar_decompose", "solve", "svd", "sym_eig")},
+    # Spellings of the dialect's early versions.
+    "Tape": ("tinote.ad", "Tape"),
+    "any_arr": ("tinote.types", "ndarray"),
+    "clear_all_gradients": ("tinote.ad", "clear_all_gradients"),
+    "ext_arr": ("tinote.types", "ndarray"),
+    "kernel_profiler_clear": ("tinote.profiler", "clear_kernel_profiler_info"),
+    "kernel_profiler_print": ("tinote.profiler", "print_kernel_profiler_info"),
+    "print_kernel_profile_info": ("tinote.profiler", "print_kernel_profiler_info"),
+    **{
+        name: ("tinote.tools", name)
+        for name in ("PLYWriter", "VideoManager", "imread", "imresize", "imshow", "imwrite")
+    },
 }
 
 

@@ -424,3 +424,57 @@ def test_values_in_python() -> None:
         Particle(weight=1)
     with pytest.raises(FieldError, match="its shape should be"):
         Particle(pos=[1, 2])
+
+
+def test_a_conditional_chooses_a_struct() -> None:
+    pair = ti.types.struct(a=ti.f32, b=ti.math.vec2)
+    nest = ti.types.struct(s=pair, n=ti.i32)
+    f = nest.field(shape=3)
+    f[1] = nest(s=pair(1.0, [2, 3]), n=4)
+
+    @ti.kernel
+    def choose(c: ti.i32) -> ti.f32:
+        r = f[1] if c > 0 else nest(s=pair(10.0, [20.0, 30.0]), n=40)
+        r.n += 1
+        return r.s.a + r.s.b[1] + r.n
+
+    @ti.kernel
+    def guarded(i: ti.i32) -> ti.f32:
+        r = f[i] if i < 3 else nest()
+        return r.s.a + r.s.b.y + r.n
+
+    assert choose(1) == 1 + 3 + 5 and choose(0) == 10 + 30 + 41
+    assert f[1].n == 4, "it is a copy"
+    assert guarded(1) == 8 and guarded(3) == guarded(77) == 0
+
+
+def test_the_gradient_flows_to_the_struct_that_was_chosen() -> None:
+    pair = ti.types.struct(a=ti.f32, b=ti.f32)
+    x = pair.field(shape=2, needs_grad=True)
+    loss = ti.field(ti.f32, shape=(), needs_grad=True)
+    x[0], x[1] = pair(2, 3), pair(5, 7)
+
+    @ti.kernel
+    def choose(c: ti.i32):
+        r = x[0] if c > 0 else x[1]
+        loss[None] += r.a * r.b
+
+    with ti.ad.Tape(loss):
+        choose(0)
+    assert (x.grad[1].a, x.grad[1].b, x.grad[0].a) == (7, 5, 0)
+
+
+def test_structs_in_a_tuple_that_is_returned() -> None:
+    @ti.kernel
+    def both() -> (Inner, ti.i32, ti.math.vec2):
+        return Inner(v=[1, 2], m=ti.Matrix([[1, 2], [3, 4]])), 5, ti.math.vec2(6, 7)
+
+    inner, n, v = both()
+    assert inner == Inner([1, 2], [[1, 2], [3, 4]]) and n == 5 and v.to_list() == [6, 7]
+
+    @ti.kernel
+    def twice() -> tuple[Inner, Inner]:
+        return Inner(v=[1, 2]), Inner(v=[3, 4])
+
+    first, second = twice()
+    assert first.v.to_list() == [1, 2] and second.v.to_list() == [3, 4]

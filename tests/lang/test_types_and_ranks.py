@@ -186,11 +186,11 @@ def test_indices_outside_of_an_offset_field_are_errors() -> None:
     write(-2)
     write(1)
     assert x.to_numpy().tolist() == [1, 0, 0, 1]
-    with pytest.raises(KernelIndexError, match="'x counted from -2'"):
+    with pytest.raises(KernelIndexError, match=r"index 2 is out of bounds .*'x' of shape \(4,\): valid are -2 to 1"):
         write(2)
-    with pytest.raises(KernelIndexError, match="counted from -2"):
+    with pytest.raises(KernelIndexError, match=r"index -3 is out of bounds .* valid are -2 to 1"):
         write(-3)
-    with pytest.raises(KernelIndexError, match="counted from -2"):
+    with pytest.raises(KernelIndexError, match=r"index 2 is out of range .* valid are -2 to 1"):
         x[2]
     with pytest.raises(KernelIndexError):
         x[-3]

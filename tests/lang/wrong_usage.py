@@ -6,7 +6,17 @@ MORE_TOPICS: dict[str, str] = {
     "left out": """
 ti.quant.int(8)
 ---
-ti.ui.Window("3-D", (640, 360))
+ti.ui.Scene()
+---
+ti.ui.Window("3-D", (640, 360), show_window=False).get_scene()
+---
+ti.linalg.SparseMatrixBuilder(4, 4)
+---
+ti.linalg.MatrixFreeCG()
+---
+ti.profiler.set_kernel_profiler_toolkit("cupti")
+---
+ti.init(arch="cuda")
 ---
 @ti.kernel
 def k():

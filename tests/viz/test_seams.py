@@ -8,7 +8,21 @@ from pathlib import Path
 import pytest
 
 VIZ = Path(__file__).parents[2] / "tinote" / "viz"
-LIVE = ("arrays", "events", "front_end", "gui", "particles", "pictures", "plot", "simulation", "view", "window")
+LIVE = (
+    "arrays",
+    "events",
+    "front_end",
+    "gui",
+    "particles",
+    "pictures",
+    "controls",
+    "colormap",
+    "widgets",
+    "plot",
+    "simulation",
+    "view",
+    "window",
+)
 UNWANTED = ("tinote.lang", "tinote.compiler", "tinote.autodiff", "tinote.ir", "llvmlite", "matplotlib")
 
 

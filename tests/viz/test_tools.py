@@ -55,3 +55,90 @@ def test_what_is_no_image(tmp_path: Path) -> None:
     ):
         with pytest.raises(ViewError):
             wrong()
+
+
+def test_a_video_of_frames(tmp_path: Path) -> None:
+    class Inverted:
+        def process(self, image: np.ndarray) -> np.ndarray:
+            return 1.0 - image
+
+    video = ti.tools.VideoManager(output_dir=tmp_path, framerate=20, post_processor=Inverted(), automatic_build=False)
+    with pytest.raises(ViewError, match="no frames"):
+        video.make_video()
+    for shade in (0.0, 1.0, 0.5):
+        video.write_frame(np.full((8, 6), shade))
+    assert (ti.tools.imread(Path(video.get_frame_directory()) / "000001.png") == 0).all()
+    video.make_video(gif=True, mp4=False)
+    with Image.open(video.get_output_filename(".gif")) as picture:
+        assert (picture.size, picture.n_frames, picture.info["duration"]) == ((8, 6), 3, 50)
+    video.clean_frames()
+    assert list(Path(video.get_frame_directory()).iterdir()) == []
+
+
+def test_a_video_without_its_encoder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "")
+    video = ti.tools.VideoManager(tmp_path)
+    video.write_frames([np.zeros((4, 4))])
+    with pytest.raises(ViewError, match="ffmpeg"):
+        video.make_video(gif=False)
+
+
+def test_a_mesh_as_text_and_binary(tmp_path: Path) -> None:
+    ti.init()
+    x = ti.Vector.field(3, ti.f32, shape=3)
+    x.from_numpy(np.array([[0, 0, 0], [0.1, 0, 0], [0, 0.2, 0.5]], np.float32))
+    pos = x.to_numpy()
+    mesh = ti.tools.PLYWriter(num_vertices=3, num_faces=1, comment="a triangle")
+    mesh.add_vertex_pos(pos[:, 0], pos[:, 1], pos[:, 2])
+    mesh.add_vertex_id()
+    mesh.add_faces(np.array([0, 1, 2]))
+    mesh.add_face_channel("mass", "double", [2.5])
+    mesh.export_frame_ascii(12, tmp_path / "new" / "mesh.ply")
+    assert (tmp_path / "new" / "mesh_000012.ply").read_text().splitlines() == [
+        "ply",
+        "format ascii 1.0",
+        "comment a triangle",
+        "element vertex 3",
+        "property float x",
+        "property float y",
+        "property float z",
+        "property int id",
+        "element face 1",
+        "property list uchar int vertex_indices",
+        "property double mass",
+        "end_header",
+        "0.0 0.0 0.0 0",
+        "0.1 0.0 0.0 1",
+        "0.0 0.2 0.5 2",
+        "3 0 1 2 2.5",
+    ]
+    mesh.export(tmp_path / "mesh.ply")
+    head, body = (tmp_path / "mesh.ply").read_bytes().split(b"end_header\n")
+    assert b"format binary_little_endian 1.0" in head
+    assert len(body) == 3 * 16 + 1 + 12 + 8
+    assert np.frombuffer(body, "<f4", 3, 16).tolist() == pos[1].tolist()
+    assert np.frombuffer(body, "<i4", 3, 49).tolist() == [0, 1, 2]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (lambda mesh: mesh.add_vertex_pos([0.0], [0.0], [0.0]), "2 are wanted"),
+        (lambda mesh: mesh.add_faces([0, 1, 2]), "2 vertices"),
+        (lambda mesh: mesh.add_faces([0, 1]), "3 corners"),
+        (lambda mesh: mesh.add_vertex_channel("a", "half", [0, 1]), "no type"),
+        (lambda mesh: mesh.export("never.ply"), "add_vertex_pos"),
+        (lambda mesh: (mesh.add_vertex_id(), mesh.export("never.ply")), "add_faces"),
+        (lambda mesh: ti.tools.PLYWriter(0), "0 vertices"),
+        (lambda mesh: ti.tools.PLYWriter(3, 1, "pentagon"), "pentagon"),
+    ],
+)
+def test_a_mesh_that_does_not_fit(wrong, message) -> None:
+    with pytest.raises(ViewError, match=message):
+        wrong(ti.tools.PLYWriter(2, 1))
+
+
+def test_colours_as_one_number_and_back() -> None:
+    assert ti.rgb_to_hex((1.0, 0.5, 0.0)) == 0xFF7F00
+    assert ti.rgb_to_hex(np.array([[1.0, 0.0], [0.0, 2.0], [-1.0, 1.0]])).tolist() == [0xFF0000, 0x00FFFF]
+    assert ti.hex_to_rgb(0xFF0033) == (1.0, 0.0, 0.2)

@@ -168,7 +168,7 @@ class Codec:
     def _site_to_data(self, site: Site) -> list[Any]:
         arguments = site.arguments
         if isinstance(arguments, Bounds):
-            told = ["bounds", arguments.shape, arguments.indices, arguments.extents, arguments.axis]
+            told = ["bounds", arguments.shape, arguments.indices, arguments.extents, arguments.axis, arguments.first]
         else:
             told = ["parts", *[part if isinstance(part, str) else [part.type, part.spec] for part in arguments]]
         return [int(site.kind), self._span_to_data(site.loc), site.text, told]
@@ -177,8 +177,8 @@ class Codec:
         how, *rest = told
         arguments: Bounds | tuple[Part, ...]
         if how == "bounds":
-            shape, indices, extents, axis = rest
-            arguments = Bounds(None if shape is None else tuple(shape), tuple(indices), tuple(extents), axis)
+            shape, indices, extents, axis, first = rest
+            arguments = Bounds(None if shape is None else tuple(shape), tuple(indices), tuple(extents), axis, first)
         else:
             arguments = tuple([part if isinstance(part, str) else Value(*part) for part in rest])
         return Site(SiteKind(kind), self._span_of_data(span), text, arguments)

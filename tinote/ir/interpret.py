@@ -461,9 +461,10 @@ class _Machine:
     def check(self, op: Check) -> None:
         if self.value(op.args[0]):
             return
-        values = [self.shown(a) for a in op.args[1:]]
         if op.kind is FaultKind.BOUNDS:
-            text = f"index {values[0]} is out of range for axis {op.axis} of '{op.text}', which has length {values[1]}"
+            index, length, *first = [int(self.value(a)) for a in op.args[1:]]
+            index += sum(first)
+            text = f"index {index} is out of range for axis {op.axis} of '{op.text}', which has length {length}"
             raise KernelIndexError(text, op.loc)
         if op.kind is FaultKind.DIVISION:
             raise KernelZeroDivisionError("integer division by zero", op.loc)

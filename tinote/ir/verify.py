@@ -419,7 +419,7 @@ class _Verifier:
         self.require(len(op.args) >= 1, "a check needs its condition")
         self.truth(op.args[0], "the condition of a check")
         if op.kind is FaultKind.BOUNDS:
-            self.count(op.args, 3, "operands of a bounds check")
+            self.require(len(op.args) in (3, 4), "operands of a bounds check: {} instead of 3 or 4", len(op.args))
             for a in op.args[1:]:
                 self.integer(a, "an index or extent")
         elif op.kind is FaultKind.ASSERT:

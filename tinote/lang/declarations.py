@@ -61,16 +61,18 @@ def field(
     needs_grad: bool = False,
     needs_dual: bool = False,
     dt: Any = None,
-) -> ScalarField:
-    """A field of numbers.
+) -> Any:
+    """A field of numbers; of vectors, matrices or structs where `dtype` is a type of these.
 
     `shape`: an extent or a tuple of them; `()` for a single value; none for a field that is placed later (`ti.root`).
     `needs_grad` makes `x.grad`, of the same shape, zero at first. `offset`: the first index of each dimension. `order`:
     the dimensions as they lie in memory, the slowest first ("ji").
     """
-    return _make(
-        ScalarField, dtype if dt is None else dt, shape, (), name, needs_grad, needs_dual, offset, order, Layout.AOS
-    )
+    dtype = dtype if dt is None else dt
+    compound = getattr(dtype, "field", None)
+    if compound is not None:
+        return compound(shape, name=name, offset=offset, order=order, needs_grad=needs_grad, needs_dual=needs_dual)
+    return _make(ScalarField, dtype, shape, (), name, needs_grad, needs_dual, offset, order, Layout.AOS)
 
 
 def vector_field(

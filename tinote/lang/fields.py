@@ -7,7 +7,6 @@ memory. Where the numbers lie is a matter of `layout` and `tree`; fields are mad
 from __future__ import annotations
 
 import functools
-import importlib
 import weakref
 from collections.abc import Iterator
 from typing import Any
@@ -19,10 +18,12 @@ from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar
 from tinote.lang.assigned import assigned_name
 from tinote.lang.components import ComponentField
+from tinote.lang.exchange import Exchanged
 from tinote.lang.func import func, in_kernels
 from tinote.lang.layout import Layout, Placement, array_over, dense
 from tinote.lang.maths import FUNCTIONS
 from tinote.lang.matrix import Matrix, Vector
+from tinote.lang.nodes import Located
 from tinote.lang.world import (
     forget_gradients,
     note_python_write,
@@ -48,7 +49,7 @@ def fill(field: Any, value: Any) -> None:
         field[at] = value
 
 
-class Field:
+class Field(Located, Exchanged):
     """What all fields share. `shape` is that of the index space; `()` is a 0-D field, whose only element is `x[None]`.
 
     A field made without a shape is placed later, in a layout tree (`ti.root`), and comes into being when first used.
@@ -79,9 +80,8 @@ class Field:
         self.element = element
         self._made_at = made_at
         self._name = name
-        self._generation = world.generation
-        #: the level of a layout tree that it was placed under, if it was
-        self._level: Any = None
+        self._generation = world.resets
+        self._level = None
         self._primal: Field | None = None
         self._grad: Field | None = None
         self._dual: Field | None = None
@@ -220,12 +220,23 @@ class Field:
         return self._name
 
     def _require_alive(self) -> None:
-        if self._generation != world.generation:
+        if self._generation != world.resets:
+            end = "was made before ti.init() or ti.reset()" if self._generation >= 0 else "was destroyed by its builder"
             raise FieldError(
-                f"the field '{self.name}' was made before ti.init() or ti.reset() and is gone",
+                f"the field '{self.name}' {end} and is gone",
                 self._made_at,
                 hint="run the cell that makes it again",
             )
+
+    def _destroy(self) -> None:
+        """Let the memory go, with that of gradient and dual."""
+        self._generation = -1
+        world.fields.discard(self)
+        forget_gradients()
+        for what in ("_array", "memory"):
+            self.__dict__.pop(what, None)
+        for other in self._companions.values():
+            other._destroy()
 
     # ---- gradient and dual
 
@@ -250,8 +261,7 @@ class Field:
     def ensure_dual(self) -> None:
         """Give it a dual, in memory of its own, if it was made without."""
         if not self.has_dual:
-            self._companion("dual")._make_dense_like(self)
-            self._attach("dual")
+            self._give("dual")
 
     def _missing(self, kind: str, word: str) -> Field:
         """What is not there: before the field has a place in memory it can still be placed."""
@@ -290,9 +300,9 @@ class Field:
             if not isinstance(i, int | np.integer):
                 raise KernelIndexError(f"an index of '{self.name}' must be an integer, not {type(i).__name__}")
             if not first <= i < first + extent:
-                counted = f", counted from {first}" if first else ""
+                valid = f": valid are {first} to {first + extent - 1}" if first else ""
                 raise KernelIndexError(
-                    f"index {i} is out of range for axis {axis} of '{self.name}' with shape {self.shape}{counted}"
+                    f"index {i} is out of range for axis {axis} of '{self.name}' with shape {self.shape}{valid}"
                 )
         return tuple([int(i) - first for i, first in zip(index, offset, strict=True)])
 
@@ -392,40 +402,6 @@ class Field:
         ):
             self._dual._array[...] = other._dual._array
 
-    # ---- other libraries
-
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
-        """What NumPy makes of it: `np.asarray(x)` shares the memory, `np.array(x)` copies. Inside of forward mode both
-        copy: a shared array counts as a write, which would clear the dual.
-        """
-        open_recorder = recorder.get()
-        if copy is True or (copy is None and open_recorder is not None and open_recorder.clears_duals):
-            return self.to_numpy(dtype)
-        view = self.numpy_view()
-        if dtype is None or np.dtype(dtype) == view.dtype:
-            return view
-        if copy is False:
-            raise ValueError(f"'{self.name}' holds {self.dtype}: as {np.dtype(dtype)} it must be copied")
-        return self.to_numpy(dtype)
-
-    def __dlpack__(self, **options: Any) -> Any:
-        """The memory itself, for any library that takes part in DLPack: `torch.from_dlpack(x)`."""
-        return self.numpy_view().__dlpack__(**options)
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return self._array.__dlpack_device__()
-
-    def to_torch(self, device: Any = None) -> Any:
-        """A copy as a PyTorch tensor, of shape `shape + element shape`, on the CPU or on `device`."""
-        tensor = importlib.import_module("torch").from_numpy(self.to_numpy())
-        return tensor if device is None else tensor.to(device)
-
-    def from_torch(self, tensor: Any) -> None:
-        """Copy a PyTorch tensor of the field's shape (`shape + element shape`) in, from any device."""
-        if not isinstance(tensor, importlib.import_module("torch").Tensor):
-            raise FieldError(f"from_torch takes a PyTorch tensor, not {type(tensor).__name__}")
-        self.from_numpy(tensor.detach().cpu().numpy())
-
     def __repr__(self) -> str:
         kind = f"{self.dtype}{list(self.element) if self.element else ''}"
         if not self.is_placed:
@@ -435,6 +411,10 @@ class Field:
 
 class ScalarField(Field):
     """A field of numbers."""
+
+    def get_field_members(self) -> list[Any]:
+        """The fields of numbers that it consists of: itself."""
+        return [self]
 
     def __getitem__(self, key: Any) -> Any:
         return self._array[self._position(key)].item()
@@ -481,6 +461,10 @@ class MatrixField(Field):
         return found
 
     get_scalar_field.__tinote_static__ = True  # type: ignore[attr-defined]
+
+    def get_field_members(self) -> list[Any]:
+        """Its components as fields of numbers, row by row."""
+        return [self.get_scalar_field(*component) for component in np.ndindex(self.element)]
 
     @functools.cached_property
     def _components(self) -> dict[tuple[int, ...], ComponentField]:

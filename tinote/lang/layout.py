@@ -20,10 +20,20 @@ from tinote.lang.matrix import Matrix, numpy_type
 from tinote.runtime.memory import Memory
 from tinote.source import Span
 
-__all__ = ["Layout", "Part", "Placement", "array_over", "dense", "offset_given", "order_named", "shape_given"]
+__all__ = [
+    "MOST_DIMENSIONS",
+    "Layout",
+    "Part",
+    "Placement",
+    "array_over",
+    "dense",
+    "offset_given",
+    "order_named",
+    "shape_given",
+]
 
 #: As many as the dialect has letters for.
-_MOST_DIMENSIONS = 8
+MOST_DIMENSIONS = 8
 
 
 class Layout(Enum):
@@ -124,8 +134,8 @@ def shape_given(shape: Any, made_at: Span) -> tuple[int, ...]:
             raise FieldError(f"a field cannot have a negative extent: shape {dims}", made_at)
         if extent > 2**31 - 1:
             raise FieldError(f"an extent of {extent} does not fit the 32-bit indices of kernels: shape {dims}", made_at)
-    if len(dims) > _MOST_DIMENSIONS:
-        raise FieldError(f"a field has at most {_MOST_DIMENSIONS} dimensions, not {len(dims)}", made_at)
+    if len(dims) > MOST_DIMENSIONS:
+        raise FieldError(f"a field has at most {MOST_DIMENSIONS} dimensions, not {len(dims)}", made_at)
     return tuple([int(d) for d in dims])
 
 

@@ -141,6 +141,7 @@ NAMES = (
     "static_assert",
     "static_print",
     "step",
+    "stop_grad",
     "stop_gradient",
     "sub",
     "sum",

@@ -16,6 +16,7 @@ from tinote.compiler.frontend.protocol import swizzle
 from tinote.errors import FieldError
 from tinote.ir.types import Scalar
 from tinote.lang.world import scalar_type
+from tinote.source import caller
 
 __all__ = ["Matrix", "Vector", "numpy_type"]
 
@@ -39,8 +40,21 @@ class Matrix:
     __array_priority__ = 100
 
     def __init__(
-        self, values: Any, m: int | None = None, dt: Any = None, *, _parent: Callable[[Any, Any], None] | None = None
+        self,
+        values: Any,
+        m: int | None = None,
+        dt: Any = None,
+        *,
+        _parent: Callable[[Any, Any], None] | None = None,
+        **options: Any,
     ) -> None:
+        if options:
+            sizes = f"{values!r}" if m is None else f"{values!r}, {m!r}"
+            raise FieldError(
+                f"a {type(self).__name__} has no {', '.join(options)}",
+                caller(),
+                hint=f"a field of them is made by ti.{type(self).__name__}.field({sizes}, dtype=…, shape=…)",
+            )
         if isinstance(values, int) and not isinstance(values, bool):
             values = np.zeros((values,) if m is None else (values, m))
         try:

@@ -11,7 +11,15 @@ _SPARSE = "sparse structures are left out", "use dense fields: `ti.field(dtype, 
 _QUANTISED = "quantised types are left out", "use the nearest type of full width: `ti.f16`, `ti.i8` or `ti.i16`"
 _MESH = "meshes are left out", "keep vertices and elements in fields: `ti.Vector.field(3, ti.i32, shape=n)`"
 _TEXTURE = "textures are left out", "use a field or ndarray, and interpolate with `ti.math.mix`"
-_WINDOW = "3-D windows are left out", "draw in the plane with `ti.GUI`, or show particles live with `ti.viz`"
+_SOLVER = (
+    "sparse matrices are left out",
+    "keep the matrix in dense fields and iterate in kernels, or copy to NumPy and solve with scipy.sparse",
+)
+_PACK = "argument packs are left out", "pass a struct: `ti.types.struct(…)`"
+_SCENE = "3-D scenes are left out", "draw in the plane with `ti.ui.Canvas`, or show particles live with `ti.viz`"
+_PROFILER = "hardware counters are left out", "`ti.profiler.print_kernel_profiler_info()` shows the time of each task"
+_SCOPED = "the profile of the compiler's own scopes is left out", "`kernel.instances` shows what compiling each took"
+_MATRIX_FREE = "matrix-free solvers are left out", "write the iteration as a loop over kernels"
 _AHEAD = "ahead-of-time modules are left out", "compiled kernels are kept on disk by themselves"
 _GRAPH = "compute graphs are left out", "call the kernels one after the other: a launch takes microseconds"
 _DEVICE = "instructions of one kind of GPU are left out", "write the loop plainly; it is vectorised for the CPU"
@@ -23,6 +31,7 @@ _MISSING: dict[str, tuple[str, str]] = {
             "append",
             "bitmasked",
             "deactivate",
+            "deactivate_all_snodes",
             "dynamic",
             "get_addr",
             "hash",
@@ -49,10 +58,25 @@ _MISSING: dict[str, tuple[str, str]] = {
         _MESH,
     ),
     **dict.fromkeys(["Texture", "Format", "rw_texture", "texture"], _TEXTURE),
-    **dict.fromkeys(["Window", "ui"], _WINDOW),
-    "aot": _AHEAD,
+    **dict.fromkeys(["Camera", "ProjectionMode", "Scene", "make_camera"], _SCENE),
+    **dict.fromkeys(["SparseCG", "SparseMatrix", "SparseMatrixBuilder", "SparseSolver"], _SOLVER),
+    **dict.fromkeys(["sparse_matrix_builder"], _SOLVER),
+    **dict.fromkeys(["LinearOperator", "MatrixFreeBICGSTAB", "MatrixFreeCG"], _MATRIX_FREE),
+    **dict.fromkeys(["ArgPack", "argpack"], _PACK),
+    **dict.fromkeys(
+        [
+            "CuptiMetric",
+            "collect_kernel_profiler_metrics",
+            "get_predefined_cupti_metrics",
+            "set_kernel_profiler_metrics",
+            "set_kernel_profiler_toolkit",
+        ],
+        _PROFILER,
+    ),
+    **dict.fromkeys(["clear_scoped_profiler_info", "print_scoped_profiler_info"], _SCOPED),
+    **dict.fromkeys(["aot", "DeviceCapability"], _AHEAD),
     "graph": _GRAPH,
-    "simt": _DEVICE,
+    **dict.fromkeys(["global_thread_idx", "simt"], _DEVICE),
 }
 
 

@@ -124,6 +124,11 @@ class Ndarray(Field):
     is used as a field is.
     """
 
+    @property
+    def element_shape(self) -> tuple[int, ...]:
+        """The shape of one element: () of numbers, (n,) of vectors, (n, m) of matrices."""
+        return self.element
+
 
 class ScalarNdarray(Ndarray, ScalarField):
     """An array of numbers."""

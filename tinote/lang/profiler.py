@@ -10,8 +10,11 @@ A task is one outermost loop of a kernel, or the statements between two of them.
 
 from __future__ import annotations
 
+from typing import Any
+
 from tinote.errors import TinoteError
 from tinote.lang.instances import table_as_html, table_as_text
+from tinote.lang.missing import refuse
 from tinote.lang.world import world
 from tinote.runtime.profile import Measured, profile
 from tinote.source import place_name
@@ -22,6 +25,7 @@ __all__ = [
     "get_kernel_profiler_total_time",
     "kernel_profiler_info",
     "print_kernel_profiler_info",
+    "print_memory_profiler_info",
     "query_kernel_profiler_info",
 ]
 
@@ -88,3 +92,15 @@ def get_kernel_profiler_total_time() -> float:
 def clear_kernel_profiler_info() -> None:
     """Forget what was measured."""
     profile.clear()
+
+
+def print_memory_profiler_info() -> None:
+    """Print the memory of each living field, the largest first."""
+    fields = sorted(world.fields, key=lambda f: -f.memory.nbytes)
+    rows = [(f.name, str(f.dtype), str(f.shape), f"{f.memory.nbytes:,}") for f in fields]
+    print(table_as_text(("field", "type", "shape", "bytes"), rows, left=3) if rows else "there are no fields")
+
+
+def __getattr__(name: str) -> Any:
+    refuse(name, "ti.profiler")
+    raise AttributeError(f"module 'tinote.profiler' has no attribute '{name}'")

@@ -36,6 +36,7 @@ from tinote.lang import types
 from tinote.lang.fields import Field, MatrixField, ScalarField
 from tinote.lang.layout import Layout, offset_given, order_named, shape_given
 from tinote.lang.matrix import Matrix, Vector, numpy_type
+from tinote.lang.nodes import Node
 from tinote.lang.tree import Level
 from tinote.lang.types import MatrixType
 from tinote.lang.world import scalar_type, world
@@ -348,6 +349,21 @@ class StructField:
         return self._fields[key]
 
     get_member_field.__tinote_static__ = True  # type: ignore[attr-defined]
+
+    def get_field_members(self) -> list[Any]:
+        """The fields of its members, in order."""
+        return list(self._fields.values())
+
+    @property
+    def snode(self) -> Node:
+        """The node of a layout tree at which its first member lies."""
+        return self._leaves()[0].snode
+
+    def parent(self, n: int = 1) -> Node | None:
+        """The level `n` above: with 1, the one under which it was placed."""
+        return self._leaves()[0].parent(n)
+
+    parent.__tinote_static__ = True  # type: ignore[attr-defined]
 
     def __getattr__(self, name: str) -> Any:
         fields = self.__dict__.get("_fields", {})

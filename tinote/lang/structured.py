@@ -49,14 +49,12 @@ def results_of(
     """What makes of a launch's numbers the value that the kernel returns: a number, vector, matrix, struct or tuple."""
     if types_ is None or (len(types_) == 1 and isinstance(types_[0], Scalar) and not as_tuple):
         return itemgetter(0)
-    kind = _returned_struct(source) if as_tuple else None
+    hint = _returned(source) if as_tuple else None
 
     def result(numbers: Sequence[Any]) -> Any:
         left = iter(numbers)
         found = [_value_of(t, left) for t in types_]
-        if kind is not None:
-            return _struct_from(kind, iter(found))
-        return tuple(found) if as_tuple else found[0]
+        return _as_annotated(hint, tuple(found)) if as_tuple else found[0]
 
     return result
 
@@ -80,13 +78,24 @@ def _struct_from(kind: Any, leaves: Iterator[Any]) -> Any:
     return kind(**members)
 
 
-def _returned_struct(source: FunctionSource) -> Any:
-    """The type of structs that a kernel is annotated to return, or `None`."""
+def _returned(source: FunctionSource) -> Any:
+    """What a kernel is annotated to return."""
     hint = source.annotations.get("return")
     if isinstance(hint, str):  # as the front end evaluates it
         names = {**source.globals, **{name: c.cell_contents for name, c in source.closure.items() if _is_filled(c)}}
         hint = eval(hint, names)
-    return hint if struct_of(hint) is not None else None
+    return hint
+
+
+def _as_annotated(hint: Any, leaves: tuple[Any, ...]) -> Any:
+    """The numbers, vectors and matrices that a kernel returned, as the structs or tuple that are annotated."""
+    if struct_of(hint) is not None:
+        return _struct_from(hint, iter(leaves))
+    parts = hint if isinstance(hint, tuple) else getattr(hint, "__args__", ())
+    if all(struct_of(part) is None for part in parts):
+        return leaves
+    rest = iter(leaves)
+    return tuple([next(rest) if struct_of(part) is None else _struct_from(part, rest) for part in parts])
 
 
 def _is_filled(cell: types.CellType) -> bool:

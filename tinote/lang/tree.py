@@ -20,9 +20,10 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from tinote.errors import FieldError, Note
-from tinote.ir.buffers import row_major
+from tinote.ir.buffers import Buffer, row_major
 from tinote.lang.fields import Field
 from tinote.lang.layout import Part, Placement, offset_given, shape_given
+from tinote.lang.nodes import Node
 from tinote.lang.world import world
 from tinote.runtime.memory import Memory
 from tinote.source import NOWHERE, Span, caller
@@ -54,26 +55,24 @@ def axes(*numbers: int) -> Axes:
 
 
 def axes_named() -> dict[str, Axes]:
-    """`i`, `j`, …, and every run of letters in their order: `ij`, `ijk`, `jk`, …"""
+    """`i`, `j`, …, every run of letters in their order (`ij`, `ijk`, `jk`, …), and those with gaps up to `l`."""
     found = {letter: Axes((number,)) for number, letter in enumerate(_LETTERS)}
     for first in range(len(_LETTERS)):
         for last in range(first + 2, len(_LETTERS) + 1):
             found[_LETTERS[first:last]] = Axes(range(first, last))
-    found["ik"], found["ji"] = Axes((0, 2)), Axes((1, 0))
+    found |= {name: Axes(map(_LETTERS.index, name)) for name in ("ik", "il", "jl", "ijl", "ikl", "ji")}
     return found
 
 
-class Level:
+class Level(Node):
     """A level of a layout tree, or its root: what `dense` gives. `axes` and `extents`: the dimensions it divides."""
 
-    def __init__(self, parent: Level | None, axes: tuple[int, ...], extents: tuple[int, ...], made_at: Span) -> None:
-        self.parent = parent
-        self.axes = axes
-        self.extents = extents
+    def __init__(self, above: Level | None, axes: tuple[int, ...], extents: tuple[int, ...], made_at: Span) -> None:
+        super().__init__(above, axes, extents)
         self.made_at = made_at
         self.children: list[Level | Field] = []
         self.settled_at: Span | None = None
-        self._generation = world.generation
+        self._generation = world.resets
 
     # ---- growing
 
@@ -150,7 +149,7 @@ class Level:
         raise AttributeError(f"a level of a layout tree has no attribute {name!r}")
 
     def _require_open(self, where: Span) -> None:
-        if self._generation != world.generation:
+        if self._generation != world.resets:
             raise FieldError(
                 "this level was made before ti.init() or ti.reset() and is gone", where, hint="begin again with ti.root"
             )
@@ -165,19 +164,12 @@ class Level:
 
     # ---- structure
 
-    @property
-    def path(self) -> tuple[Level, ...]:
-        """The levels from below the root down to this one."""
-        return () if self.parent is None else (*self.parent.path, self)
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of what is placed under this level."""
-        extents: dict[int, int] = {}
-        for level in self.path:
-            for axis, extent in zip(level.axes, level.extents, strict=True):
-                extents[axis] = extents.get(axis, 1) * extent
-        return tuple([extents[axis] for axis in sorted(extents)])
+    def __tinote_space__(self) -> Buffer:
+        """A kernel loops over a level as over the fields placed under it."""
+        leaf = next((leaf for leaf, level in self._leaves() if level.shape == self.shape), None)
+        if leaf is None:
+            raise FieldError("no field is placed under this level", self.made_at, hint="place one: level.place(x)")
+        return leaf.__tinote_buffer__()
 
     def _leaves(self) -> Iterator[tuple[Field, Level]]:
         for child in self.children:
@@ -186,15 +178,13 @@ class Level:
             else:
                 yield child, self
 
-    def __repr__(self) -> str:
-        return f"<level of {self.shape}>" if self.parent is not None else "<root>"
-
     # ---- settling
 
     def settle(self) -> None:
         """Fix the layout of the block that this level belongs to, and let its fields come into being."""
-        for level in self.path[:1]:
-            _settle(level)
+        top = next((level for level in self.path if isinstance(level, Level)), None)
+        if top is not None:
+            _settle(top)
 
 
 class Root(Level):
@@ -204,9 +194,9 @@ class Root(Level):
         super().__init__(None, (), (), NOWHERE)
 
     def _require_open(self, where: Span) -> None:
-        if self._generation != world.generation:  # begin again after a reset
+        if self._generation != world.resets:  # begin again after a reset
             self.children.clear()
-            self._generation = world.generation
+            self._generation = world.resets
 
     def settle(self) -> None:
         """Let the fields placed at the root itself come into being."""
@@ -234,7 +224,7 @@ class FieldsBuilder(Root):
         self.finalized = False
 
     def _require_open(self, where: Span) -> None:
-        if self._generation != world.generation:
+        if self._generation != world.resets:
             raise FieldError("this FieldsBuilder was made before ti.init() or ti.reset() and is gone", where)
         if self.finalized:
             raise FieldError(
@@ -242,9 +232,7 @@ class FieldsBuilder(Root):
             )
 
     def finalize(self, raise_warning: bool = True) -> FieldsBuilder:
-        """Let all fields come into being. Gives the builder, whose `destroy` does nothing: memory goes when nobody
-        uses it any more.
-        """
+        """Let all fields come into being. Gives the builder, whose `destroy` ends them."""
         self._require_open(caller())
         self.settle()
         for child in self.children:
@@ -254,7 +242,14 @@ class FieldsBuilder(Root):
         return self
 
     def destroy(self) -> None:
-        """Memory is let go when the last field in it is; there is nothing to do."""
+        """Let the fields go, with their gradients and duals: using one from now on is an error. NumPy views of them
+        stay valid.
+        """
+        if not self.finalized:
+            raise FieldError("only a finalized FieldsBuilder can be destroyed", caller(), hint="call finalize() first")
+        for leaf, _ in self._leaves():
+            leaf._destroy()
+        world.forget_instances()
 
 
 root = SharedRoot()

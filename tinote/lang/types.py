@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from tinote.errors import FieldError
-from tinote.ir.types import Tensor, u32, u64
+from tinote.ir.types import Tensor, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 from tinote.lang.fields import MatrixField
 from tinote.lang.matrix import Matrix, Vector, numpy_type
 from tinote.lang.missing import refuse
@@ -15,7 +15,10 @@ from tinote.lang.ndarrays import NdarrayType
 from tinote.lang.parameters import template
 from tinote.lang.world import scalar_type, world
 
-__all__ = ["UNSIGNED", "MatrixType", "matrix", "ndarray", "template", "vector"]
+__all__ = [
+    "UNSIGNED", "MatrixType", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "is_integral", "is_real", "is_signed",
+    "matrix", "ndarray", "template", "u1", "u8", "u16", "u32", "u64", "vector",
+]  # fmt: skip
 
 #: `ti.types.ndarray(dtype=…, ndim=…)`
 ndarray = NdarrayType
@@ -106,6 +109,25 @@ def vector(n: int, dtype: Any) -> MatrixType:
 def matrix(n: int, m: int, dtype: Any) -> MatrixType:
     """The type of `n` by `m` matrices."""
     return MatrixType(dtype, (n, m))
+
+
+def is_real(dtype: Any) -> bool:
+    """Whether it is a type of floating-point numbers. Kernels may ask, too, as of any of these."""
+    return scalar_type(dtype).kind == "f"
+
+
+def is_integral(dtype: Any) -> bool:
+    """Whether it is a type of integers; truth values count."""
+    return scalar_type(dtype).kind != "f"
+
+
+def is_signed(dtype: Any) -> bool:
+    """Whether numbers of this type can be negative."""
+    return scalar_type(dtype).kind in "fi"
+
+
+for _question in (is_real, is_integral, is_signed):
+    _question.__tinote_static__ = True  # type: ignore[attr-defined]
 
 
 def __getattr__(name: str) -> Any:

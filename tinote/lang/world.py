@@ -17,12 +17,12 @@ from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar, f32, f64, i32, i64, scalar_named
 from tinote.runtime.memory import Memory
 from tinote.runtime.party import SESSION, party
-from tinote.source import NOWHERE, Span
+from tinote.source import NOWHERE, Span, caller
 
 __all__ = [
     "Arch",
     "Recorder",
-    "arch_named",
+    "arches",
     "claim_gradients",
     "forget_gradients",
     "gradient_memories",
@@ -54,13 +54,17 @@ class Arch:
 
 
 _ARCHES = {
-    name: Arch(name, name in ("cpu", "x64", "arm64"))
-    for name in ("cpu", "x64", "arm64", "gpu", "cuda", "vulkan", "metal", "opengl", "amdgpu")
+    **{name: Arch(name, True) for name in ("cpu", "x64", "arm64")},
+    **{
+        name: Arch(name, False)
+        for name in ("gpu", "cuda", "vulkan", "metal", "opengl", "gles", "amdgpu", "dx11", "dx12", "cc")
+    },
 }
 
 
-def arch_named(name: str) -> Arch:
-    return _ARCHES[name]
+def arches() -> dict[str, Arch]:
+    """Every target by its name."""
+    return dict(_ARCHES)
 
 
 class Recorder(Protocol):
@@ -86,11 +90,14 @@ recorder: ContextVar[Recorder | None] = ContextVar("tinote_recorder", default=No
 
 
 class World:
-    """`config`: the options in force. `generation` counts resets: what was made before the last one is dead."""
+    """`config`: the options in force. `resets` counts resets: a field made before the last one is dead. `generation`
+    counts what makes compiled kernels stale, too: instances of an earlier one are not used any more.
+    """
 
     def __init__(self) -> None:
         self.config = Config()
         self.generation = 0
+        self.resets = 0
         self.initialised = False
         self.fields: weakref.WeakSet[Any] = weakref.WeakSet()
         self.memories: weakref.WeakKeyDictionary[Buffer, Memory] = weakref.WeakKeyDictionary()
@@ -108,6 +115,10 @@ class World:
     def require_init(self) -> None:
         """Nothing to do before `ti.init`: the defaults hold."""
         self.initialised = True
+
+    def forget_instances(self) -> None:
+        """Fields are gone that kernels may have been compiled for: they look again at what they captured."""
+        self.generation += 1
 
     def next_seed(self) -> int:
         """The seed of the next launch that draws random numbers: different for each, the same sequence for the same
@@ -244,12 +255,12 @@ def init(
 ) -> None:
     """Start afresh with these options: fields made before are gone.
 
-    `arch`: `ti.cpu`; others fall back to it with a warning. `default_fp`, `default_ip`: the types of literals and of
-    `float` and `int`. `fast_math`: permit reassociation and approximations (NaN and infinity stay). `num_threads`: at
-    most so many threads a launch. `random_seed`: of `ti.random`. `bounds_check`: check indices that are not proved in
-    range. `debug`: report overflow of signed integers, and verify each step of the compiler.
-    `memory_limit`: bytes that one launch may save for its gradient. `print_ir`: print the
-    IR after every step that changes it. `kernel_profiler`: measure what each task takes (`ti.profiler`).
+    `arch`: `ti.cpu`; others fall back to it with one warning; of a list, the first that is there. `default_fp`,
+    `default_ip`: the types of literals and of `float` and `int`. `fast_math`: permit reassociation and approximations
+    (NaN and infinity stay). `num_threads`: at most so many threads a launch. `random_seed`: of `ti.random`.
+    `bounds_check`: check indices that are not proved in range. `debug`: report overflow of signed integers, and verify
+    each step of the compiler. `memory_limit`: bytes that one launch may save for its gradient. `print_ir`: print the IR
+    after every step that changes it. `kernel_profiler`: measure what each task takes (`ti.profiler`).
     `offline_cache`: keep machine code on disk for later sessions.
     """
     if default_fp not in (f32, f64):
@@ -264,9 +275,11 @@ def init(
     for name in others:
         if name not in _UNUSED:
             raise FieldError(f"ti.init has no option '{name}'")
-    wanted = arch if arch is not None else _ARCHES["cpu"]
-    if not isinstance(wanted, Arch):
-        raise FieldError(f"{arch!r} is not an architecture", hint="use ti.cpu")
+    choices = list(arch) if isinstance(arch, list | tuple) else [_ARCHES["cpu"] if arch is None else arch]
+    for choice in choices:
+        if not isinstance(choice, Arch):
+            raise FieldError(f"{choice!r} is not an architecture", caller(), hint="use ti.cpu")
+    wanted = next((choice for choice in choices if choice.real), choices[0] if choices else _ARCHES["cpu"])
     if not wanted.real and wanted.name not in world.warned:
         world.warned.add(wanted.name)
         warnings.warn(f"{wanted!r} is not available; kernels run on the CPU", stacklevel=2)
@@ -295,7 +308,8 @@ def reset() -> None:
     """Drop all fields and options. A field from before raises an error when it is used; a NumPy view of one stays
     valid.
     """
-    world.generation += 1
+    world.forget_instances()
+    world.resets += 1
     world.config = Config()
     world.launches = 0
     world.fields = weakref.WeakSet()

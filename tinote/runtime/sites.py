@@ -56,13 +56,15 @@ class Bounds(NamedTuple):
     payload words that hold it.
 
     `indices` are the payload words that hold the index, one a dimension; with `axis` the index is that of this one
-    dimension only, whose extent is then `shape[axis]`, one of several `extents`, or their single word.
+    dimension only, whose extent is then `shape[axis]`, one of several `extents`, or their single word. `first`: what
+    the user counts that dimension from.
     """
 
     shape: tuple[int, ...] | None
     indices: tuple[int, ...]
     extents: tuple[int, ...] = ()
     axis: int | None = None
+    first: int = 0
 
 
 class Site(NamedTuple):
@@ -175,8 +177,9 @@ def _out_of_bounds(site: Site, words: Sequence[int]) -> KernelIndexError:
         whole = bounds.shape is not None or len(shape) > 1
         extent = shape[bounds.axis if whole else 0]
         known = f" of shape {_tuple(shape)}" if whole else ""
-        message = f"index {index[0]} is out of bounds for axis {bounds.axis} of '{site.text}'{known}: {_valid(extent)}"
-        return KernelIndexError(message, site.loc)
+        first = bounds.first
+        message = f"index {index[0] + first} is out of bounds for axis {bounds.axis} of '{site.text}'{known}"
+        return KernelIndexError(f"{message}: {_valid(extent, first)}", site.loc)
     shown = str(index[0]) if len(index) == 1 else _tuple(index)
     wrong = [axis for axis, (i, n) in enumerate(zip(index, shape, strict=True)) if not 0 <= i < n]
     message = f"index {shown} is out of bounds for '{site.text}' of shape {_tuple(shape)}"
@@ -187,8 +190,8 @@ def _out_of_bounds(site: Site, words: Sequence[int]) -> KernelIndexError:
     return KernelIndexError(message, site.loc)
 
 
-def _valid(extent: int) -> str:
-    return f"valid are 0 to {extent - 1}" if extent > 0 else "it has no elements"
+def _valid(extent: int, first: int = 0) -> str:
+    return f"valid are {first} to {first + extent - 1}" if extent > 0 else "it has no elements"
 
 
 def _tuple(numbers: Sequence[int]) -> str:

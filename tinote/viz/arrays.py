@@ -13,7 +13,7 @@ from PIL import ImageColor
 
 from tinote.errors import TinoteError
 
-__all__ = ["ViewError", "as_array", "as_colors", "as_image", "as_positions"]
+__all__ = ["ViewError", "as_array", "as_colors", "as_image", "as_positions", "hex_to_rgb", "rgb_to_hex"]
 
 
 class ViewError(TinoteError, ValueError):
@@ -57,6 +57,19 @@ def as_colors(value: Any, count: int | None = None, name: str = "color") -> np.n
         f"{name} of shape {array.shape} and type {array.dtype} is no colour",
         hint="give 0xRRGGBB, a CSS colour, three floats in [0, 1], or one of these a particle",
     )
+
+
+def rgb_to_hex(rgb: Any) -> Any:
+    """Red, green and blue in [0, 1] as 0xRRGGBB; of three arrays an array. What is outside is cut off."""
+    red, green, blue = (np.clip(np.asarray(as_array(part) * 255, dtype=np.int64), 0, 255) for part in rgb)
+    packed = (red << 16) + (green << 8) + blue
+    return packed if packed.ndim else int(packed)
+
+
+def hex_to_rgb(color: int) -> tuple[float, float, float]:
+    """0xRRGGBB as red, green and blue in [0, 1]."""
+    red, green, blue = (int(part) for part in _packed(np.asarray(color), "color"))
+    return red / 255, green / 255, blue / 255
 
 
 def _packed(values: np.ndarray, name: str) -> np.ndarray:

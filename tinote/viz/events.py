@@ -67,6 +67,7 @@ class EventQueue:
         self._lock = threading.Lock()
         self.pressed: frozenset[str] = frozenset()
         self.cursor: tuple[float, float] = (0.0, 0.0)
+        self._presses: deque[tuple[float, float]] = deque(maxlen=QUEUE_LENGTH)
 
     def add(self, event: Event) -> None:
         """Take an event. A motion replaces the motion before it: only the newest place counts."""
@@ -74,6 +75,8 @@ class EventQueue:
             self.cursor = event.pos
             if event.type == KeyNames.PRESS and event.key not in (KeyNames.EXIT, KeyNames.WHEEL):
                 self.pressed |= {event.key}
+                if event.key == KeyNames.LMB:
+                    self._presses.append(event.pos)
             elif event.type == KeyNames.RELEASE:
                 self.pressed -= {event.key}
             previous = self._events[-1] if self._events else None
@@ -97,6 +100,13 @@ class EventQueue:
         """Nothing is held any more: the page has lost the keyboard."""
         with self._lock:
             self.pressed = frozenset()
+
+    def take_presses(self) -> list[tuple[float, float]]:
+        """Where the left button went down since the last call. The events stay in the queue."""
+        with self._lock:
+            found = list(self._presses)
+            self._presses.clear()
+            return found
 
     def take(self, *wanted: str | tuple[str, str]) -> Iterator[Event]:
         """Remove and yield events in order. With `wanted`, those that match one of its names (a kind or a key) or pairs

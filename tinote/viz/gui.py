@@ -3,8 +3,6 @@
 In a notebook the frames appear in the running cell's output, and the output keeps the last one. Interrupt raises
 `KeyboardInterrupt` in the cell, as everywhere; the close button of the window ends `while gui.running`. Without a
 notebook there is no window: frames are drawn, kept for `get_image`, written by `show(filename)`, and a note says so.
-
-Not here: widgets of the old window (slider, button, label); use ipywidgets.
 """
 
 from __future__ import annotations
@@ -21,9 +19,12 @@ import numpy as np
 
 from tinote.errors import at_users_frames
 from tinote.viz.arrays import ViewError, as_array, as_colors, as_image, as_positions
+from tinote.viz.colormap import colored
+from tinote.viz.controls import Panel, Pointer
 from tinote.viz.events import Event, EventQueue, KeyNames
 from tinote.viz.front_end import Audience, audience
 from tinote.viz.pictures import Picture
+from tinote.viz.widgets import Button, Label, Slider, Widgets
 from tinote.viz.window import NotebookWindow
 
 __all__ = ["GUI"]
@@ -81,13 +82,15 @@ class GUI(KeyNames):
             raise ViewError(f"res is {res!r}; a window has at least one pixel each way")
         self.name = name
         self.res = (int(width), int(height))
-        self.background_color = background_color
+        self.background_color: Any = background_color
         self.show_gui = show_gui
         self.fps_limit: float | None = 60.0
         self.frame = 0
         self.event: Event | None = None
-        self._background = as_colors(background_color, name="background_color")
         self._events = EventQueue()
+        self.pointer = Pointer(self._events, self.res)
+        self._panels: list[Panel] = []
+        self._widgets = Widgets(self.pointer, self._events, self.res)
         self._canvas = self._blank()
         self._shown = self._canvas
         self._running = True
@@ -141,7 +144,12 @@ class GUI(KeyNames):
         Waits so that frames come at most `fps_limit` times a second where somebody watches. `KeyboardInterrupt` leaves
         the GUI usable.
         """
-        finished, self._canvas = self._canvas, self._blank()
+        finished = self._canvas
+        for panel in (*self._panels, self._widgets.panel()):
+            panel.paint(finished)
+        self._panels.clear()
+        self.pointer.next_frame()
+        self._canvas = self._blank()
         self._shown = finished
         self.frame += 1
         if file is not None:
@@ -161,10 +169,13 @@ class GUI(KeyNames):
     @_interruptible
     def clear(self, color: Any = None) -> None:
         """Begin the frame anew, from the background or another colour."""
-        self._canvas.fill(self._background if color is None else as_colors(color))
+        self._canvas.fill(self._background() if color is None else as_colors(color))
+
+    def _background(self) -> np.ndarray:
+        return as_colors(self.background_color, name="background_color")
 
     def _blank(self) -> Picture:
-        return Picture(*self.res, self._background)
+        return Picture(*self.res, self._background())
 
     # Drawing.
 
@@ -277,7 +288,19 @@ class GUI(KeyNames):
         centers = _cell_centers(columns, rows)
         self.arrows(centers - 0.5 * scale * vectors, scale * vectors, radius, color)
 
-    vector_field = arrow_field
+    @_interruptible
+    def vector_field(self, vector_field: Any, arrow_spacing: int = 5, color: Any = 0xFFFFFF) -> None:
+        """A vector field (columns, rows, 2) over the window: an arrow in every `arrow_spacing`-th cell."""
+        field = as_array(vector_field)
+        first = min(arrow_spacing // 2, *(extent - 1 for extent in field.shape[:2]))
+        self.arrow_field(field[first::arrow_spacing, first::arrow_spacing], color=color)
+
+    @_interruptible
+    def contour(self, scalar_field: Any, normalize: bool = False) -> None:
+        """A scalar field (columns, rows) over the window in colours. Values are in [0, 1]; with `normalize`, from the
+        least to the greatest.
+        """
+        self.set_image(stretched(colored(scalar_field, normalize=normalize), self.res))
 
     @_interruptible
     def point_field(self, radius: Any, color: Any = 0xFFFFFF) -> None:
@@ -305,6 +328,26 @@ class GUI(KeyNames):
         image = np.ones((*self.res, 4), np.float32)
         image[:, :, :3] = picture.pixels[::-1].swapaxes(0, 1) / np.float32(255.0)
         return image
+
+    # Controls.
+
+    def slider(self, text: str, minimum: float, maximum: float, step: float = 1) -> Slider:
+        """A slider at the window's right side, which says `value`: at first `minimum`, then what it was dragged to, in
+        steps of `step`.
+        """
+        return self._widgets.add(Slider(text, minimum, maximum, step))
+
+    def label(self, text: str) -> Label:
+        """A line at the window's right side that shows `text` and its `value`, a number that the program sets."""
+        return self._widgets.add(Label(text))
+
+    def button(self, text: str, event_name: str | None = None) -> str:
+        """A button at the window's right side. Gives the key of the PRESS event that it sends."""
+        return self._widgets.add(Button(text, event_name or f"WidgetButton_{text}")).key
+
+    def overlay(self, panel: Panel) -> None:
+        """Paint a panel of controls over this frame."""
+        self._panels.append(panel)
 
     # Events.
 
@@ -367,6 +410,12 @@ def _from_palette(palette: Any, indices: Any, count: int) -> np.ndarray:
             f"palette_indices go from {numbers.min()} to {numbers.max()}, and the palette has {len(colors)} colours"
         )
     return colors[numbers]
+
+
+def stretched(image: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """An image (columns, rows, …) as one of `size`, each pixel the nearest."""
+    across, up = (np.arange(n) * m // n for n, m in zip(size, image.shape, strict=False))
+    return image[across[:, None], up[None, :]]
 
 
 def _cell_centers(columns: int, rows: int) -> np.ndarray:

@@ -68,7 +68,9 @@ def _fault_site(e: Emitter, op: Check, shown: tuple[Atom, ...]) -> Site:
     kind = SiteKind(op.kind.value)
     if op.kind is FaultKind.BOUNDS:
         shape = e.module.shape_named(op.text, op.axis, op.args[2])
-        return Site(kind, op.loc, op.text, Bounds(shape, (0,), () if shape else (1,), op.axis))
+        first = op.args[3] if len(op.args) > 3 else None
+        counted = int(first.value) if isinstance(first, Lit) else 0
+        return Site(kind, op.loc, op.text, Bounds(shape, (0,), () if shape else (1,), op.axis, counted))
     if op.kind in (FaultKind.ASSERT, FaultKind.OVERFLOW):
         return Site(kind, op.loc, op.text, _message(op.text, shown))
     return Site(kind, op.loc, op.text)

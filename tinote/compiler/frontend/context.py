@@ -33,7 +33,7 @@ from tinote.errors import (
     TinoteError,
 )
 from tinote.ir.build import Builder, OpenRegion
-from tinote.ir.nodes import Atom, Var
+from tinote.ir.nodes import Atom, Buffer, Var
 from tinote.ir.primitives import Defaults
 from tinote.ir.types import (
     Scalar,
@@ -74,6 +74,8 @@ class Context:
         self.top: Anchor
         self.launch_seed: Var | None = None
         self.top_draws: tuple[Atom, Var] | None = None
+        #: fields of floats through which no derivative flows until the block ends
+        self.stopped: frozenset[Buffer] = frozenset()
         #: whether somebody uses the value of the call at hand
         self.wanted = True
         #: where the statement at hand begins, and how many run-time regions are open there
@@ -164,14 +166,14 @@ class Context:
     @contextmanager
     def block(self, what: str, node: ast.AST) -> Iterator[Scope]:
         """A scope; the names assigned in it end with it."""
-        outer = self.scope
+        outer, stopped = self.scope, self.stopped
         self.scope = Scope(outer)
         try:
             yield self.scope
         finally:
             for name, binding in self.scope.names.items():
                 self.frame.ended.setdefault(name, Declared(what, binding.span))
-            self.scope = outer
+            self.scope, self.stopped = outer, stopped
 
     def here(self) -> Anchor:
         """The point reached in the innermost open region."""

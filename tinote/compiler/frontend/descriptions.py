@@ -14,6 +14,7 @@ from tinote.compiler.frontend.values import (
     StructValue,
     Value,
 )
+from tinote.ir.nodes import Lit
 from tinote.ir.types import (
     Tensor,
     Type,
@@ -24,6 +25,8 @@ __all__ = ["describe", "describe_type"]
 
 def describe(front: Any) -> str:
     """What a front-end value is, in a person's words."""
+    if isinstance(front, Value) and isinstance(front.atom, Lit):
+        return f"the constant {front.atom.value!r}"
     if isinstance(front, Place | Value):
         return describe_type(front.type)
     if isinstance(front, StaticTensor):
@@ -55,5 +58,5 @@ def describe(front: Any) -> str:
 def describe_type(t: Type) -> str:
     if isinstance(t, Tensor):
         kind = "vector" if len(t.shape) == 1 else "matrix"
-        return f"a {kind} of {' by '.join(map(str, t.shape))} {t.dtype}"
-    return f"a number of type {t}"
+        return f"a {kind} of {' by '.join(map(str, t.shape))} {str(t.dtype).removeprefix('weak_')}"
+    return f"a number of type {str(t).removeprefix('weak_')}"

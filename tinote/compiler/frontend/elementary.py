@@ -16,6 +16,7 @@ from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expansion import Expansion, define
 from tinote.compiler.frontend.maths import popcount
+from tinote.compiler.frontend.protocol import members_of, space_of
 from tinote.compiler.frontend.values import StaticTensor, Value, is_number
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Lit
@@ -184,6 +185,23 @@ def _stop_gradient(e: Emitter, x: Any) -> Any:
     return e.prim(p.surrogate, x, 0.0)
 
 
+def _stop_grad(e: Emitter, x: Any) -> Any:
+    """Of a field: no derivative flows through what is read from it up to the end of the block, in device functions that
+    are called there, too. Of anything else: that value as a constant.
+    """
+    space = space_of(x)
+    if space is None:
+        return _stop_gradient(e, e.force(x))
+    members = members_of(x)
+    for part in [x] if members is None else members.values():
+        if members is not None and members_of(part) is not None:
+            _stop_grad(e, part)
+        elif (buffer := space_of(part)) is not None and buffer.dtype.kind == "f":
+            e.stopped |= {buffer}
+    return None
+
+
 _define("surrogate", "x z", lambda e, x, z: apply(e, p.surrogate, x, z))
 _define("stop_gradient", "x", _stop_gradient)
+_define("stop_grad", "x", _stop_grad)
 _define("machine_epsilon", "x", lambda e, x: machine_epsilon(_floating(e, x).dtype))

@@ -10,12 +10,14 @@ from tinote.compiler.frontend.arithmetic import COMPARISONS, UNARY, apply, binar
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.domains import check_unrolled, static_items
 from tinote.compiler.frontend.scopes import Constant, Variable
+from tinote.compiler.frontend.structs import as_struct, leaves_of, matched, rebuilt
 from tinote.compiler.frontend.subscripts import Subscripts
 from tinote.compiler.frontend.texts import formatted
 from tinote.compiler.frontend.values import (
     POISON,
     CellPlace,
     StaticTensor,
+    StructValue,
     Text,
     Value,
     is_number,
@@ -23,7 +25,7 @@ from tinote.compiler.frontend.values import (
 from tinote.errors import KernelSyntaxError, TinoteError
 from tinote.ir import primitives as p
 from tinote.ir.build import OpenRegion
-from tinote.ir.nodes import If, Lit, Local, Var, false, true
+from tinote.ir.nodes import Atom, If, Lit, Local, Var, false, true
 from tinote.ir.types import Ref, with_element
 
 __all__ = ["Expressions"]
@@ -258,25 +260,47 @@ class Expressions(Subscripts):
         if isinstance(condition, bool):
             return self.evaluate(node.body if condition else node.orelse)
         with self.region() as then:
-            yes = self.as_value(self.evaluate(node.body))
+            yes = self._side(node.body)
         with self.region() as orelse:
-            no = self.as_value(self.evaluate(node.orelse))
-        if yes.shape != no.shape and yes.shape and no.shape:
-            self.error(f"the two sides of this conditional differ: {describe(yes)} and {describe(no)}")
-        if self.harmless(then.body) and self.harmless(orelse.body):
+            no = self._side(node.orelse)
+        if isinstance(yes, StructValue) and isinstance(no, StructValue):
+            pairs = matched(self, yes, no)
+            return rebuilt(yes, iter(self._chosen(condition, then, orelse, pairs)))
+        for side, other in ((yes, no), (no, yes)):
+            if isinstance(side, StructValue):
+                self.error(f"the two sides of this conditional differ: {describe(side)} and {describe(other)}")
+        return self._chosen(condition, then, orelse, [(yes, no)])[0]
+
+    def _side(self, node: ast.expr) -> Value | StructValue:
+        """One side of a conditional, with whatever it has to read."""
+        front = self.evaluate(node)
+        struct = as_struct(self, front)
+        return self.as_value(front) if struct is None else rebuilt(struct, map(self.as_value, leaves_of(struct)))
+
+    def _chosen(
+        self, condition: Value, then: OpenRegion, orelse: OpenRegion, pairs: list[tuple[Value, Value]]
+    ) -> list[Value]:
+        """The first or second of each pair, which the two regions compute."""
+        both_run = self.harmless(then.body) and self.harmless(orelse.body)
+        for yes, no in pairs:
+            if yes.shape != no.shape and (not both_run or (yes.shape and no.shape)):
+                self.error(
+                    f"the two sides of this conditional differ: {describe(yes)} and {describe(no)}",
+                    "make both of the same shape",
+                )
+        if both_run:
             self.splice(then)
             self.splice(orelse)
-            return self.prim(p.select, condition, yes, no)
-        if yes.shape != no.shape:
-            self.error(
-                f"the two sides of this conditional differ: {describe(yes)} and {describe(no)}",
-                "make both vectors of the same length",
-            )
-        dtype = self.promoted([yes.dtype, no.dtype])
-        out = Var(with_element(yes.type, dtype))
-        first, second = (self.fitting(v.atom, dtype) if isinstance(v.atom, Lit) else v.atom for v in (yes, no))
-        self.b.emit(If(condition.atom, then.close(first), orelse.close(second), (out,), self.b.loc))
-        return Value(out)
+            return [self.prim(p.select, condition, yes, no) for yes, no in pairs]
+        outs: list[Var] = []
+        yields: tuple[list[Atom], list[Atom]] = ([], [])
+        for pair in pairs:
+            dtype = self.promoted([value.dtype for value in pair])
+            outs.append(Var(with_element(pair[0].type, dtype)))
+            for side, value in zip(yields, pair, strict=True):
+                side.append(self.fitting(value.atom, dtype) if isinstance(value.atom, Lit) else value.atom)
+        self.b.emit(If(condition.atom, then.close(*yields[0]), orelse.close(*yields[1]), tuple(outs), self.b.loc))
+        return [Value(out) for out in outs]
 
     # assignments inside expressions
 

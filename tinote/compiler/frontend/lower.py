@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from tinote.compiler.frontend.context import Silenced
 from tinote.compiler.frontend.descriptions import describe
@@ -51,7 +51,6 @@ class _Kernel(Statements):
         super().__init__(config)
         self.source = source
         self.params: list[Var] = []
-        self.returned_struct: StructInfo | None = None
 
     def lower(self, arguments: Sequence[ArgumentSpec]) -> Lowered:
         source = self.source
@@ -71,8 +70,8 @@ class _Kernel(Statements):
                 result = self.body(frame)
                 if not self.errors:
                     yields = self._yields(annotated, result)
-                    returns = None if annotated is None else annotated[0]
-                    is_tuple = annotated is not None and annotated[1]
+                    returns = None if annotated is None else _flat(annotated.types)
+                    is_tuple = annotated is not None and (annotated.is_tuple or returns != annotated.types)
             except TinoteError as error:
                 self.report(error)
             except Silenced:
@@ -134,8 +133,8 @@ class _Kernel(Statements):
             found.append(self.params[-1])
         return Value(self.b.pack(found, t, name))
 
-    def _return_types(self) -> tuple[tuple[Scalar | Tensor, ...], bool] | None:
-        """What the kernel's annotation says that it returns, and whether that is a tuple."""
+    def _return_types(self) -> Annotated | None:
+        """What the kernel's annotation says that it returns."""
         node = self.source.tree.returns
         if node is None:
             return None
@@ -152,23 +151,19 @@ class _Kernel(Statements):
             )
             if isinstance(annotation, Tensor):
                 parts = None
-            info = struct_of(annotation)
-            if info is not None:
-                self.returned_struct = info
-                return info.leaves(), True
-            found: list[Scalar | Tensor] = []
+            found: list[Scalar | Tensor | StructInfo] = []
             for part in [annotation] if parts is None else parts:
-                t = type_of(part, self.fp, self.ip)
+                t = struct_of(part) or type_of(part, self.fp, self.ip)
                 if t is None:
                     self.error(
                         f"a kernel cannot return {describe(part)}",
-                        "it returns numbers, vectors, matrices, or tuples of them",
+                        "it returns numbers, vectors, matrices, structs, or tuples of them",
                         kind=KernelTypeError,
                     )
                 found.append(t)
-            return tuple(found), parts is not None
+            return Annotated(tuple(found), parts is not None)
 
-    def _yields(self, annotated: tuple[tuple[Scalar | Tensor, ...], bool] | None, result: Any) -> tuple[Atom, ...]:
+    def _yields(self, annotated: Annotated | None, result: Any) -> tuple[Atom, ...]:
         results = self.frame.results
         place = results.span or self.source.span
         self.b.loc = place
@@ -186,12 +181,13 @@ class _Kernel(Statements):
             node = self.source.tree.returns
             self.error(f"`{self.source.name}` is annotated to return a value, and returns none", "add a `return`", node)
         parts = list(result) if isinstance(result, tuple | list) and is_tuple else [result]
-        if self.returned_struct is not None:
-            parts = leaves_of(fitted(self, result, self.returned_struct))
         if len(parts) != len(types):
             self.error(f"{len(parts)} values are returned, and {len(types)} are annotated")
-        found: list[Atom] = []
+        leaves: list[Any] = []
         for part, t in zip(parts, types, strict=True):
+            leaves += leaves_of(fitted(self, part, t)) if isinstance(t, StructInfo) else [part]
+        found: list[Atom] = []
+        for part, t in zip(leaves, _flat(types), strict=True):
             if self.shape(part) != shape_of(t):
                 self.error(f"{describe(part)} is returned where {describe_annotation(t)} is annotated")
             value = self.cast(part, t if isinstance(t, Scalar) else t.dtype)
@@ -200,6 +196,18 @@ class _Kernel(Statements):
                 for c in (self.components(value) if value.shape else [value])
             ]
         return tuple(found)
+
+
+class Annotated(NamedTuple):
+    """What a kernel is annotated to return: the types in order, and whether they stand in a tuple."""
+
+    types: tuple[Scalar | Tensor | StructInfo, ...]
+    is_tuple: bool
+
+
+def _flat(types: tuple[Scalar | Tensor | StructInfo, ...]) -> tuple[Scalar | Tensor, ...]:
+    """The types with those of each struct's members in its place."""
+    return tuple([leaf for t in types for leaf in (t.leaves() if isinstance(t, StructInfo) else (t,))])
 
 
 def describe_annotation(t: Scalar | Tensor) -> str:

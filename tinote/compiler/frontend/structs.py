@@ -9,6 +9,7 @@ p.advance(dt)                    a device function whose first parameter is `p` 
 from __future__ import annotations
 
 import difflib
+from collections.abc import Iterator
 from typing import Any
 
 from tinote.compiler.frontend.constructors import construct
@@ -20,7 +21,7 @@ from tinote.compiler.frontend.values import StructValue, Value
 from tinote.errors import KernelNameError
 from tinote.ir.types import Scalar, Tensor, shape_of
 
-__all__ = ["TABLE", "as_struct", "construct_struct", "fitted", "leaves_of", "member", "paired"]
+__all__ = ["TABLE", "as_struct", "construct_struct", "fitted", "leaves_of", "matched", "member", "paired", "rebuilt"]
 
 TABLE: dict[str, Expansion] = {}
 
@@ -120,6 +121,30 @@ def paired(e: Emitter, struct: StructValue, front: Any, what: str) -> list[tuple
     if set(other.members) != set(struct.members):
         e.error(f"{describe(other)} cannot be assigned to {what}, {describe(struct)}", "both need the same members")
     return [(place, other.members[name], f"member `{name}` of {what}") for name, place in struct.members.items()]
+
+
+def matched(e: Emitter, a: StructValue, b: StructValue) -> list[tuple[Any, Any]]:
+    """The numbers, vectors and matrices of two structs with the same members, in pairs, in the first's order."""
+    if set(a.members) != set(b.members):
+        e.error(
+            f"{describe(a)} with members {', '.join(a.members)} and {describe(b)} with members {', '.join(b.members)} "
+            "cannot stand for each other"
+        )
+    found: list[tuple[Any, Any]] = []
+    for name, x in a.members.items():
+        y = b.members[name]
+        if isinstance(x, StructValue) and isinstance(y, StructValue):
+            found += matched(e, x, y)
+        elif isinstance(x, StructValue) or isinstance(y, StructValue):
+            e.error(f"member `{name}` is {describe(x)} on one side and {describe(y)} on the other")
+        else:
+            found.append((x, y))
+    return found
+
+
+def rebuilt(struct: StructValue, leaves: Iterator[Any]) -> StructValue:
+    """A struct of the same members with these numbers, vectors and matrices in order."""
+    return struct.map(lambda m: rebuilt(m, leaves) if isinstance(m, StructValue) else next(leaves))
 
 
 def _struct(e: Emitter, args: list[Any], kwargs: dict[str, Any]) -> StructValue:

@@ -86,7 +86,7 @@ class Subscripts(Emitter):
         found: dict[str, Any] = {}
         for name, field in members.items():
             buffer = buffer_of(field)
-            found[name] = self._element_of(field, place) if buffer is None else MemoryPlace(buffer, place.index)
+            found[name] = self._element_of(field, place) if buffer is None else self._memory(buffer, place.index)
         return StructValue(found, struct_of(base))
 
     def indices(self, node: ast.expr) -> list[tuple[Any, ast.expr]]:
@@ -110,7 +110,7 @@ class Subscripts(Emitter):
         parts = self.indices(node)
         if buffer.rank == 0:
             if len(parts) == 1 and parts[0][0] is None:
-                return MemoryPlace(buffer, ())
+                return self._memory(buffer, ())
             self.error(
                 f"field `{buffer.name}` has no dimensions, and is indexed with {len(parts)}",
                 f"its only element is `{buffer.name}[None]`",
@@ -130,7 +130,10 @@ class Subscripts(Emitter):
             self.error(
                 f"field `{buffer.name}` has {_dimensions(buffer.rank)}, and is indexed with {len(parts)}", hint, node
             )
-        return MemoryPlace(buffer, self._from_zero(buffer, [self._index(front, part) for front, part in parts]))
+        return self._memory(buffer, self._from_zero(buffer, [self._index(front, part) for front, part in parts]))
+
+    def _memory(self, buffer: Buffer, index: tuple[Atom, ...]) -> MemoryPlace:
+        return MemoryPlace(buffer, index, constant=buffer in self.stopped)
 
     def _from_zero(self, buffer: Buffer, index: list[Atom]) -> tuple[Atom, ...]:
         """An index as memory counts it, for a field whose first index is another."""

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from tinote.compiler.frontend.protocol import StructInfo
 from tinote.ir.build import Builder
 from tinote.ir.nodes import Atom, Buffer, Lit, Var
-from tinote.ir.primitives import Primitive
+from tinote.ir.primitives import Primitive, surrogate
 from tinote.ir.types import Ref, Scalar, Tensor, i32, shape_of
 from tinote.source import Span
 
@@ -209,28 +209,32 @@ class CellPlace(Place):
 
 
 class MemoryPlace(Place):
-    """An element of a buffer, or one component of it."""
+    """An element of a buffer, or one component of it. `constant`: no derivative flows through what is read."""
 
-    __slots__ = ("buffer", "components", "index")
+    __slots__ = ("buffer", "components", "constant", "index")
     shared = True
 
-    def __init__(self, buffer: Buffer, index: tuple[Atom, ...], components: tuple[Atom, ...] = ()) -> None:
+    def __init__(
+        self, buffer: Buffer, index: tuple[Atom, ...], components: tuple[Atom, ...] = (), constant: bool = False
+    ) -> None:
         self.buffer = buffer
         self.index = index
         self.components = components
+        self.constant = constant
 
     @property
     def type(self) -> Scalar | Tensor:
         return self.buffer.dtype if self.components else self.buffer.element_type
 
     def load(self, b: Builder) -> Value:
-        return Value(b.load(self.buffer, (*self.index, *self.components)))
+        value = b.load(self.buffer, (*self.index, *self.components))
+        return Value(b.prim(surrogate, value, Lit(0.0, self.buffer.dtype)) if self.constant else value)
 
     def store(self, b: Builder, value: Atom) -> None:
         b.store(self.buffer, (*self.index, *self.components), value)
 
     def component(self, indices: tuple[Atom, ...]) -> MemoryPlace:
-        return MemoryPlace(self.buffer, self.index, indices)
+        return MemoryPlace(self.buffer, self.index, indices, self.constant)
 
     def combine(self, b: Builder, prim: Primitive, value: Value, old: bool) -> Value | None:
         before = b.atomic(prim, self.buffer, (*self.index, *self.components), value.atom, old=old)

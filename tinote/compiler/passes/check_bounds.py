@@ -103,10 +103,8 @@ class _Checker(Rewriter):
                 known = (*buffer.shape, *buffer.element)[axis]
                 key: object = known if known is not None else (buffer, axis)
                 if self.first_time((index, key)):
-                    name = buffer.name
-                    if axis < len(buffer.offset) and buffer.offset[axis]:
-                        name += f" counted from {buffer.offset[axis]}"
-                    self.test(op, index, sides, self.extent(op, buffer, axis, index), name, axis)
+                    first = buffer.offset[axis] if axis < len(buffer.offset) else 0
+                    self.test(op, index, sides, self.extent(op, buffer, axis, index), buffer.name, axis, first)
 
     def extent(self, op: Op, buffer: Buffer, axis: int, index: Atom) -> Atom:
         """The extent along an axis, in the type of the index."""
@@ -125,8 +123,10 @@ class _Checker(Rewriter):
         self.emit(Prim(p.cast, (extent,), (wide,), op.loc, op.origin))
         return wide
 
-    def test(self, op: Op, index: Atom, sides: tuple[bool, bool], extent: Atom, name: str, axis: int) -> None:
-        """Emit the check of an index for the sides that are not proved."""
+    def test(
+        self, op: Op, index: Atom, sides: tuple[bool, bool], extent: Atom, name: str, axis: int, first: int = 0
+    ) -> None:
+        """Emit the check of an index for the sides that are not proved. `first`: what the user counts from."""
         assert isinstance(index.type, Scalar)
         condition: Atom | None = None
         if not sides[0]:
@@ -135,7 +135,8 @@ class _Checker(Rewriter):
             below = self.apply(p.lt, op, index, extent)
             condition = below if condition is None else self.apply(p.and_, op, condition, below)
         assert condition is not None
-        self.emit(Check(FaultKind.BOUNDS, (condition, index, extent), name, axis, op.loc))
+        shown = (index, extent, Lit(first, index.type)) if first else (index, extent)
+        self.emit(Check(FaultKind.BOUNDS, (condition, *shown), name, axis, op.loc))
 
     def component(self, op: Prim) -> None:
         """The run-time indices of a local vector, matrix or array."""

@@ -74,7 +74,7 @@ class _Hoister(Rewriter):
 
     def move(self, check: Check, loops: list[Loop]) -> bool:
         """Emit `check` for all turns at once, if that can be done."""
-        condition, index, extent = check.args
+        condition, index, extent = check.args[:3]
         sides = self.sides(condition, index, extent)
         if sides is None:
             return False
@@ -96,7 +96,8 @@ class _Hoister(Rewriter):
                     empty = self.apply(p.ge, u1, check, lo, hi)
                     holds = self.apply(p.or_, u1, check, empty, holds)
             shown = against if prim is p.lt else self.compute(length, check)
-            self.emit(Check(FaultKind.BOUNDS, (holds, here, shown), check.text, check.axis, check.loc))
+            told = (holds, here, shown, *check.args[3:])
+            self.emit(Check(FaultKind.BOUNDS, told, check.text, check.axis, check.loc))
         return True
 
     def sides(self, condition: Atom, index: Atom, extent: Atom) -> tuple[bool, bool] | None:

@@ -1,0 +1,55 @@
+"""Questions that programs ask about the session: `ti.cfg`, `ti.is_arch_supported`, and their kin."""
+
+from __future__ import annotations
+
+import platform
+from typing import Any
+
+from tinote.errors import FieldError
+from tinote.ir.types import Scalar, scalar_named
+from tinote.lang.layout import MOST_DIMENSIONS
+from tinote.lang.world import Arch, arches, world
+
+__all__ = ["cfg", "get_host_arch_list", "get_max_num_indices", "is_arch_supported"]
+
+
+class Settings:
+    """The options that `ti.init` was given, to be read: `ti.cfg.arch`, `ti.cfg.default_fp`, `ti.cfg.random_seed`, …"""
+
+    @property
+    def arch(self) -> Arch:
+        """The target that kernels run on, whatever was asked for."""
+        return arches()["cpu"]
+
+    @property
+    def default_fp(self) -> Scalar:
+        return scalar_named(world.config.default_fp)
+
+    @property
+    def default_ip(self) -> Scalar:
+        return scalar_named(world.config.default_ip)
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in world.config.__slots__:
+            raise AttributeError(f"ti.init has no option {name!r}")
+        return getattr(world.config, name)
+
+
+cfg = Settings()
+
+
+def is_arch_supported(arch: Any) -> bool:
+    """Whether kernels can run there. Raises `FieldError` for what is no target."""
+    if not isinstance(arch, Arch):
+        raise FieldError(f"{arch!r} is not an architecture", hint="use ti.cpu")
+    return arch.real
+
+
+def get_host_arch_list() -> list[Arch]:
+    """The processor that this is."""
+    return [arches()["arm64" if platform.machine().lower() in ("arm64", "aarch64") else "x64"]]
+
+
+def get_max_num_indices() -> int:
+    """How many index dimensions a field can have."""
+    return MOST_DIMENSIONS

@@ -1,0 +1,91 @@
+"""Layout trees as programs look at them: `x.snode`, `x.parent()`, `x.parent().shape`.
+
+A node is a level of a tree, or the place of one field at its end. What grows a tree is in `tree`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tinote.ir.nodes import Buffer
+
+__all__ = ["Located", "Node"]
+
+
+class Node:
+    """One node. `axes` and `extents`: the dimensions it divides; `above`: the node it hangs from, `None` for a root."""
+
+    def __init__(self, above: Node | None, axes: tuple[int, ...], extents: tuple[int, ...]) -> None:
+        self.above = above
+        self.axes = axes
+        self.extents = extents
+
+    def parent(self, n: int = 1) -> Node | None:
+        """The node `n` levels above; `None` above the root."""
+        node: Node | None = self
+        for _ in range(n):
+            node = None if node is None else node.above
+        return node
+
+    parent.__tinote_static__ = True  # type: ignore[attr-defined]
+
+    @property
+    def path(self) -> tuple[Node, ...]:
+        """The nodes from below the root down to this one."""
+        return () if self.above is None else (*self.above.path, self)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of what lies under this node."""
+        extents: dict[int, int] = {}
+        for node in self.path:
+            for axis, extent in zip(node.axes, node.extents, strict=True):
+                extents[axis] = extents.get(axis, 1) * extent
+        return tuple([extents[axis] for axis in sorted(extents)])
+
+    def __repr__(self) -> str:
+        return f"<level of {self.shape}>" if self.above is not None else "<root>"
+
+
+class LeafNode(Node):
+    """Where one field lies: it divides nothing further."""
+
+    def __init__(self, above: Node, leaf: Any) -> None:
+        super().__init__(above, (), ())
+        self._leaf = leaf
+
+    def __tinote_space__(self) -> Buffer:
+        return self._leaf.__tinote_buffer__()
+
+    def __repr__(self) -> str:
+        return f"<place of {self._leaf.name}>"
+
+
+class OwnLevel(Node):
+    """The level of a field that has memory of its own: nothing else lies there."""
+
+    def __init__(self, leaf: Any) -> None:
+        super().__init__(Node(None, (), ()), tuple(range(len(leaf.shape))), leaf.shape)
+        self._leaf = leaf
+
+    def __tinote_space__(self) -> Buffer:
+        return self._leaf.__tinote_buffer__()
+
+
+class Located:
+    """What a field tells about its place in a layout tree."""
+
+    #: the level that it was placed under, if it was
+    _level: Any
+
+    @property
+    def snode(self) -> Node:
+        """The node of a layout tree at which it lies. Kernels loop over it, or over one above, as over the field."""
+        level = self._level
+        return LeafNode(OwnLevel(self) if level is None else level, self)
+
+    def parent(self, n: int = 1) -> Node | None:
+        """The level `n` above: with 1, the one under which it was placed; `None` above the root."""
+        return self.snode.parent(n)
+
+    parent.__tinote_static__ = True  # type: ignore[attr-defined]
