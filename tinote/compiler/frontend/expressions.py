@@ -263,12 +263,10 @@ class Expressions(Subscripts):
             yes = self._side(node.body)
         with self.region() as orelse:
             no = self._side(node.orelse)
-        if isinstance(yes, StructValue) and isinstance(no, StructValue):
-            pairs = matched(self, yes, no)
-            return rebuilt(yes, iter(self._chosen(condition, then, orelse, pairs)))
-        for side, other in ((yes, no), (no, yes)):
-            if isinstance(side, StructValue):
-                self.error(f"the two sides of this conditional differ: {describe(side)} and {describe(other)}")
+        if isinstance(yes, StructValue) or isinstance(no, StructValue):
+            if not (isinstance(yes, StructValue) and isinstance(no, StructValue)):
+                self.error(f"the two sides of this conditional differ: {describe(yes)} and {describe(no)}")
+            return rebuilt(yes, iter(self._chosen(condition, then, orelse, matched(self, yes, no))))
         return self._chosen(condition, then, orelse, [(yes, no)])[0]
 
     def _side(self, node: ast.expr) -> Value | StructValue:
