@@ -109,7 +109,7 @@ class Subscripts(Emitter):
         """One element of a field."""
         parts = self.indices(node)
         if buffer.rank == 0:
-            if len(parts) == 1 and parts[0][0] is None:
+            if not parts or (len(parts) == 1 and parts[0][0] is None):
                 return self._memory(buffer, ())
             self.error(
                 f"field `{buffer.name}` has no dimensions, and is indexed with {len(parts)}",
