@@ -1,5 +1,6 @@
 """What operators and functions compute, against NumPy and plain Python."""
 
+import itertools
 import math
 from typing import Any
 
@@ -242,6 +243,28 @@ def test_truth_and_short_circuit() -> None:
     assert run(0, 6) == 2
     assert run(1, 6) == 0
     assert run(7, 0) == 1
+
+
+def test_and_and_or_give_the_operand_that_decides() -> None:
+    x = filled(ti.i32, [3, 0, -2])
+    nine = ti.types.vector(9, ti.f64)
+
+    @ti.kernel
+    def run(a: ti.i32, b: ti.i32, c: ti.f64) -> nine:
+        element = a < 3 and x[a]  # not read out of range
+        chosen = 4 if a and b else 5
+        n = 0
+        while n < 10 and (a or n < 5):
+            n += 1
+        return nine(
+            [a and b, a or b, a and c, c or a, (a and b) or 7, a > 0 and b, element, chosen, (not (a and b)) + n]
+        )
+
+    for a, b, c in itertools.product((0, 2, 5), (0, 3), (0.0, 1.5)):
+        element = a < 3 and [3, 0, -2][a]
+        n = 10 if a else 5
+        expected = [a and b, a or b, a and c, c or a, (a and b) or 7, a > 0 and b, element, 4 if a and b else 5]
+        np.testing.assert_array_equal(run(a, b, c).to_numpy(), [*expected, (not (a and b)) + n])
 
 
 def test_comparison_chains_and_conditional_expressions() -> None:

@@ -239,3 +239,34 @@ def test_life_of_a_generic_nest() -> None:
 
     multiply()
     np.testing.assert_allclose(c.to_numpy(), a.to_numpy() @ b.to_numpy(), rtol=1e-13)
+
+
+def test_the_grouped_index_of_a_field_without_dimensions() -> None:
+    """One kernel for parameters of any shape."""
+    scalar, table = ti.field(ti.f32, shape=(), needs_grad=True), ti.field(ti.f32, shape=(2, 3))
+    vector, loss = ti.Vector.field(2, ti.f32, shape=()), ti.field(ti.f32, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def add(x: ti.template(), amount: ti.f32):
+        for at in ti.grouped(x):
+            x[at] += amount
+
+    @ti.kernel
+    def add_array(x: ti.types.ndarray()):
+        for at in ti.grouped(x):
+            x[at] += 1
+
+    @ti.kernel
+    def square():
+        for at in ti.grouped(scalar):
+            loss[at] += scalar[at] ** 2
+
+    for x, amount in ((scalar, 3), (table, 2), (vector, 1)):
+        add(x, amount)
+    number = np.zeros(())
+    add_array(number)
+    assert (scalar[None], number, vector[None].to_list()) == (3, 1, [1, 1])
+    assert (table.to_numpy() == 2).all()
+    with ti.ad.Tape(loss=loss):
+        square()
+    assert (loss[None], scalar.grad[None]) == (9, 6)

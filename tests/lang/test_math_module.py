@@ -178,6 +178,41 @@ def test_slices() -> None:
     assert v.to_numpy().tolist() == wanted
 
 
+def test_rows_and_columns_chosen_at_run_time() -> None:
+    m = ti.Matrix.field(3, 3, ti.f32, shape=2)
+    row = ti.Vector.field(3, ti.f32, shape=5)
+
+    @ti.kernel
+    def run(r: ti.i32, c: ti.i32):
+        a = m[0]
+        row[0] = m[0][r, :]
+        row[1] = (a @ a)[:, c]
+        a[r, :] += 1
+        a[:, c] = 2 * a[r, :]
+        for k in range(3):
+            row[2][k] = a[k, 1:].sum()
+        row[3] = a[0:2, :][r % 2, :]
+        row[4] = ti.Matrix([[1, 2, 3], [4, 5, 6], [7, 8, 9]])[r, :]
+        m[1][r, 0:2] = ti.Vector([5, 6])
+        m[1][:, c] += 1
+
+    start = np.arange(9, dtype=np.float32).reshape(3, 3)
+    for r, c in ((1, 0), (2, 1)):
+        m.from_numpy(np.stack([start, np.zeros((3, 3), np.float32)]))
+        run(r, c)
+        a, b = start.copy(), np.zeros((3, 3))
+        wanted = [a[r].copy(), (a @ a)[:, c]]
+        a[r] += 1
+        a[:, c] = 2 * a[r]
+        wanted += [a[:, 1:].sum(1), a[r % 2], np.arange(1, 10).reshape(3, 3)[r]]
+        b[r, :2] = 5, 6
+        b[:, c] += 1
+        np.testing.assert_array_equal(row.to_numpy(), wanted)
+        np.testing.assert_array_equal(m[1].to_numpy(), b)
+    with pytest.raises(IndexError):
+        run(3, 0)
+
+
 def test_additions_to_slices_of_fields_are_atomic() -> None:
     v = ti.Vector.field(3, ti.i32, shape=())
 

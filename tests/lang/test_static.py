@@ -2,6 +2,7 @@
 
 import itertools
 
+import numpy as np
 import pytest
 
 import tinote as ti
@@ -51,6 +52,28 @@ def test_nested_static_decisions() -> None:
         return s
 
     assert run() == 3 + 20 + 100 + 3000 + 40_000
+
+
+def test_what_exists_at_run_time_is_not_none() -> None:
+    x = ti.field(ti.i32, shape=3)
+
+    @ti.func
+    def total(a, b=None, array=None):
+        s = a
+        if ti.static(b is not None):
+            s += 10 * b
+        if array is None:
+            s += 1000
+        else:
+            s += 100 * array[1]
+        return s
+
+    @ti.kernel
+    def run(a: ti.i32, array: ti.types.ndarray()) -> ti.i32:
+        return total(a) + 10_000 * total(a, a) + total(a, array=x) + total(a, array=array)
+
+    x[1] = 2
+    assert run(3, np.array([0, 1, 2], np.int32)) == 1003 + 10_330_000 + 203 + 103
 
 
 def test_static_assert_and_print(capsys: pytest.CaptureFixture[str]) -> None:

@@ -26,7 +26,7 @@ from tinote.errors import KernelSyntaxError, TinoteError
 from tinote.ir import primitives as p
 from tinote.ir.build import OpenRegion
 from tinote.ir.nodes import Atom, If, Lit, Local, Var, false, true
-from tinote.ir.types import Ref, with_element
+from tinote.ir.types import Ref, u1, with_element
 
 __all__ = ["Expressions"]
 
@@ -86,7 +86,7 @@ class Expressions(Subscripts):
             case ast.Compare():
                 return self._compare(self.evaluate(node.left), node, 0)
             case ast.BoolOp():
-                return self._bool(node, self.evaluate(node.values[0]), 1)
+                return self._bool(node)
             case ast.IfExp():
                 return self._conditional(node)
             case ast.Tuple():
@@ -157,10 +157,10 @@ class Expressions(Subscripts):
         return value
 
     def _unary(self, node: ast.UnaryOp) -> Any:
-        operand = self.evaluate(node.operand)
         if isinstance(node.op, ast.Not):
-            truth = self.truth(operand)
+            truth = self.decision(node.operand)
             return not truth if isinstance(truth, bool) else self.prim(p.logical_not, truth)
+        operand = self.evaluate(node.operand)
         if isinstance(node.op, ast.UAdd):
             return operand if is_number(operand) else self.as_value(operand)
         prim = UNARY[type(node.op)]
@@ -176,34 +176,57 @@ class Expressions(Subscripts):
             found = value()
         return opened, found
 
-    def _short_circuit(self, left: Value, right: Callable[[], Any], conjunction: bool) -> Value:
+    def decision(self, node: ast.expr) -> bool | Value:
+        """Whether an expression counts as true; of the operands of its `and` and `or` that is all that is asked."""
+        if not isinstance(node, ast.BoolOp):
+            return self.truth(self.evaluate(node))
+        conjunction = isinstance(node.op, ast.And)
+        with self.at(node):
+            found = self.decision(node.values[0])
+            for operand in node.values[1:]:
+                if isinstance(found, Value):
+                    found = self._short_circuit(found, lambda o=operand: self.decision(o), conjunction)
+                elif found is conjunction:
+                    found = self.decision(operand)
+            return found
+
+    def _short_circuit(self, left: Value, right: Callable[[], bool | Value], conjunction: bool) -> Value:
         """`left and right` or `left or right` as truth values, where `right` is only evaluated when it decides."""
-
-        def truth() -> Value:
-            return self.as_value(self.truth(right()))
-
         with self.region() as opened:
-            decided = truth()
+            decided = self.as_value(right())
+        return self._joined_truths(left, opened, decided, conjunction)
+
+    def _joined_truths(self, left: Value, opened: OpenRegion, right: Value, conjunction: bool) -> Value:
         if self.harmless(opened.body):
             self.splice(opened)
-            return self.prim(p.and_ if conjunction else p.or_, left, decided)
-        region = opened.close(decided.atom)
+            return self.prim(p.and_ if conjunction else p.or_, left, right)
+        region = opened.close(right.atom)
         settled = OpenRegion(()).close(false if conjunction else true)
         then, orelse = (region, settled) if conjunction else (settled, region)
         (out,) = self.b.if_(left.atom, then, orelse)
         return Value(out)
 
-    def _bool(self, node: ast.BoolOp, left: Any, position: int) -> Any:
+    def _bool(self, node: ast.BoolOp) -> Any:
+        """`and` and `or` as in Python: the operand that decides. Later ones are not evaluated."""
         conjunction = isinstance(node.op, ast.And)
-        if position == len(node.values):
-            return left
-        truth = self.truth(left)
-        if isinstance(truth, bool):
-            if truth is not conjunction:
-                return left
-            return self._bool(node, self.evaluate(node.values[position]), position + 1)
-        rest = self._short_circuit(truth, lambda: self.evaluate(node.values[position]), conjunction)
-        return self._bool(node, rest, position + 1)
+        left = self.evaluate(node.values[0])
+        for operand in node.values[1:]:
+            truth = self.truth(left)
+            if isinstance(truth, bool):
+                left = self.evaluate(operand) if truth is conjunction else left
+                continue
+            with self.region() as opened:
+                right = self.as_value(self.evaluate(operand))
+                if right.shape:
+                    self.truth(right)  # has none
+            left = self.as_value(left)
+            if left.dtype is u1 and right.dtype is u1:
+                left = self._joined_truths(left, opened, right, conjunction)
+            elif conjunction:
+                left = self._chosen(truth, opened, OpenRegion(()), [(right, left)])[0]
+            else:
+                left = self._chosen(truth, OpenRegion(()), opened, [(left, right)])[0]
+        return left
 
     def _compare(self, left: Any, node: ast.Compare, position: int) -> Any:
         right = self.evaluate(node.comparators[position])
@@ -215,11 +238,12 @@ class Expressions(Subscripts):
         truth = self.truth(found)
         if isinstance(truth, bool):
             return self._compare(right, node, position + 1) if truth else False
-        return self._short_circuit(truth, lambda: self._compare(right, node, position + 1), True)
+        return self._short_circuit(truth, lambda: self.truth(self._compare(right, node, position + 1)), True)
 
     def _compared(self, left: Any, op: ast.cmpop, right: Any) -> Any:
         if isinstance(op, ast.Is | ast.IsNot):
-            if not (self.is_static(left) and self.is_static(right)):
+            # What exists at run time is not `None`.
+            if left is not None and right is not None and not (self.is_static(left) and self.is_static(right)):
                 self.unsupported("`is` between values that exist at run time", "compare with `==`")
             return (left is right) if isinstance(op, ast.Is) else (left is not right)
         if isinstance(op, ast.In | ast.NotIn):
@@ -256,7 +280,7 @@ class Expressions(Subscripts):
 
     def _conditional(self, node: ast.IfExp) -> Any:
         with self.at(node.test):
-            condition = self.truth(self.evaluate(node.test))
+            condition = self.decision(node.test)
         if isinstance(condition, bool):
             return self.evaluate(node.body if condition else node.orelse)
         with self.region() as then:
@@ -392,7 +416,7 @@ class Expressions(Subscripts):
             for item in items:
                 with self.block("comprehension", node):
                     self.bind_target(generator.target, item, "loop variable")
-                    conditions = [self.truth(self.evaluate(test)) for test in generator.ifs]
+                    conditions = [self.decision(test) for test in generator.ifs]
                     if any(isinstance(c, Value) for c in conditions):
                         self.error(
                             "the condition of a comprehension must be known at compile time", node=generator.ifs[0]

@@ -247,7 +247,9 @@ class Loops(Calls):
     def _bind_indices(self, names: list[ast.Name], indices: list[Var], domain: Domain, stepped: Any) -> None:
         what = "index of a loop"
         if isinstance(domain, Grouped):
-            self.bind(names[0].id, self.pack([Value(i) for i in indices], (len(indices),)), what)
+            # The only index of a field without dimensions is the empty tuple.
+            index = self.pack([Value(i) for i in indices], (len(indices),)) if indices else ()
+            self.bind(names[0].id, index, what)
         elif stepped is not None:
             scaled = self.prim(p.mul, Value(indices[0]), stepped.step)
             first = stepped.lo
@@ -336,7 +338,7 @@ class Loops(Calls):
         stops = self._stops(loop, leaving)
         with self.region() as condition:
             with self.region() as tested, self.at(node.test):
-                found = self.as_value(self.truth(self.evaluate(node.test)))
+                found = self.as_value(self.decision(node.test))
             go = self._while_condition(found, tested, stops)
         with self.region() as inside, self.block("loop", node):
             self.iteration(loop, node.body)

@@ -128,7 +128,7 @@ class Statements(Bindings):
         on with `rest`.
         """
         with self.at(node.test):
-            condition = self.truth(self.evaluate(node.test))
+            condition = self.decision(node.test)
         if isinstance(condition, bool):
             chosen = node.body if condition else node.orelse
             if self.is_static_call(node.test):
@@ -411,7 +411,7 @@ class Statements(Bindings):
 
     def _assert(self, node: ast.Assert) -> None:
         with self.at(node.test):
-            condition = self.as_value(self.truth(self.evaluate(node.test)))
+            condition = self.as_value(self.decision(node.test))
         if condition.atom == true:
             return
         message = f"assertion failed: {ast.unparse(node.test)}" if node.msg is None else self.evaluate(node.msg)

@@ -109,7 +109,7 @@ class Subscripts(Emitter):
         """One element of a field."""
         parts = self.indices(node)
         if buffer.rank == 0:
-            if len(parts) == 1 and parts[0][0] is None:
+            if not parts or (len(parts) == 1 and parts[0][0] is None):
                 return self._memory(buffer, ())
             self.error(
                 f"field `{buffer.name}` has no dimensions, and is indexed with {len(parts)}",
@@ -206,24 +206,31 @@ class Subscripts(Emitter):
     def _slices(self, base: Any, shape: tuple[int, ...], parts: list[ast.expr], node: ast.expr) -> Any:
         if len(parts) != len(shape):
             self.error(f"{describe(base)} is sliced with {len(parts)}", node=node)
-        chosen: list[list[int]] = []
+        chosen: list[list[Atom]] = []
         kept: list[int] = []
         for part, extent in zip(parts, shape, strict=True):
             if isinstance(part, ast.Slice):
-                chosen.append(list(range(extent))[self._static_slice(part)])
+                chosen.append([Lit(k, i32) for k in range(extent)[self._static_slice(part)]])
                 kept.append(len(chosen[-1]))
             else:
-                position = self._within(self.evaluate(part), extent, part)
-                if position is None:
-                    self.error("an index beside a slice must be known at compile time", node=part)
-                chosen.append([position])
+                front = self.evaluate(part)
+                position = self._within(front, extent, part)
+                chosen.append([self._index(front, part) if position is None else Lit(position, i32)])
         if 0 in kept:
             self.error("this slice is empty", node=node)
         positions = list(product(*chosen))
+        literal = [[int(k.value) for k in position if isinstance(k, Lit)] for position in positions]
+        fixed = len(literal[0]) == len(shape)
+        if isinstance(base, PartPlace) and not fixed:
+            base = base.load(self.b)
         if isinstance(base, Place):
             return PartPlace(base, positions, tuple(kept))
+        if not fixed:
+            whole = self.as_value(base)
+            found = [Value(self.b.extract(whole.atom, *position)) for position in positions]
+            return self.pack(found, tuple(kept))
         components = self.components(base)
-        flat = [components[sum(k * prod(shape[axis + 1 :]) for axis, k in enumerate(p))] for p in positions]
+        flat = [components[sum(k * prod(shape[axis + 1 :]) for axis, k in enumerate(p))] for p in literal]
         return tensor(self, flat, tuple(kept))
 
     def _item(self, base: Any, node: ast.expr) -> Any:

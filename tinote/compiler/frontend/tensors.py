@@ -53,7 +53,7 @@ def _swizzled(e: Emitter, owner: Any, positions: tuple[int, ...]) -> Any:
     if isinstance(owner, Place):
         if len(positions) == 1:
             return owner.component(literal_indices(positions))
-        return PartPlace(owner, [(q,) for q in positions], (len(positions),))
+        return PartPlace(owner, [literal_indices((q,)) for q in positions], (len(positions),))
     components = e.components(owner)
     return (
         components[positions[0]]

@@ -243,12 +243,12 @@ class MemoryPlace(Place):
 
 class PartPlace(Place):
     """Several components of a vector or matrix that are read and written together: `v.xz`, `v[1:3]`, `m[:, 0]`.
-    `positions` are their indices in row-major order of `shape`.
+    `positions` are their indices in row-major order of `shape`; where `base` is itself such a part, known ones.
     """
 
     __slots__ = ("base", "positions", "shape")
 
-    def __init__(self, base: Place, positions: Sequence[tuple[int, ...]], shape: tuple[int, ...]) -> None:
+    def __init__(self, base: Place, positions: Sequence[tuple[Atom, ...]], shape: tuple[int, ...]) -> None:
         assert len(positions) == prod(shape)
         self.base = base
         self.positions = tuple(positions)
@@ -264,7 +264,7 @@ class PartPlace(Place):
         return Tensor(base.dtype if isinstance(base, Tensor) else base, self.shape)
 
     def parts(self) -> list[Place]:
-        return [self.base.component(literal_indices(position)) for position in self.positions]
+        return [self.base.component(position) for position in self.positions]
 
     def load(self, b: Builder) -> Value:
         return Value(b.pack([part.load(b).atom for part in self.parts()], self.type))
@@ -278,7 +278,7 @@ class PartPlace(Place):
         for index, extent in zip(indices, self.shape, strict=True):
             assert isinstance(index, Lit), "a run-time index into a part is refused before"
             flat = flat * extent + int(index.value)
-        return self.base.component(literal_indices(self.positions[flat]))
+        return self.base.component(self.positions[flat])
 
     def combine(self, b: Builder, prim: Primitive, value: Value, old: bool) -> Value | None:
         found: list[Atom] = []
