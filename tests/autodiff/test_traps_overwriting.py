@@ -396,6 +396,42 @@ def while_in_serial(x, loss):
     return (b, c)
 
 
+@trap
+def kernel_local_changed_in_serial_loop(x, y, loss):
+    @ti.kernel
+    def run():
+        t = x[0] * 0.8
+        ti.loop_config(serialize=True)
+        for i in range(5):
+            y[i] = t
+            t *= ti.sin(ti.exp(t) * x[1])
+
+    @ti.kernel
+    def total():
+        for i in y:
+            loss[None] += y[i] ** 2
+
+    return (run, run, total)
+
+
+@trap
+def kernel_local_between_loops(x, y, loss):
+    @ti.kernel
+    def run():
+        t = x[0]
+        for i in x:
+            y[i] = y[i] * t * y[i]
+        ti.loop_config(serialize=True)
+        for i in range(1, 5):
+            t = t * ti.sin(t * x[i]) + 1
+            y[i] *= t
+        t = t**2
+        for i in y:
+            loss[None] += t * y[i] ** 2
+
+    return (run, run)
+
+
 @pytest.mark.parametrize("name", trap)
 def test_trap(name: str) -> None:
     trap.check(name)
