@@ -3,8 +3,7 @@
 import pytest
 
 import tinote as ti
-from tests.autodiff.traps import Traps
-from tests.autodiff.user import session  # noqa: F401
+from tests.autodiff.traps import Traps, session  # noqa: F401
 
 trap = Traps()
 
@@ -310,6 +309,34 @@ def top_level_statements(x, s, loss):
         loss[None] += t * t
 
     return lambda: run(1.7)
+
+
+@trap
+def top_level_shared_array(x, s, loss):
+    @ti.kernel
+    def run():
+        w = ti.Vector([s[None], s[None] ** 2, 1.0])
+        for i in x:
+            loss[None] += x[i] * w[i % 3]
+
+    return run
+
+
+@trap
+def shared_matrix_twice(x, M, loss):
+    @ti.kernel
+    def run():
+        A = M[0] @ M[1]
+        for i in x:
+            loss[None] += (A @ ti.Vector([x[i], 1.0])).norm_sqr()
+        A[0, 1] *= A[1, 1]
+        B = A @ M[2]
+        for i in x:
+            for j in range(3):
+                loss[None] += A[i % 2, j % 2] * x[i] + B.trace()
+        loss[None] += A[0, 1]
+
+    return run
 
 
 @trap

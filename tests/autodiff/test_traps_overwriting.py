@@ -3,8 +3,7 @@
 import pytest
 
 import tinote as ti
-from tests.autodiff.traps import Traps
-from tests.autodiff.user import session  # noqa: F401
+from tests.autodiff.traps import Traps, session  # noqa: F401
 
 trap = Traps()
 
@@ -245,6 +244,192 @@ def integer_state_in_serial_loop(x, loss):
         total()
 
     return f
+
+
+@trap
+def serial_outer(x, y, loss):
+    @ti.kernel
+    def run():
+        a = 1.0
+        ti.loop_config(serialize=True)
+        for t in range(4):
+            for i in range(5):
+                y[i] = ti.tanh(y[i] + x[(i + t) % 5] * y[(i + 1) % 5])
+        for i in y:
+            loss[None] += y[i] * a
+
+    return run
+
+
+@trap
+def serial_between(x, y, s, loss):
+    @ti.kernel
+    def run():
+        for i in x:
+            x[i] = x[i] * y[i] + 0.3
+        ti.loop_config(serialize=True)
+        for i in range(4):
+            x[i + 1] = x[i] * x[i + 1] + s[None]
+        for i in x:
+            y[i] = y[i] * x[i]
+        ti.loop_config(serialize=True)
+        for i in range(1, 5):
+            y[i] += y[i - 1] ** 2
+        for i in y:
+            loss[None] += y[i] ** 2 * x[i]
+
+    return run
+
+
+@trap
+def serial_carries_out(x, y, s, loss):
+    @ti.kernel
+    def run():
+        for i in x:
+            x[i] = x[i] * y[i] + 0.3
+        a = s[None]
+        k = 0
+        while k < 5:
+            a = a * x[k] + 0.5
+            x[k] = a * x[k]
+            k += 1
+        for i in x:
+            x[i] = x[i] * a
+        loss[None] += a**2
+        for i in x:
+            loss[None] += y[i] ** 2 * x[i] * a
+
+    return run
+
+
+@trap
+def branch_between(x, y, s, loss):
+    @ti.kernel
+    def run(q: ti.i32):
+        for i in x:
+            x[i] = x[i] * y[i] + 0.3
+        if q > 0:
+            x[0] = x[1] * x[0]
+            x[1] = x[0] ** 2
+        else:
+            x[2] *= x[2]
+        for i in x:
+            x[i] = x[i] ** 2
+        x[3] = x[3] * x[0]
+        for i in x:
+            loss[None] += y[i] ** 2 * x[i]
+
+    def f():
+        run(1)
+        run(0)
+
+    return f
+
+
+@trap
+def serial_last_with_out(x, y, loss):
+    @ti.kernel
+    def run():
+        for i in x:
+            x[i] = x[i] * y[i] + 0.3
+        a = 1.0
+        ti.loop_config(serialize=True)
+        for i in range(5):
+            x[i] = x[i] * a
+            a = a * 0.5 + x[i]
+        loss[None] += a**2
+
+    return run
+
+
+@trap
+def whiles_in_serial(x, y, g, loss):
+    @ti.kernel
+    def run():
+        for i in x:
+            g[0, i] = x[i] * y[i]
+        ti.loop_config(serialize=True)
+        for t in range(3):
+            for i in range(5):
+                n = 0
+                while g[0, i] < 2 and n < 4:
+                    g[0, i] = g[0, i] * 1.3 + 0.2 * g[0, (i + 1) % 5]
+                    if g[0, i] > 1.5:
+                        g[1, i] = g[0, i] * g[1, i] + t
+                    n += 1
+        for i in x:
+            loss[None] += g[0, i] ** 2 + g[1, i] * x[i]
+
+    return run
+
+
+@trap
+def shared_and_kept(x, M, y, loss):
+    @ti.kernel
+    def run():
+        A = M[0] @ M[1]
+        c = A.trace()
+        for i in x:
+            x[i] = x[i] * A[i % 2, 1] + c
+        for i in x:
+            y[i] = y[i] * x[i] ** 2
+            x[i] = y[i] * A[0, i % 2] * x[i]
+        for i in x:
+            loss[None] += x[i] ** 2 + y[i]
+
+    return run
+
+
+@trap
+def while_in_serial(x, loss):
+    @ti.kernel
+    def b():
+        ti.loop_config(serialize=True)
+        for _ in range(2):
+            while x[0] < 2:
+                x[0] = x[0] * 1.3 + x[1] ** 2
+
+    @ti.kernel
+    def c():
+        loss[None] += x[0] ** 2
+
+    return (b, c)
+
+
+@trap
+def kernel_local_changed_in_serial_loop(x, y, loss):
+    @ti.kernel
+    def run():
+        t = x[0] * 0.8
+        ti.loop_config(serialize=True)
+        for i in range(5):
+            y[i] = t
+            t *= ti.sin(ti.exp(t) * x[1])
+
+    @ti.kernel
+    def total():
+        for i in y:
+            loss[None] += y[i] ** 2
+
+    return (run, run, total)
+
+
+@trap
+def kernel_local_between_loops(x, y, loss):
+    @ti.kernel
+    def run():
+        t = x[0]
+        for i in x:
+            y[i] = y[i] * t * y[i]
+        ti.loop_config(serialize=True)
+        for i in range(1, 5):
+            t = t * ti.sin(t * x[i]) + 1
+            y[i] *= t
+        t = t**2
+        for i in y:
+            loss[None] += t * y[i] ** 2
+
+    return (run, run)
 
 
 @pytest.mark.parametrize("name", trap)

@@ -3,8 +3,7 @@
 import pytest
 
 import tinote as ti
-from tests.autodiff.traps import Traps
-from tests.autodiff.user import session  # noqa: F401
+from tests.autodiff.traps import Traps, session  # noqa: F401
 
 trap = Traps()
 

@@ -17,12 +17,19 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 
 import tinote as ti
 
 INPUTS = ("x", "y", "v", "M", "s")
 Launches = Callable[[], Any]
 Program = Callable[..., Launches | tuple[Launches, ...]]
+
+
+@pytest.fixture(autouse=True)
+def session() -> None:
+    """In debug mode the compiler verifies what each of its steps makes. LLVM's own optimisation is not the subject."""
+    ti.init(arch=ti.cpu, default_fp=ti.f64, debug=True, opt_level=1)
 
 
 class Traps(dict[str, Program]):

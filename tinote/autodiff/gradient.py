@@ -13,7 +13,7 @@ from tinote.autodiff.overwriting import kept_loads, plan_keeping
 from tinote.autodiff.reverse import Reverser
 from tinote.autodiff.unfold import unfold_atomics
 from tinote.errors import DifferentiationError, Note
-from tinote.ir.nodes import Atomic, Buffer, Function, Load, Store
+from tinote.ir.nodes import Atomic, Buffer, BufferKind, Function, Load, Store
 from tinote.ir.primitives import Defaults
 from tinote.ir.query import free_variables, walk
 from tinote.source import Span
@@ -83,7 +83,9 @@ def _reverse(fn: Function, defaults: Defaults, keeping: Keeping, arguments: bool
                 hint="compute with the value before or after the update instead",
             )
     grad = Function(f"{fn.name}.grad", region, fn.loc)
-    return Gradient(grad, tuple(needed), tuple(reverser.severed), fn, keeping.buffers)
+    # Temporaries begin anew with every launch: the function itself fills them.
+    restored = frozenset([buffer for buffer in keeping.buffers if buffer.kind is not BufferKind.TEMPORARY])
+    return Gradient(grad, tuple(needed), tuple(reverser.severed), fn, restored)
 
 
 def refuse_broken_chain(buffer: Buffer, place: Span, fn: Function, *, arguments: bool = False) -> list[Store | Atomic]:

@@ -58,16 +58,18 @@ __all__ = ["NOTHING", "Copy", "Keeper", "Keeping", "copy_buffer", "finished"]
 class Keeping(NamedTuple):
     """The top-level operations that keep their effects in the gradient, and the buffers that these effects are on.
 
-    `saved`: for a parallel loop that something further down depends on, pairs of a copy and a buffer: the forward part
-    copies the buffer and runs the loop, and the reverse part copies it back before it runs the loop again.
+    `fused`: those whose forward and reverse part stand together in the reverse part. `saved`: for one of these that
+    something further down depends on, pairs of a copy and a buffer: the forward part copies the buffer and runs the
+    operation, and the reverse part copies it back before it runs the operation again.
     """
 
     ops: frozenset[Op]
     buffers: frozenset[Buffer]
+    fused: frozenset[Op]
     saved: dict[Op, tuple[tuple[Buffer, Buffer], ...]]
 
 
-NOTHING = Keeping(frozenset(), frozenset(), {})
+NOTHING = Keeping(frozenset(), frozenset(), frozenset(), {})
 
 
 def copy_buffer(builder: Builder, source: Buffer, target: Buffer) -> None:
@@ -143,10 +145,9 @@ def finished(copy: Copy) -> list[Op]:
 class Keeper:
     """Differentiates operations that keep their effects on `buffers`. `stacks` must stand in front of all of them."""
 
-    def __init__(self, reverser: Differentiator, buffers: frozenset[Buffer], *, again: bool = False) -> None:
+    def __init__(self, reverser: Differentiator, buffers: frozenset[Buffer]) -> None:
         self.reverser = reverser
         self.buffers = buffers
-        self.again = again  # the loop has run before: temporaries hold what it put there
         self.stacks: list[Op] = []
 
     def fused(self, opened: OpenRegion, region: Region, env: dict[Var, Atom], adjoints: dict[Var, Atom]) -> None:
@@ -156,19 +157,34 @@ class Keeper:
             self.backward_part(region, part, env, adjoints)
         opened.body.extend([*self.stacks, *part.region().body, *backward.body])
 
+    def fused_serial(self, op: Op, env: dict[Var, Atom], adjoints: dict[Var, Atom]) -> None:
+        """Forward and reverse part of a serial operation, which has run ahead if anything else depends on it."""
+        builder = self.reverser.builder
+        inside = dict(env)
+        copy = self.forward(op, inside)
+        with builder.region() as backward:
+            self.backward(op, copy, inside, adjoints)
+        for made in (*self.stacks, *finished(copy), *backward.body):
+            builder.emit(made)
+
     # ---- forward
 
-    def run_ahead(self, op: For, env: dict[Var, Atom], saved: Sequence[tuple[Buffer, Buffer]]) -> None:
-        """Run a parallel loop for its effects alone, where something further down needs them, after saving what it
-        changes.
+    def run_ahead(self, op: Op, env: dict[Var, Atom], saved: Sequence[tuple[Buffer, Buffer]]) -> None:
+        """Run an operation for its effects and values alone, where something further down needs them, after saving what
+        it changes.
         """
         if not saved:
             return
         builder = self.reverser.builder
         for copy, buffer in saved:
             copy_buffer(builder, buffer, copy)
-        part = self.part(op.body, tuple([Var(q.type, q.name) for q in op.body.params]), dict(env))
-        builder.emit(For(look(env, op.lo), look(env, op.hi), (), part.region(), (), op.loc, parallel=True, origin=op))
+        if isinstance(op, For) and op.parallel:
+            part = self.part(op.body, tuple([Var(q.type, q.name) for q in op.body.params]), dict(env))
+            bounds = look(env, op.lo), look(env, op.hi)
+            builder.emit(For(*bounds, (), part.region(), (), op.loc, parallel=True, origin=op))
+        else:
+            for made in finished(self.forward(op, env)):
+                builder.emit(made)
 
     def part(self, region: Region, params: tuple[Var, ...], env: dict[Var, Atom]) -> _Part:
         """The forward copy of `region`; `env` learns what stands for the variables that it binds."""
@@ -200,11 +216,6 @@ class Keeper:
         parts = [self.part(r, tuple([Var(q.type, q.name) for q in r.params]), env) for r in op.regions]
         env.update(zip(op.outs, outs, strict=True))
         return _Structure(op, args, parts, outs)
-
-    def keeps_effect(self, op: Store | Atomic) -> bool:
-        if op.buffer.kind is BufferKind.TEMPORARY:
-            return not self.again
-        return op.buffer in self.buffers
 
     # ---- backward
 
@@ -282,6 +293,8 @@ class Keeper:
         for item in part.items:
             if item is not None:
                 own.update(dict.fromkeys(item.outs, item if isinstance(item, Prim) else None))
+            if isinstance(item, _Structure) and item.count is not None:
+                own[item.count] = None
         needed: dict[Var, None] = {}
         pending: list[Atom] = list(free_variables(region))
         while pending:

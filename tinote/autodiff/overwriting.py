@@ -21,7 +21,8 @@ def plan_keeping(fn: Function, hazards: Sequence[Hazard]) -> Keeping:
 
     A parallel loop runs again in the reverse part, on the buffers as they were when it ran first: where other
     operations follow that depend on it, or it fills a temporary, a copy of these buffers is taken before. The last one
-    needs none. Raises `DifferentiationError` for an array whose shape is not known.
+    needs none. So does a serial loop, `while` or branch beside parallel loops: what it saves would otherwise have to
+    last from one task of the launch to another. Raises `DifferentiationError` for an array whose shape is not known.
     """
     buffers = frozenset(hazard.load.buffer for hazard in hazards)
     touched: dict[Op, dict[Buffer, None]] = {}
@@ -29,17 +30,14 @@ def plan_keeping(fn: Function, hazards: Sequence[Hazard]) -> Keeping:
         for inner in walk(Region((), (op,))):
             if isinstance(inner, Memory) and inner.buffer in buffers:
                 touched.setdefault(op, {})[inner.buffer] = None
-    if any(isinstance(op, For) and op.parallel for op in fn.region.body):
-        for op in touched:
-            if op.regions and not (isinstance(op, For) and op.parallel):
-                # What it saves would have to last from one task of the launch to another.
-                refuse(_around(op, hazards), hint="put the serial loop and the parallel ones into kernels of their own")
+    tasks = any(isinstance(op, For) and op.parallel for op in fn.region.body)
+    fused = frozenset([op for op in touched if tasks and op.regions])
     saved: dict[Op, tuple[tuple[Buffer, Buffer], ...]] = {}
     last = list(touched)[-1]
     for number, (op, found) in enumerate(touched.items()):
-        if isinstance(op, For) and op.parallel and (op is not last or _writes_temporary(op)):
+        if op in fused and (op is not last or op.outs or _writes_temporary(op)):
             saved[op] = tuple([(_copy_of(buffer, number, hazards), buffer) for buffer in found])
-    return Keeping(frozenset(touched), buffers, saved)
+    return Keeping(frozenset(touched), buffers, fused, saved)
 
 
 def _copy_of(buffer: Buffer, number: int, hazards: Sequence[Hazard]) -> Buffer:
@@ -49,12 +47,6 @@ def _copy_of(buffer: Buffer, number: int, hazards: Sequence[Hazard]) -> Buffer:
             hint="put the loops into kernels of their own: a tape keeps what is overwritten between launches",
         )
     return Buffer(f"{buffer.name}.before.{number}", buffer.dtype, buffer.shape, buffer.element, BufferKind.SAVED)
-
-
-def _around(op: Op, hazards: Sequence[Hazard]) -> Hazard:
-    """A hazard that concerns `op`, or any."""
-    inside = set(walk(Region((), (op,))))
-    return next((h for h in hazards if h.load in inside or h.write in inside), hazards[0])
 
 
 def _writes_temporary(op: Op) -> bool:

@@ -29,7 +29,17 @@ from itertools import chain
 from tinote.autodiff.activity import guarded_variables, varied_variables
 from tinote.autodiff.keeping import NOTHING, Copy, Keeper, Keeping, copy_buffer, finished
 from tinote.autodiff.rules import RULES, Emit, NoDerivative
-from tinote.autodiff.turns import Carried, content_of, counting, look, with_pushes, without_unread_temporaries
+from tinote.autodiff.turns import (
+    Carried,
+    add_to_shared,
+    content_of,
+    counting,
+    look,
+    shared_adjoint,
+    shared_sum,
+    with_pushes,
+    without_unread_temporaries,
+)
 from tinote.errors import DifferentiationError
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder, OpenRegion
@@ -147,12 +157,10 @@ class Reverser:
         with self.builder.region() as forward:
             for op in region.body:
                 start = len(forward.body)
-                if top and op in self.keeping.ops:
-                    # A parallel loop that keeps its effects is one fused loop in the reverse part.
-                    if isinstance(op, For) and op.parallel:
-                        keeper.run_ahead(op, env, self.keeping.saved.get(op, ()))
-                    else:
-                        kept[op] = keeper.forward(op, env)
+                if top and op in self.keeping.fused:
+                    keeper.run_ahead(op, env, self.keeping.saved.get(op, ()))
+                elif top and op in self.keeping.ops:
+                    kept[op] = keeper.forward(op, env)
                 else:
                     self.forward(op, env, keep_temporaries=top)
                 items.append(forward.body[start:])
@@ -165,7 +173,10 @@ class Reverser:
                 else:
                     for saved, buffer in self.keeping.saved.get(op, ()) if top else ():
                         copy_buffer(self.builder, saved, buffer)
-                    self.backward(op, item, env, adjoints, top)
+                    if top and op in self.keeping.fused and not (isinstance(op, For) and op.parallel):
+                        Keeper(self, self.keeping.buffers).fused_serial(op, env, adjoints)
+                    else:
+                        self.backward(op, item, env, adjoints, top)
         return [*keeper.stacks, *chain.from_iterable(items), *backward.body]
 
     def forward(self, op: Op, env: dict[Var, Atom], *, keep_temporaries: bool) -> None:
@@ -371,32 +382,22 @@ class Reverser:
     def backward_shared(self, op: For, outer: list[Var], env: dict[Var, Atom], adjoints: dict[Var, Atom]) -> None:
         """A parallel loop that reads varying values from outside of it: their adjoints meet in temporaries."""
         index = Var(op.index.type, op.index.name)
-        shared = {
-            v: Buffer(f"{v.name or 'shared'}.grad", v.type, (), (), BufferKind.TEMPORARY)
-            for v in outer
-            if isinstance(v.type, Scalar)
-        }
-        if len(shared) != len(outer):
-            raise DifferentiationError(
-                "a local array that is read inside a parallel loop is not differentiated yet",
-                op.loc,
-                hint="keep it in a field, or fill it inside the loop",
-            )
+        shared = {v: shared_adjoint(v) for v in outer}
         with self.builder.region(index) as opened:
             inner: dict[Var, Atom] = {}
             inside = {**env, op.index: index}
             if op in self.keeping.ops:
-                Keeper(self, self.keeping.buffers, again=op in self.keeping.saved).fused(opened, op.body, inside, inner)
+                Keeper(self, self.keeping.buffers).fused(opened, op.body, inside, inner)
             else:
                 self.emit_block(opened, op.body, inside, inner)
             for v, buffer in shared.items():
                 if v in inner:
-                    self.builder.atomic(p.add, buffer, (), inner[v])
+                    add_to_shared(self.builder, buffer, inner[v])
         body = prune(opened.close())
         self.builder.emit(For(look(env, op.lo), look(env, op.hi), (), body, (), op.loc, parallel=True, origin=op))
         for v, buffer in shared.items():
             if v in inner:
-                self.accumulate(adjoints, v, self.builder.load(buffer, ()))
+                self.accumulate(adjoints, v, shared_sum(self.builder, buffer, v))
 
     def backward_while(self, op: While, item: list[Op], env: dict[Var, Atom], adjoints: dict[Var, Atom]) -> None:
         seeds = [adjoints.pop(v, None) for v in op.outs]

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import product
 from typing import NamedTuple, Protocol
 
 from tinote.ir import primitives as p
 from tinote.ir.buffers import Buffer, BufferKind
 from tinote.ir.build import Builder, OpenRegion
 from tinote.ir.nodes import Atom, Atomic, If, Lit, NewStack, Op, Prim, Push, Region, Store, Var, While
-from tinote.ir.types import Scalar, Tensor, i64
+from tinote.ir.types import Scalar, Tensor, i32, i64
 
-__all__ = ["Carried", "Differentiator", "content_of", "counting", "look", "with_pushes", "without_unread_temporaries"]
+__all__ = [
+    "Carried",
+    "Differentiator",
+    "add_to_shared",
+    "content_of",
+    "counting",
+    "look",
+    "shared_adjoint",
+    "shared_sum",
+    "with_pushes",
+    "without_unread_temporaries",
+]
 
 
 class Differentiator(Protocol):
@@ -71,6 +83,29 @@ def look(env: dict[Var, Atom], atom: Atom) -> Atom:
 def content_of(v: Var) -> Scalar | Tensor:
     assert isinstance(v.type, Scalar | Tensor)
     return v.type
+
+
+def shared_adjoint(v: Var) -> Buffer:
+    """A temporary in which the turns of a parallel loop add up the adjoint of `v`."""
+    t = content_of(v)
+    dtype, element = (t.dtype, t.shape) if isinstance(t, Tensor) else (t, ())
+    return Buffer(f"{v.name or 'shared'}.grad", dtype, (), element, BufferKind.TEMPORARY)
+
+
+def add_to_shared(builder: Builder, shared: Buffer, g: Atom) -> None:
+    """Add one turn's share, `g`, to the adjoint in `shared`."""
+    for index in _components(shared):
+        builder.atomic(p.add, shared, index, builder.extract(g, *index) if index else g)
+
+
+def shared_sum(builder: Builder, shared: Buffer, v: Var) -> Atom:
+    """The adjoint of `v` that all turns have added up in `shared`."""
+    found = [builder.load(shared, index) for index in _components(shared)]
+    return builder.pack(found, v.type) if isinstance(v.type, Tensor) else found[0]
+
+
+def _components(buffer: Buffer) -> list[tuple[Atom, ...]]:
+    return [tuple([Lit(k, i32) for k in index]) for index in product(*[range(n) for n in buffer.element])]
 
 
 def counting(loop: While) -> tuple[While, Var]:
