@@ -38,6 +38,7 @@ class Mode(Enum):
 
     STEADY = "minimum time of one run, in a process that stays"
     FIRST_CALL = "from after the import to the end of the first run, in a fresh process without caches"
+    WARM_CALL = "the same, where an earlier process has left its compiled code on disk"
     IMPORT = "the import and nothing else, in a fresh interpreter"
 
 

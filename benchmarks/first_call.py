@@ -1,9 +1,12 @@
-"""The first gravity substep of a process, nothing cached: compiling, and whatever a package puts off until its use."""
+"""The first call of a process: compiling, or finding on disk what an earlier process compiled, and whatever a package
+puts off until its use.
+"""
 
 from __future__ import annotations
 
-from benchmarks.contract import Case, Mode
+from benchmarks.contract import Case, Contender, Mode
 from benchmarks.gravity import AUTODIFF, HAND_DERIVED_NUMBA
+from benchmarks.launch import DIALECT
 
 __all__ = ["CASES"]
 
@@ -15,5 +18,21 @@ CASES = (
         mode=Mode.FIRST_CALL,
         at_most=0.4,
         most_rounds=5,
+    ),
+    Case(
+        "first call of a kernel that is found on disk, after the import",
+        DIALECT,
+        {"kernel": "loop"},
+        mode=Mode.WARM_CALL,
+        at_most=0.05,
+        most_rounds=10,
+    ),
+    Case(
+        "the same, where LLVM is loaded already",
+        (Contender("tinote", "benchmarks.launch.dialect_llvm_loaded", "tinote"),),
+        {"kernel": "loop"},
+        mode=Mode.WARM_CALL,
+        at_most=0.01,
+        most_rounds=10,
     ),
 )

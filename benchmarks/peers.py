@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-__all__ = ["PEERS", "Peer", "cold_environment", "peer_of"]
+__all__ = ["PEERS", "Peer", "cold_environment", "peer_of", "warm_environment"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,14 +41,21 @@ def cold_environment(package: str | None, empty_folder: Path) -> dict[str, str]:
 
     That is its own switch, and `empty_folder` wherever a package may look for its cache.
     """
-    folder = str(empty_folder)
-    variables = {
-        "TMPDIR": folder,
-        "XDG_CACHE_HOME": folder,
-        "TINOTE_CACHE_DIR": folder,
-        "TI_OFFLINE_CACHE_FILE_PATH": folder,
-        "QD_OFFLINE_CACHE_FILE_PATH": folder,
-        "NUMBA_CACHE_DIR": folder,
-        "WARP_CACHE_PATH": folder,
-    }
+    variables = warm_environment(empty_folder)
     return variables | dict(peer_of(package).no_cache) if package else variables
+
+
+def warm_environment(folder: Path) -> dict[str, str]:
+    """Return variables under which packages find and leave compiled code in `folder` alone."""
+    return dict.fromkeys(
+        (
+            "TMPDIR",
+            "XDG_CACHE_HOME",
+            "TINOTE_CACHE_DIR",
+            "TI_OFFLINE_CACHE_FILE_PATH",
+            "QD_OFFLINE_CACHE_FILE_PATH",
+            "NUMBA_CACHE_DIR",
+            "WARP_CACHE_PATH",
+        ),
+        str(folder),
+    )

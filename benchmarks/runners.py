@@ -16,9 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchmarks.contract import Case, Contender, Mode, UnavailableError
-from benchmarks.peers import cold_environment, peer_of
+from benchmarks.peers import cold_environment, peer_of, warm_environment
 
-__all__ = ["ContenderError", "FirstCall", "Import", "Interpreters", "Runner", "Steady", "runner_for"]
+__all__ = ["ContenderError", "FirstCall", "Import", "Interpreters", "Runner", "Steady", "WarmCall", "runner_for"]
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -80,7 +80,10 @@ class Runner(ABC):
 class Child:
     """A worker process, its pipe, and its folder for caches and temporary files, empty at first and gone at the end."""
 
-    def __init__(self, contender: Contender, parameters: Mapping[str, str | int], python: str) -> None:
+    def __init__(
+        self, contender: Contender, parameters: Mapping[str, str | int], python: str, kept: Path | None = None
+    ) -> None:
+        """`kept`: a folder for caches that other processes use too."""
         package = contender.package
         start = {
             "module": contender.module,
@@ -98,7 +101,7 @@ class Child:
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 cwd=ROOT,
-                env=environment(cold_environment(package, folder)),
+                env=environment(warm_environment(kept) if kept else cold_environment(package, folder)),
                 text=True,
                 encoding="utf-8",
             )
@@ -116,6 +119,14 @@ class Child:
             self._process.stdin.flush()
         (value,) = self._receive(request).values()
         return float(value)  # pyright: ignore[reportArgumentType]
+
+    def leave(self) -> None:
+        """Let the process end in good order; one that does not is killed by `close`."""
+        assert self._process.stdin
+        with suppress(OSError, subprocess.TimeoutExpired):
+            self._process.stdin.write("leave\n")
+            self._process.stdin.flush()
+            self._process.wait(PATIENCE)
 
     def close(self) -> None:
         """End the process."""
@@ -178,11 +189,12 @@ class FirstCall(Runner):
         return self._deviation
 
     def slice(self, seconds: float) -> float:
-        child = Child(self.contender, self.parameters, self.python)
+        child = self._new_child()
         try:
             self.version = child.version
             first = child.ask("build")
             deviation = child.ask("check")
+            self._end(child)
         finally:
             child.close()
         self._deviation = math.inf if math.isnan(deviation) else max(self._deviation, deviation)
@@ -190,6 +202,30 @@ class FirstCall(Runner):
 
     def finish(self) -> float:
         return self._deviation
+
+    def _new_child(self) -> Child:
+        return Child(self.contender, self.parameters, self.python)
+
+    def _end(self, child: Child) -> None:
+        """Nobody asks for what it would leave."""
+
+
+class WarmCall(FirstCall):
+    """The same, in processes that share a folder for their caches; the first, which fills it, is not measured."""
+
+    def start(self) -> float:
+        self._kept = tempfile.TemporaryDirectory(prefix="benchmarks-", ignore_cleanup_errors=True)
+        return super().start()
+
+    def close(self) -> None:
+        super().close()
+        self._kept.cleanup()
+
+    def _new_child(self) -> Child:
+        return Child(self.contender, self.parameters, self.python, Path(self._kept.name))
+
+    def _end(self, child: Child) -> None:
+        child.leave()
 
 
 # Bare, so that nothing which the package needs has been imported before the clock starts.
@@ -244,7 +280,12 @@ class Import(Runner):
 
 def runner_for(contender: Contender, case: Case, interpreters: Interpreters) -> Runner:
     """Return the runner for what `case` measures."""
-    kinds: dict[Mode, type[Runner]] = {Mode.STEADY: Steady, Mode.FIRST_CALL: FirstCall, Mode.IMPORT: Import}
+    kinds: dict[Mode, type[Runner]] = {
+        Mode.STEADY: Steady,
+        Mode.FIRST_CALL: FirstCall,
+        Mode.WARM_CALL: WarmCall,
+        Mode.IMPORT: Import,
+    }
     return kinds[case.mode](contender, case, interpreters)
 
 

@@ -7,7 +7,8 @@ sent with another:
     build       builds the subject and runs it once   -> {"seconds": of both together}
     check       runs it from its initial data         -> {"deviation": from the NumPy reference}
     slice 50    runs it again and again for 50 ms     -> {"seconds": minimum of one run}
-    quit        ends the process (so does the end of its input)
+    leave       ends the process in good order, so that packages write their caches
+    quit        ends it at once (so does the end of its input)
 
 An answer with "unavailable" or "error" says why there is no other. What the contender prints goes to standard error.
 """
@@ -120,8 +121,8 @@ def answer(worker: Worker, request: str) -> dict[str, float]:
     raise ValueError(f"no such request: {request!r}")
 
 
-def serve(requests: TextIO, answers: TextIO, start: str) -> None:
-    """Answer requests until `quit`, the end of input, or the first failure."""
+def serve(requests: TextIO, answers: TextIO, start: str) -> bool:
+    """Answer requests until `leave`, `quit`, the end of input, or the first failure; return whether it was `leave`."""
 
     def send(message: dict[str, object]) -> None:
         answers.write(json.dumps(message) + "\n")
@@ -131,21 +132,23 @@ def serve(requests: TextIO, answers: TextIO, start: str) -> None:
         worker = Worker(**json.loads(start))
         send({"version": worker.version})
         for line in requests:
-            if line.strip() == "quit":
-                return
+            if line.strip() in ("leave", "quit"):
+                return line.strip() == "leave"
             send(dict(answer(worker, line)))
     except UnavailableError as reason:
         send({"unavailable": str(reason)})
     except Exception as error:
         traceback.print_exc()
         send({"error": (f"{type(error).__name__}: {error}".splitlines() or [""])[0]})
+    return False
 
 
 if __name__ == "__main__":
     # The pipe is for answers alone: banners and warnings of a contender, native ones too, must not break the protocol.
     private = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)
-    serve(sys.stdin, private, sys.argv[1])
+    orderly = serve(sys.stdin, private, sys.argv[1])
     private.flush()
-    # Some runtimes hang or crash while their threads are torn down; nothing is left to lose.
-    os._exit(0)
+    if not orderly:
+        # Some runtimes hang or crash while their threads are torn down; nothing is left to lose.
+        os._exit(0)

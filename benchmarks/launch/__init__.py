@@ -1,33 +1,53 @@
 """What it costs to call a kernel that does next to nothing.
 
-Two kernels: `scalar`, which stores its one argument in a 0-D f32 field (or array of one), and `loop`, a parallel loop
-y[i] = 2 * x[i] + 1 over 1024 elements. JAX has no kernels with effects; its functions return what the others store.
+Three store their one number in memory of one f32: `scalar` in a 0-D field that the kernel knows, `template` in one that
+it is passed, `array` in a NumPy array that it is passed. `loop` is a parallel loop y[i] = 2 * x[i] + 1 over 1024
+elements. JAX has no kernels with effects; its functions return what the others store. Warp and Numba know no memory
+but what they are passed.
 """
 
 from __future__ import annotations
 
 from benchmarks.contract import Case, Contender
 
-__all__ = ["CASES"]
+__all__ = ["CASES", "DIALECT"]
 
-CONTENDERS = (
+DIALECT = (
     Contender("tinote", "benchmarks.launch.dialect", "tinote"),
     Contender("taichi", "benchmarks.launch.dialect", "taichi"),
     Contender("quadrants", "benchmarks.launch.dialect", "quadrants"),
-    Contender("jax", "benchmarks.launch.jax_", "jax"),
+)
+
+JAX = Contender("jax", "benchmarks.launch.jax_", "jax")
+
+PASSED_ARRAYS = (
     Contender("warp", "benchmarks.launch.warp_", "warp"),
     Contender("numba", "benchmarks.launch.numba_", "numba"),
 )
 
+C_BY_CTYPES = Contender("C by ctypes", "benchmarks.launch.c_")
+
 CASES = (
     Case(
         "launch of a kernel with one scalar argument",
-        (*CONTENDERS, Contender("C by ctypes", "benchmarks.launch.c_")),
+        (*DIALECT, JAX, *PASSED_ARRAYS, C_BY_CTYPES),
         {"kernel": "scalar"},
+        at_most=2e-6,
+    ),
+    Case(
+        "launch of a kernel with a template argument and a scalar one",
+        DIALECT,
+        {"kernel": "template"},
+        at_most=2.5e-6,
+    ),
+    Case(
+        "launch of a kernel with a NumPy array and a scalar argument (Warp: an array of its own)",
+        (*DIALECT, *PASSED_ARRAYS, C_BY_CTYPES),
+        {"kernel": "array"},
     ),
     Case(
         "launch of a parallel loop over 1024",
-        (*CONTENDERS, Contender("C (OpenMP)", "benchmarks.launch.c_")),
+        (*DIALECT, JAX, *PASSED_ARRAYS, Contender("C (OpenMP)", "benchmarks.launch.c_")),
         {"kernel": "loop"},
     ),
 )

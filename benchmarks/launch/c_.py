@@ -28,7 +28,7 @@ class CLaunch(LaunchSystem):
         self._loop.argtypes = [ctypes.c_int, ctypes.c_int, FLOATS, FLOATS]
         self._loop.restype = None
         self._x = initial_values()
-        self._result = np.zeros(1 if kernel == "scalar" else SIZE, dtype=np.float32)
+        self._result = np.zeros(SIZE if kernel == "loop" else 1, dtype=np.float32)
 
     def run(self, count: int) -> None:
         result = self._result.ctypes.data_as(FLOATS)

@@ -14,7 +14,7 @@ __all__ = ["create"]
 
 
 class DialectLaunch(LaunchSystem):
-    """Both kernels, for the module `ti`."""
+    """One of the kernels, for the module `ti`."""
 
     def __init__(self, ti, kernel: str) -> None:
         super().__init__(kernel)
@@ -22,10 +22,19 @@ class DialectLaunch(LaunchSystem):
         s = ti.field(dtype=ti.f32, shape=())
         x = ti.field(dtype=ti.f32, shape=SIZE)
         y = ti.field(dtype=ti.f32, shape=SIZE)
+        a = np.zeros(1, np.float32)
 
         @ti.kernel
         def scalar(value: ti.f32):
             s[None] = value
+
+        @ti.kernel
+        def template(target: ti.template(), value: ti.f32):
+            target[None] = value
+
+        @ti.kernel
+        def array(target: ti.types.ndarray(dtype=ti.f32, ndim=1), value: ti.f32):
+            target[0] = value
 
         @ti.kernel
         def loop():
@@ -33,24 +42,23 @@ class DialectLaunch(LaunchSystem):
                 y[i] = 2 * x[i] + 1
 
         x.from_numpy(initial_values())
-        self._scalar, self._loop = scalar, loop
-        self._target = s if kernel == "scalar" else y
+        self._launch, self._arguments, self._target = {
+            "scalar": (scalar, (ARGUMENT,), s),
+            "template": (template, (s, ARGUMENT), s),
+            "array": (array, (a, ARGUMENT), a),
+            "loop": (loop, (), y),
+        }[kernel]
 
     def run(self, count: int) -> None:
-        if self.kernel == "scalar":
-            launch = self._scalar
-            for _ in range(count):
-                launch(ARGUMENT)
-        else:
-            launch = self._loop
-            for _ in range(count):
-                launch()
+        launch, arguments = self._launch, self._arguments
+        for _ in range(count):
+            launch(*arguments)
 
     def clear(self) -> None:
         self._target.fill(0)
 
     def result(self) -> np.ndarray:
-        return self._target.to_numpy()
+        return self._target if isinstance(self._target, np.ndarray) else self._target.to_numpy()
 
 
 def create(package: str, kernel: str) -> DialectLaunch:

@@ -25,7 +25,7 @@ class NumbaLaunch(LaunchSystem):
             for i in numba.prange(x.shape[0]):
                 y[i] = np.float32(2) * x[i] + np.float32(1)
 
-        single = kernel == "scalar"
+        single = kernel != "loop"
         self._function = scalar if single else loop
         self._input = ARGUMENT if single else initial_values()
         self._result = np.zeros(1 if single else SIZE, dtype=np.float32)

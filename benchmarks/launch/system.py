@@ -21,7 +21,7 @@ def initial_values() -> np.ndarray:
 
 
 class LaunchSystem(Subject):
-    """A kernel, `scalar` or `loop`, ready to be launched."""
+    """A kernel, `scalar`, `template`, `array` or `loop`, ready to be launched."""
 
     def __init__(self, kernel: str) -> None:
         self.kernel = kernel
@@ -29,7 +29,7 @@ class LaunchSystem(Subject):
     def deviation(self) -> float:
         self.clear()
         self.run(1)
-        expected = np.array([ARGUMENT]) if self.kernel == "scalar" else 2 * initial_values().astype(np.float64) + 1
+        expected = 2 * initial_values().astype(np.float64) + 1 if self.kernel == "loop" else np.array([ARGUMENT])
         return relative_deviation(self.result().reshape(-1), expected)
 
     @abstractmethod

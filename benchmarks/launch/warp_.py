@@ -25,7 +25,7 @@ class WarpLaunch(LaunchSystem):
             i = wp.tid()
             y[i] = 2.0 * x[i] + 1.0
 
-        single = kernel == "scalar"
+        single = kernel != "loop"
         self._kernel = scalar if single else loop
         self._dim = 1 if single else SIZE
         self._result = wp.zeros(self._dim, dtype=float, device="cpu")

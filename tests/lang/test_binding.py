@@ -143,11 +143,31 @@ def test_an_instance_keeps_what_it_is_known_by() -> None:
     def run(what: ti.template()) -> ti.i32:
         return what.value
 
-    for value in range(20):
+    for value in range(5):
         assert run(Holder(value)) == value
         gc.collect()
     held = weakref.ref(run.instances[0].specialisation.arguments[0].value)
     assert held() is not None
+
+
+def test_the_oldest_instances_go_when_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tinote.lang.kernel._INSTANCES_KEPT", 3)
+
+    @ti.kernel
+    def run(x: ti.template()) -> ti.i32:
+        return x.shape[0]
+
+    for length in (1, 2, 3, 4, 5, 4, 1):
+        assert run(ti.field(ti.i32, shape=length)) == length
+    first = ti.field(ti.i32, shape=7)
+    held = weakref.ref(first)
+    assert run(first) == 7
+    del first
+    for _ in range(3):
+        run(ti.field(ti.i32, shape=1))
+    gc.collect()
+    assert len(run.instances) == 3
+    assert held() is None
 
 
 def test_what_a_kernel_knew_goes_with_a_reset() -> None:

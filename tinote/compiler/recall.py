@@ -98,7 +98,7 @@ def _compiler_stamp() -> str:
                     found.append(f"{item.name} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}")
                 elif item.name not in _WITHOUT_COMPILER and item.is_dir():
                     waiting.append(item.path)
-    return digest(*sorted(found))
+    return digest("\n".join(sorted(found)))
 
 
 # ---- both ways

@@ -45,6 +45,9 @@ __all__ = ["Instance", "Kernel", "data_oriented", "kernel"]
 #: Older versions of instances that are kept, in case what they captured becomes what it was.
 _RETIRED_KEPT = 8
 
+#: Instances of a kernel; from then on the oldest goes for each new one. An instance keeps its template arguments alive.
+_INSTANCES_KEPT = 1000
+
 
 class Kernel:
     """A compiled function over fields. Calling it launches it; `grad` runs its reverse-mode derivative."""
@@ -142,6 +145,9 @@ class Kernel:
         if old is not None:
             others = [retired for retired in self._retired if retired[1] is not found]
             self._retired = [(key, old), *others][:_RETIRED_KEPT]
+        elif len(self._instances) >= _INSTANCES_KEPT:
+            oldest = next(iter(self._instances.copy()))  # a copy: another thread may add one meanwhile
+            self._instances.pop(oldest, None)
         self._instances[key] = found
         return found
 
