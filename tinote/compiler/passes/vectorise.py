@@ -16,10 +16,10 @@ many turns at once, and then runs them without checks. What a turn before a faul
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tinote.ir import primitives as p
-from tinote.ir.access import Accesses, buffers_may_meet
+from tinote.ir.access import Access, Accesses, buffers_may_meet
 from tinote.ir.checks import checks_alone
 from tinote.ir.nodes import (
     Atom,
@@ -76,13 +76,35 @@ class _Vectoriser(Rewriter):
             return False
         loop = self.accesses.loops[op]
         inside = self.accesses.within(loop)
-        writes = [access for access in inside if access.writes]
-        if not writes:
+        if not op.outs and not any(access.writes for access in inside):
             # Without a result there is nothing to run several of.
-            return bool(op.outs) and self.checks_may_go_first(op.regions[0], loop)
-        if any(self.accesses.may_meet_across(write, other, loop) for write in writes for other in inside):
             return False
-        return self.checks_may_go_first(op.regions[0], loop)
+        return not self.turns_meet(inside, loop) and self.checks_may_go_first(op.regions[0], loop)
+
+    def turns_meet(self, inside: list[Access], loop: Loop) -> bool:
+        """Whether a turn may write what another one reads or writes."""
+        written = {access.buffer for access in inside if access.writes}
+        buffers = {access.buffer for access in inside}
+        shared = {buffer for buffer in buffers if any(buffers_may_meet(buffer, other) for other in written)}
+        touched = [access for access in inside if access.buffer in shared]
+        # Mostly the indices alone tell. What is known where each access runs is asked only if they do not.
+        return self.some_meet(touched, loop, lambda a: None) and self.some_meet(touched, loop, lambda a: a.known)
+
+    def some_meet(self, touched: list[Access], loop: Loop, known: Callable[[Access], Known | None]) -> bool:
+        """The same, going by certain facts. Accesses with the same index and the same facts meet in the same cases."""
+        distinct: dict[object, Access] = {}
+        for a in touched:
+            key = a.buffer, a.op.index, a.writes, known(a)
+            if key not in distinct:
+                distinct[key] = Access(a.op, a.forms, a.loop, known(a))
+        found = list(distinct.values())
+        return any(
+            (a.writes or b.writes)
+            and buffers_may_meet(a.buffer, b.buffer)
+            and self.accesses.may_meet_across(a, b, loop)
+            for k, a in enumerate(found)
+            for b in found[k:]
+        )
 
     def checks_may_go_first(self, body: Region, loop: Loop) -> bool:
         """Whether all checks of a turn can be made before any of its work, and whether or not one of them fails."""
