@@ -22,7 +22,12 @@ class UnavailableError(Exception):
 
 
 class Subject(ABC):
-    """One program, built and holding its data, that can be run again and again."""
+    """One program, built and holding its data, that can be run again and again.
+
+    A table shows the time of a run divided by `parts`.
+    """
+
+    parts = 1
 
     @abstractmethod
     def run(self, count: int) -> None:

@@ -6,7 +6,7 @@ sent with another:
 
     build       builds the subject and runs it once   -> {"seconds": of both together}
     check       runs it from its initial data         -> {"deviation": from the NumPy reference}
-    slice 50    runs it again and again for 50 ms     -> {"seconds": minimum of one run}
+    slice 50    runs it again and again for 50 ms     -> {"seconds": minimum of one run, or of each of its parts}
     leave       ends the process in good order, so that packages write their caches
     quit        ends it at once (so does the end of its input)
 
@@ -68,7 +68,7 @@ class Worker:
         return self.subject.deviation()
 
     def slice(self, seconds: float) -> float:
-        """Run batches for about `seconds` and return the minimum time of one run."""
+        """Run batches for about `seconds` and return the minimum time of one run, divided by its parts."""
         run = self.subject.run
         if not self._batch:
             self._batch = self._calibrate()
@@ -81,7 +81,7 @@ class Worker:
             run(batch)
             now = perf_counter()
             shortest = min(shortest, now - start)
-        return shortest / batch
+        return shortest / batch / self.subject.parts
 
     @property
     def subject(self) -> Subject:

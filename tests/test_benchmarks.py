@@ -1,10 +1,11 @@
-"""The benchmark harness, on contenders that spin for a known time; and the gravity reference, against its energy."""
+"""The benchmark harness, on contenders that spin for a known time; and the references, against what they must obey."""
 
 from __future__ import annotations
 
 import importlib.util
 import json
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,7 @@ from benchmarks.__main__ import WORKLOADS, main
 from benchmarks.contract import TOLERANCE, Case, Contender, Mode
 from benchmarks.gravity.system import SOFTENING, initial_positions, reference_forces
 from benchmarks.harness import Row, Settings, measure
+from benchmarks.mpm import system as mpm
 from benchmarks.peers import PEERS
 from benchmarks.report import duration, table
 from benchmarks.runners import Interpreters
@@ -30,7 +32,8 @@ from benchmarks.contract import Subject, UnavailableError
 class Spin(Subject):
     """Spins for so many microseconds a run; the behaviours are what a contender may do wrong."""
 
-    def __init__(self, microseconds, behaviour):
+    def __init__(self, microseconds, behaviour, parts):
+        self.parts = parts
         print("a banner that must not reach the pipe")
         if behaviour == "unavailable":
             raise UnavailableError("no such machine")
@@ -60,8 +63,8 @@ class Spin(Subject):
         return {"wrong": 0.5, "nan": float("nan")}.get(self.behaviour, 1e-6)
 
 
-def create(package, microseconds, behaviour="right"):
-    return Spin(microseconds, behaviour)
+def create(package, microseconds, behaviour="right", parts=1):
+    return Spin(microseconds, behaviour, parts)
 '''
 
 QUICK = Settings(rounds=2, slice_seconds=0.002)
@@ -135,6 +138,14 @@ def test_a_warm_call_finds_what_the_process_before_it_left() -> None:
     assert min(cold.minima) >= 0.2
 
 
+def test_a_run_of_several_parts_is_divided_by_them() -> None:
+    whole = Contender("tinote", "spin_stub", parameters={"microseconds": 1000})
+    parts = Contender("parts", "spin_stub", parameters={"microseconds": 1000, "parts": 10})
+    alone, shared = measure(Case("parts", (whole, parts)), QUICK)
+    assert alone.seconds is not None and alone.seconds >= 1e-3
+    assert shared.seconds is not None and 1e-4 <= shared.seconds < 5e-4
+
+
 def test_import_time_and_a_package_that_is_not_there() -> None:
     contenders = (Contender("numpy", "numpy", "numpy"), Contender("absent", "absent", "no_such_package"))
     present, absent = measure(Case("import", contenders, mode=Mode.IMPORT, most_rounds=1), QUICK)
@@ -173,6 +184,21 @@ def test_reference_forces_are_minus_the_gradient_of_the_energy() -> None:
         shift[index] = step
         expected[index] = -(energy(positions + shift) - energy(positions - shift)) / (2 * step)
     np.testing.assert_allclose(reference_forces(initial_positions(5)), expected, rtol=1e-5)
+
+
+def test_the_fluid_falls_freely() -> None:
+    """Before it reaches a wall, only gravity changes the momentum of the fluid."""
+    velocities = mpm.reference_velocities(substeps=5)
+    expected = [0.0, -1.0 - 5 * mpm.TIME_STEP * mpm.GRAVITY]
+    np.testing.assert_allclose(velocities.mean(axis=0), expected, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["tinote", "tinote unchecked"])
+def test_the_fluid_agrees_with_its_reference(name: str) -> None:
+    case = WORKLOADS["mpm"][0]
+    case = replace(case, contenders=tuple([c for c in case.contenders if c.name == name]))
+    (row,) = measure(case, Settings(rounds=1, slice_seconds=0.001))
+    assert not row.failed and row.deviation < TOLERANCE
 
 
 @pytest.mark.parametrize("n", [8, 300])

@@ -53,6 +53,21 @@ def test_a_range_given_by_an_argument() -> None:
     assert vectorised_lines(run)
 
 
+@pytest.mark.parametrize("checks", [True, False])
+def test_a_gather(checks: bool) -> None:
+    """Its checks are made in front, for several turns at once too."""
+    ti.init(bounds_check=checks)
+    x, y = ti.field(ti.f32, shape=N), ti.field(ti.f32, shape=N)
+
+    @ti.kernel
+    def run():
+        for i in x:
+            k = int(x[i])
+            y[i] = 3 * x[k] + x[k + 1] / (1 + x[k + 2])
+
+    assert vectorised_lines(run)
+
+
 def test_a_sum() -> None:
     x = ti.field(ti.f32, shape=N)
 

@@ -10,6 +10,7 @@ from tests.passes.running import agrees
 from tests.passes.support import becomes, stays
 from tinote.compiler.passes.privatise import privatise
 from tinote.ir.nodes import Function, Task
+from tinote.ir.parse import parse
 from tinote.ir.verify import Form
 
 becomes_in_tasks = functools.partial(becomes, form=Form.TASKS)
@@ -218,6 +219,42 @@ def test_small_buffers_come_first_while_there_is_room() -> None:
         atomic add @small[], 1i32
     """
     assert privates(agrees_in_tasks(privatise, text, (64,))) == {"small": "add", "middle": "add"}
+
+
+@pytest.mark.parametrize(("updates", "worth"), [(79_999, False), (80_000, True)])
+def test_a_larger_buffer_has_a_copy_where_its_updates_are_counted(updates: int, worth: bool) -> None:
+    text = f"""
+    buffer @p: i32 field (100000)
+    buffer @y: i32 field (40000)
+    func f():
+      task parallel %i: i32 in 0i32 .. {updates}i32:
+        %k: i32 = load @p[%i]
+        atomic add @y[%k], 1i32
+    """
+    fn = privatise(parse(text))
+    assert privates(fn) == ({"y": "add"} if worth else {})
+
+
+SCATTER = """
+    buffer @p: i32 field (64)
+    buffer @y: i32[2] field (16)
+    func f():
+      task parallel %i: i32 in 0i32 .. 64i32:
+        %k: i32 = load @p[%i]
+        for %j: i32 in 0i32 .. 16i32:
+          atomic add @y[{index}][0i32], %i
+          atomic add @y[{index}][1i32], %k
+"""
+
+
+@pytest.mark.parametrize(("index", "strides"), [("%j", ((4,), (64,))), ("%k", ((8,), (4,)))])
+def test_components_are_apart_only_where_a_loop_walks_over_the_elements(
+    index: str, strides: tuple[tuple[int], tuple[int]]
+) -> None:
+    contents = {"p": [k * 5 % 13 for k in range(64)]}
+    fn = agrees_in_tasks(privatise, SCATTER.format(index=index), (), contents)
+    (copy,) = [private.copy for op in fn.region.body if isinstance(op, Task) for private in op.privates]
+    assert (copy.strides, copy.element_strides) == strides
 
 
 def test_each_task_decides_for_itself() -> None:

@@ -78,6 +78,69 @@ def test_what_is_not_proved_stays(why: str) -> None:
     stays_in_tasks(vectorise, program(head + inside))
 
 
+GATHER = """
+%p: i32 = load @x[%i, %j]
+%t: u1 = lt %p, 64i32
+check bounds "a" %t, %p, 64i32
+%w: i32 = load @a[%p]
+"""
+CHECKED = {
+    "a gather": GATHER + "store @y[%i, %j], %p",
+    "a check in a branch": "%u: u1 = lt %j, 3i32\nif %u:\n"
+    + "".join(f"  {line}\n" for line in GATHER.strip().splitlines())
+    + "store @y[%i, %j], %j",
+    "a divisor": '%p: i32 = load @x[%i, %j]\n%t: u1 = ne %p, 0i32\ncheck division "//" %t, %j\n'
+    "%q: i32 = floordiv %j, %p\nstore @y[%i, %j], %q",
+    "a load in range for certain after a check": GATHER
+    + '%v: i32 = load @x[%j, %i]\n%s: u1 = lt %v, 9i32\ncheck bounds "b" %s, %v, 9i32\nstore @y[%i, %j], %v',
+}
+NOT_FIRST = {
+    "the check depends on a load after a check": "%p: i32 = load @x[%i, %j]\n%t: u1 = lt %p, 64i32\n"
+    'check bounds "x" %t, %p, 64i32\n%w: i32 = load @x[%i, %p]\n%s: u1 = lt %w, 9i32\n'
+    'check bounds "b" %s, %w, 9i32\nstore @y[%i, %j], %w',
+    "the check depends on what the turn wrote": "store @y[%i, %j], 3i32\n%p: i32 = load @y[%i, %j]\n"
+    '%t: u1 = lt %p, 64i32\ncheck bounds "a" %t, %p, 64i32',
+    "the check depends on an old value": "%p: i32 = atomic plain add @y[%i, %j], 3i32\n"
+    '%t: u1 = lt %p, 64i32\ncheck bounds "a" %t, %p, 64i32',
+    "the check depends on a division": "%p: i32 = load @x[%i, %j]\n%t: u1 = ne %p, 0i32\n"
+    'check division "//" %t, %j\n%q: i32 = floordiv %j, %p\n%s: u1 = lt %q, 9i32\n'
+    'check bounds "b" %s, %q, 9i32\nstore @y[%i, %j], %q',
+    "an overflow": "%p: i32 = load @x[%i, %j]\n%t: u1 = lt %p, 64i32\n"
+    'check overflow "too large" %t\nstore @y[%i, %j], %p',
+}
+
+
+def checked(inside: str) -> str:
+    lines = "".join(f"    {line}\n" for line in inside.strip().splitlines())
+    return program("task parallel %i: i32 in 0i32 .. 64i32:\n  for %j: i32 in 0i32 .. 64i32:\n" + lines)
+
+
+@pytest.mark.parametrize("what", CHECKED)
+def test_checks_that_can_go_first(what: str) -> None:
+    before = checked(CHECKED[what]).replace("@a: i32 array (?)", "@a: i32 field (64)")
+    becomes_in_tasks(vectorise, before, before.replace("for %j", "for vectorize %j"))
+
+
+@pytest.mark.parametrize("why", NOT_FIRST)
+def test_checks_that_cannot_go_first(why: str) -> None:
+    stays_in_tasks(vectorise, checked(NOT_FIRST[why]))
+
+
+def test_a_check_of_a_carried_value_cannot_go_first() -> None:
+    stays_in_tasks(
+        vectorise,
+        program("""
+task serial:
+  %s: i32 = for %j: i32 in 0i32 .. 64i32 carrying %p: i32 = 0i32:
+    %t: u1 = lt %p, 64i32
+    check bounds "x" %t, %p, 64i32
+    %u: i32 = load @x[%j, %p]
+    yield %u
+  store @y[0i32, 0i32], %s
+"""),
+    )
+
+
 def test_a_loop_that_writes_nothing_but_a_result_bears_all_reads() -> None:
     before = program("""
 task serial:

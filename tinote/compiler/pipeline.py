@@ -28,6 +28,7 @@ from tinote.compiler.passes.hoist_invariants import hoist_invariants
 from tinote.compiler.passes.infer_types import infer_types
 from tinote.compiler.passes.lower_access import lower_access
 from tinote.compiler.passes.lower_arrays import lower_arrays
+from tinote.compiler.passes.merge_checks import merge_checks
 from tinote.compiler.passes.offload import offload
 from tinote.compiler.passes.privatise import privatise
 from tinote.compiler.passes.promote_locals import promote_locals
@@ -135,6 +136,7 @@ TYPING = (
 LOWERING = (
     Step(_check, Form.SCALAR, "check_bounds"),
     _plain(hoist_checks, Form.SCALAR),
+    _plain(merge_checks, Form.SCALAR),
     Step(lambda fn, context: accumulate(fn, context.config.fast_math), Form.SCALAR, "accumulate"),
     _plain(offload, Form.TASKS),
     _plain(privatise, Form.TASKS),

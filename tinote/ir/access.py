@@ -37,7 +37,7 @@ from tinote.ir.nodes import (
 )
 from tinote.ir.ranges import Known, Loop, Ranges
 
-__all__ = ["Access", "Accesses", "buffers_may_meet", "indices_differ", "root_of"]
+__all__ = ["Access", "Accesses", "base_and_offset", "buffers_may_meet", "indices_differ", "root_of"]
 
 #: Stands for the facts that hold at the access itself (None stands for no facts at all).
 _AT_ACCESS = Known(None)
@@ -208,7 +208,7 @@ class Accesses(Ranges):
 
     def _known_distance(self, x: Atom, y: Atom, shared: Callable[[Var], bool], apart: int) -> bool:
         """Whether two indices are a shared variable plus different numbers: t and t + 1 differ even if t + 1 wraps."""
-        base, _ = _base_and_offset(x, self.definitions)
+        base, _ = base_and_offset(x, self.definitions)
         return (base is None or shared(base)) and indices_differ((x,), (y,), self.definitions, apart)
 
     def _differ(
@@ -295,7 +295,7 @@ def buffers_may_meet(a: Buffer, b: Buffer) -> bool:
     return BufferKind.ARRAY in (a.kind, b.kind) and a.kind in kinds and b.kind in kinds
 
 
-def _base_and_offset(atom: Atom, definitions: Mapping[Var, Op]) -> tuple[Var | None, int]:
+def base_and_offset(atom: Atom, definitions: Mapping[Var, Op]) -> tuple[Var | None, int]:
     """An integer as a variable (None for zero) plus a number, modulo the width of its type."""
     offset = 0
     while type(atom) is Var:
@@ -315,7 +315,7 @@ def indices_differ(a: tuple[Atom, ...], b: tuple[Atom, ...], definitions: Mappin
     for x, y in zip(a, b, strict=False):
         if x is y:
             continue
-        (base, offset), (other, shift) = _base_and_offset(x, definitions), _base_and_offset(y, definitions)
+        (base, offset), (other, shift) = base_and_offset(x, definitions), base_and_offset(y, definitions)
         if base is other:
             distance = (offset - shift) & ((1 << _bits(x)) - 1)
             if apart <= distance <= (1 << _bits(x)) - apart:

@@ -11,17 +11,28 @@ Marks from the effects and the wanted variables towards what they need, then swe
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 from tinote.ir.nodes import Atom, Atomic, For, If, Op, Region, Task, Var, While
 
 __all__ = ["prune"]
 
 
-def prune(region: Region, live: Iterable[Var] = (), *, keep_while: bool = False) -> Region:
+def _writes(op: Op) -> bool:
+    return op.writes
+
+
+def prune(
+    region: Region,
+    live: Iterable[Var] = (),
+    *,
+    keep_while: bool = False,
+    effect: Callable[[Op], bool] = _writes,
+) -> Region:
     """`region` without dead code; itself when there is none. Its own yields and the variables in `live` are needed by
-    somebody. `keep_while`: a `While` stays even if it has no effect but to take its time, perhaps for ever."""
-    marker = _Marker(keep_while)
+    somebody. `keep_while`: a `While` stays even if it has no effect but to take its time, perhaps for ever. `effect`
+    says which operations without regions are wanted for themselves."""
+    marker = _Marker(keep_while, effect)
     marker.collect(region, None)
     # Only now is it known who binds what: an effect in the condition of a `While` needs what that yields further down.
     for op in marker.effects:
@@ -40,8 +51,9 @@ def _carried_from(op: Op) -> int:
 class _Marker:
     """Which operations and which of their outs are needed."""
 
-    def __init__(self, keep_while: bool) -> None:
+    def __init__(self, keep_while: bool, effect: Callable[[Op], bool]) -> None:
         self.keep_while = keep_while
+        self.effect = effect
         #: the operation that binds a variable, and which of its outs it is; likewise for carried parameters
         self.owner: dict[Var, tuple[Op, int]] = {}
         self.parent: dict[Op, Op | None] = {}
@@ -65,7 +77,7 @@ class _Marker:
                     self.collect(inner, op)
                 if isinstance(op, Task) or (self.keep_while and isinstance(op, While)):
                     self.effects.append(op)
-            elif op.writes:
+            elif self.effect(op):
                 self.effects.append(op)
 
     def mark(self, atoms: Iterable[Atom]) -> None:

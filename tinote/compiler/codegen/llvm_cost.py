@@ -18,6 +18,8 @@ BETWEEN_POLLS = 1 << 18
 #: Work for which waking other threads does not pay (about 20 µs).
 PARALLEL_WORTH = 60_000
 _LONGEST_STRIP = 1 << 15
+#: Strips are multiples of what machine code may do at once, so that only the last one leaves a rest.
+_WHOLE = 64
 _LONGEST_UNPOLLED = 1 << 16
 _ATOMIC_COST = 20
 _UNKNOWN_TURNS = 16
@@ -100,4 +102,5 @@ def own_cost(op: Op) -> float:
 def _plan(cost: int, long: bool) -> LoopPlan:
     if long:
         return LoopPlan(Polling.TURNS, cost, 1)
-    return LoopPlan(Polling.STRIPS, cost, max(1, min(_LONGEST_STRIP, BETWEEN_POLLS // cost)))
+    strip = min(_LONGEST_STRIP, BETWEEN_POLLS // cost)
+    return LoopPlan(Polling.STRIPS, cost, strip - strip % _WHOLE if strip > _WHOLE else max(1, strip))

@@ -30,6 +30,8 @@ class Emitter(FunctionText):
         self.group_text = ""
         #: … and to the innermost loop alone, if that was proved independent, updates included
         self.proved_text = ""
+        #: where checks note that they fail, while they do not leave the task: the address of an i1
+        self.gathered = ""
         self.written = {root_of(op.buffer) for op in walk(region) if isinstance(op, Store | Atomic)}
         self._pointers: dict[Buffer, str] = {}
         self._constants: dict[tuple[Buffer, int], str] = {}

@@ -51,6 +51,10 @@ def check(e: Emitter, op: Check) -> None:
     condition = op.args[0]
     if type(condition) is Lit and condition.value:
         return
+    if e.gathered:
+        before = e.value(f"load i1, ptr {e.gathered}")
+        e.do(f"store i1 {e.value(f'and i1 {before}, {e.use(condition)}')}, ptr {e.gathered}")
+        return
     shown = op.args[1:][:_PAYLOAD_WORDS]
     if op.kind is FaultKind.BOUNDS:
         array = e.module.array_named(op.text, op.axis)

@@ -16,6 +16,7 @@ from tinote.compiler.codegen.llvm_stacks import Stacks
 from tinote.compiler.codegen.llvm_text import TYPES
 from tinote.errors import CompilerBug
 from tinote.ir import primitives as p
+from tinote.ir.checks import checks_alone, without_checks
 from tinote.ir.nodes import (
     Atom,
     Atomic,
@@ -36,8 +37,10 @@ from tinote.ir.nodes import (
     Region,
     Set,
     Store,
+    Var,
     While,
 )
+from tinote.ir.query import walk
 from tinote.ir.types import Scalar, i64, u64
 from tinote.source import NOWHERE, Span
 
@@ -203,6 +206,9 @@ class TaskText(Emitter):
         runs: bool,
     ) -> list[str]:
         """The loop itself: entered if it has a turn, left at its bottom."""
+        if vectorize and any(isinstance(op, Check) for op in walk(body)):
+            self._checks_first(body, lo, hi)
+            body = without_checks(body)
         index = body.params[0]
         t = index.type
         assert isinstance(t, Scalar)
@@ -216,11 +222,7 @@ class TaskText(Emitter):
         hole = self.hole()
         values = [self.name() for _ in carried]
         holes = [self.hole() for _ in carried]
-        if t.bits < 64:
-            self.env[index] = self.value(f"trunc {'nsw' if t.kind == 'i' else 'nuw'} i64 {turn} to {TYPES[t]}")
-        else:
-            self.env[index] = turn
-        self.widened[index] = turn
+        self._bind_index(index, turn)
         for v, name in zip(body.params[1:], values, strict=True):
             self.env[v] = name
         outer = (self.groups, self.group_text, self.proved_text)
@@ -257,6 +259,36 @@ class TaskText(Emitter):
             for ty, a, b in zip(carried, initial, results, strict=True)
         ]
 
+    def _bind_index(self, index: Var, turn: str) -> None:
+        """Say that the index of a loop is `turn`, an i64."""
+        t = index.type
+        assert isinstance(t, Scalar)
+        narrow = f"trunc {'nsw' if t.kind == 'i' else 'nuw'} i64 {turn} to {TYPES[t]}"
+        self.env[index] = self.value(narrow) if t.bits < 64 else turn
+        self.widened[index] = turn
+
+    def _checks_first(self, body: Region, lo: str, hi: str) -> None:
+        """Make the checks of all turns of an independent loop in front of it: first whether all hold, several turns at
+        once; if not, one turn after the other up to the fault.
+        """
+        index, alone = body.params[0], checks_alone(body)
+        less = "ult" if index.type is u64 else "slt"
+        self.gathered = self.first("alloca i1")
+        self.do(f"store i1 true, ptr {self.gathered}")
+        with self.counted(lo, hi, less) as turn:
+            self._bind_index(index, turn)
+            self.region(alone)
+        good = self.value(f"load i1, ptr {self.gathered}")
+        self.gathered = ""
+        on, search = self.label(), self.label()
+        self.do(f"br i1 {good}, label %{on}, label %{search}, !prof !{self.module.likely}")
+        self.begin(search)
+        with self.counted(lo, hi, less) as turn:
+            self._bind_index(index, turn)
+            self.region(alone)
+        self.do(f"br label %{on}")
+        self.begin(on)
+
     def _loop_note(self, group: int | None) -> str:
         """Loop metadata.
 
@@ -270,15 +302,15 @@ class TaskText(Emitter):
         return f", !llvm.loop !{metadata.distinct(f'!{{{{self}}, !{promise}}}')}"
 
     @contextmanager
-    def counted(self, lo: str, hi: str) -> Iterator[str]:
-        """A plain loop around what is emitted inside the `with`; gives the i64 that counts."""
+    def counted(self, lo: str, hi: str, less: str = "slt") -> Iterator[str]:
+        """A plain loop around what is emitted inside the `with`; gives the i64 that counts. `less` compares counts."""
         loop, done = self.label(), self.label()
-        before = self._guard(lo, hi, loop, done, False, "slt")
+        before = self._guard(lo, hi, loop, done, False, less)
         self.begin(loop)
         turn, hole = self.name(), self.hole()
         yield turn
-        following = self.value(f"add nsw i64 {turn}, 1")
-        more = self.value(f"icmp slt i64 {following}, {hi}")
+        following = self.value(f"add{' nsw' if less == 'slt' else ''} i64 {turn}, 1")
+        more = self.value(f"icmp {less} i64 {following}, {hi}")
         self.fill(hole, f"{turn} = phi i64 [ {lo}, %{before} ], [ {following}, %{self.block} ]")
         self.do(f"br i1 {more}, label %{loop}, label %{done}")
         self.begin(done)

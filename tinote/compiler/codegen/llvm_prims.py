@@ -151,9 +151,7 @@ def _cast(f: FunctionText, t: Scalar, atoms: Atoms, a: str) -> str:
             return f.value(f"fpext {source} {a} to {target}")
         return _double_to_half(f, a) if s is f64 and t is f16 else f.value(f"fptrunc {source} {a} to {target}")
     if s.kind == "f":
-        return f.value(
-            f"call {target} @llvm.fpto{'s' if t.kind == 'i' else 'u'}i.sat.{target}.{_suffix(s)}({source} {a})"
-        )
+        return _saturated(f, s, t, a)
     if t.kind == "f":
         word = "sitofp" if s.kind == "i" else "uitofp"
         if t is f16 and s.bits > 8:
@@ -168,6 +166,26 @@ def _cast(f: FunctionText, t: Scalar, atoms: Atoms, a: str) -> str:
     if t.bits > s.bits:
         return f.value(f"{'sext' if s.kind == 'i' else 'zext'} {source} {a} to {target}")
     return a
+
+
+def _saturated(f: FunctionText, s: Scalar, t: Scalar, a: str) -> str:
+    """A float as the nearest whole number towards zero that the type has; NaN as zero.
+
+    Not `llvm.fptosi.sat`, which LLVM takes apart into scalars where the conversion itself is one vector instruction.
+    What the conversion makes of a number that is out of range is never chosen.
+    """
+    source, target = TYPES[s], TYPES[t]
+    signed = t.kind == "i"
+    if s is f16:
+        return f.value(f"call {target} @llvm.fpto{'s' if signed else 'u'}i.sat.{target}.f16({source} {a})")
+    low, high = number(s, float(t.lowest)), number(s, float(t.highest + 1))
+    near = f.value(f"fpto{'s' if signed else 'u'}i {source} {a} to {target}")
+    below = f.value(f"fcmp olt {source} {a}, {low}")
+    above = f.value(f"fcmp oge {source} {a}, {high}")
+    neither = f.value(f"fcmp uno {source} {a}, {a}")
+    near = f.value(f"select i1 {below}, {target} {t.lowest}, {target} {near}")
+    near = f.value(f"select i1 {above}, {target} {i64.wrap(t.highest)}, {target} {near}")
+    return f.value(f"select i1 {neither}, {target} 0, {target} {near}")
 
 
 def _double_to_half(f: FunctionText, a: str) -> str:

@@ -59,7 +59,7 @@ class _Checker(Rewriter):
     def __init__(self, fn: Function) -> None:
         super().__init__()
         self.accesses = Accesses(fn)
-        #: what was tested in the open regions: an index against an extent, or a divisor
+        #: what was tested or proved in the open regions: an index against an extent, or a divisor
         self.tested: set[object] = set()
         self.extents: dict[tuple[Buffer, int], Var] = {}
         self.scopes: list[tuple[set[object], dict[tuple[Buffer, int], Var]]] = []
@@ -97,14 +97,15 @@ class _Checker(Rewriter):
     def access(self, op: Load | Store | Atomic) -> None:
         access = self.accesses.of(op)
         buffer = op.buffer
+        extents = (*buffer.shape, *buffer.element)
         for axis, index in enumerate(op.index):
+            known = extents[axis]
+            if not self.first_time((index, known if known is not None else (buffer, axis))):
+                continue
             sides = self.accesses.in_range(access, axis)
             if sides != (True, True):
-                known = (*buffer.shape, *buffer.element)[axis]
-                key: object = known if known is not None else (buffer, axis)
-                if self.first_time((index, key)):
-                    first = buffer.offset[axis] if axis < len(buffer.offset) else 0
-                    self.test(op, index, sides, self.extent(op, buffer, axis, index), buffer.name, axis, first)
+                first = buffer.offset[axis] if axis < len(buffer.offset) else 0
+                self.test(op, index, sides, self.extent(op, buffer, axis, index), buffer.name, axis, first)
 
     def extent(self, op: Op, buffer: Buffer, axis: int, index: Atom) -> Atom:
         """The extent along an axis, in the type of the index."""

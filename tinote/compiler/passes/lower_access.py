@@ -7,7 +7,8 @@
 
 Strides that are known are literals; those of an array whose shape is known at launch only come from its extents. The
 sums and products serve as offsets alone, and an access is in range where it is made, so machine code may take them
-not to wrap. Loads of temporaries between tasks stay as they are.
+not to wrap. For the same reason a number that an index adds goes into the offset's own: x[i + 1] and x[i] share what
+is computed from i. Loads of temporaries between tasks stay as they are.
 """
 
 from __future__ import annotations
@@ -16,22 +17,30 @@ import math
 from collections.abc import Sequence
 
 from tinote.ir import primitives as p
+from tinote.ir.access import base_and_offset
 from tinote.ir.nodes import Atom, Atomic, Buffer, Extent, Function, Lit, Load, Memory, Op, Prim, Region, Store, Var
 from tinote.ir.primitives import Primitive
+from tinote.ir.query import definitions
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
-from tinote.ir.types import i32, i64
+from tinote.ir.types import Scalar, i32, i64
 
 __all__ = ["lower_access"]
+
+#: With extents and added numbers below this, an index in range is a sum that did not wrap.
+_LARGEST = 1 << 30
 
 
 def lower_access(fn: Function) -> Function:
     """Lower every access inside of tasks."""
-    return _Lowering().run(fn)
+    return _Lowering(fn).run(fn)
 
 
 class _Lowering(Rewriter):
-    def __init__(self) -> None:
+    """Nothing is renamed, so that operands are made as they were."""
+
+    def __init__(self, fn: Function) -> None:
         super().__init__()
+        self._made = definitions(fn.region)
         self._views: dict[Buffer, Buffer] = {}
         self._depth = 0
 
@@ -64,13 +73,18 @@ class _Lowering(Rewriter):
     def _offset(self, op: Memory) -> Atom:
         buffer = op.buffer
         ranks, components = op.index[: buffer.rank], op.index[buffer.rank :]
-        terms: list[tuple[Atom, int]] = list(zip(components, buffer.element_strides, strict=True))
+        terms: list[tuple[Atom, int]] = []
+        constant = 0
         if buffer.strides is not None:
-            terms = [*zip(ranks, buffer.strides, strict=True), *terms]
+            for index, stride, extent in zip(ranks, buffer.strides, buffer.shape, strict=True):
+                base, added = self._split(index, extent)
+                terms.append((base, stride))
+                constant += added * stride
         elif ranks:
             size = buffer.dtype.size * math.prod(buffer.element)
-            terms = [(self._row_major(op, ranks), size), *terms]
-        constant = sum(int(a.value) * stride for a, stride in terms if isinstance(a, Lit))
+            terms.append((self._row_major(op, ranks), size))
+        terms += zip(components, buffer.element_strides, strict=True)
+        constant += sum(int(a.value) * stride for a, stride in terms if isinstance(a, Lit))
         total: Atom | None = None
         for atom, stride in terms:
             if not isinstance(atom, Lit):
@@ -79,6 +93,16 @@ class _Lowering(Rewriter):
         if total is None:
             return Lit(constant, i64)
         return self._prim(op, p.add, total, Lit(constant, i64)) if constant else total
+
+    def _split(self, index: Atom, extent: int | None) -> tuple[Atom, int]:
+        """An index as another one plus a number, if their sum does not wrap."""
+        t = index.type
+        if t in (i32, i64) and isinstance(t, Scalar) and extent is not None and extent < _LARGEST:
+            base, added = base_and_offset(index, self._made)
+            added = int(t.wrap(added))
+            if base is not None and base.type is t and abs(added) < _LARGEST:
+                return base, added
+        return index, 0
 
     def _row_major(self, op: Memory, indices: tuple[Atom, ...]) -> Atom:
         """The number of an element of an array whose extents are known at launch."""

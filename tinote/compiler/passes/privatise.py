@@ -33,15 +33,21 @@ from tinote.ir.nodes import (
     row_major,
 )
 from tinote.ir.primitives import Primitive
+from tinote.ir.ranges import Loop
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 from tinote.ir.types import u1
 
 __all__ = ["privatise"]
 
-#: How much memory the copies of one task may take, in bytes for each thread.
-_LIMIT = 64 * 1024
-#: Merging must be cheap beside the updates: how many there must be for each element, counted over all threads.
-_UPDATES_PER_ELEMENT = 8
+#: How much memory the copies of one task may take, in bytes for each thread: about what a core's own cache holds.
+_LIMIT = 1024 * 1024
+#: The same where it is not known how many updates there are, so that copies cost little if there are few.
+_LIMIT_WITHOUT_COUNT = 64 * 1024
+#: Merging must be cheap beside the updates: how many there must be for each element, counted over all threads. An
+#: element is set, read and added by each thread, at once with the others: about 1 ns, however many threads there are.
+#: An indivisible update takes 5 to 15 ns, divided by the number of threads. On two threads a quarter is enough; 2 is
+#: for many.
+_UPDATES_PER_ELEMENT = 2
 
 
 def privatise(fn: Function) -> Function:
@@ -56,13 +62,14 @@ def privatise(fn: Function) -> Function:
 def _with_copies(task: Task, accesses: Accesses) -> Task:
     """`task` with the private copies that pay, smallest first as long as there is room."""
     trips = _trips(task)
-    room = _LIMIT - sum([_Candidate(private.copy, private.prim, []).size for private in task.privates])
+    used = sum([_size(private.copy) for private in task.privates])
     chosen: list[Private] = []
     for c in sorted(_candidates(task, accesses), key=lambda c: c.size):
-        updates = sum([trips[op] for op in c.updates])
-        if c.size <= room and updates >= _UPDATES_PER_ELEMENT * c.elements:
-            room -= c.size
-            chosen.append(Private(c.target, _copy_of(c.target), c.prim))
+        updates = sum([trips[access.op] for access in c.updates])
+        limit = _LIMIT if updates < math.inf else _LIMIT_WITHOUT_COUNT
+        if used + c.size <= limit and updates >= _UPDATES_PER_ELEMENT * c.elements:
+            used += c.size
+            chosen.append(Private(c.target, _copy_of(c, accesses.loops[task]), c.prim))
     if not chosen:
         return task
     body = _Redirection({private.target: private.copy for private in chosen}).region(task.body)
@@ -72,25 +79,44 @@ def _with_copies(task: Task, accesses: Accesses) -> Task:
     return new
 
 
-def _copy_of(target: Buffer) -> Buffer:
-    """A copy keeps each component by itself, so that loops over elements update consecutive numbers."""
-    size = target.dtype.size
-    strides = row_major(tuple([n or 0 for n in target.shape]), size)
-    apart = row_major(target.element, size * math.prod([n or 0 for n in target.shape]))
-    return Buffer(
-        f"{target.name}.private", target.dtype, target.shape, target.element, BufferKind.PRIVATE, strides, apart
-    )
+def _size(buffer: Buffer) -> int:
+    """The size of a copy of a buffer, in bytes."""
+    return math.prod([n or 0 for n in buffer.shape]) * math.prod(buffer.element) * buffer.dtype.size
 
 
 class _Candidate:
     """A buffer that a task only accumulates into, by `prim`; `size` in bytes."""
 
-    def __init__(self, target: Buffer, prim: Primitive, updates: list[Atomic]) -> None:
+    def __init__(self, target: Buffer, prim: Primitive, updates: list[Access]) -> None:
         self.target = target
         self.prim = prim
         self.updates = updates
         self.elements = math.prod([n or 0 for n in target.shape]) * math.prod(target.element)
-        self.size = self.elements * target.dtype.size
+        self.size = _size(target)
+
+    def walked(self, loop: Loop) -> bool:
+        """Whether a loop inside of `loop` updates one element after the other."""
+        last = len(self.target.shape) - 1
+        return last >= 0 and any(
+            inner is not loop and inner.index is not None and abs(access.forms[last].coefficient(inner.index)) == 1
+            for access in self.updates
+            for inner in access.loops
+        )
+
+
+def _copy_of(c: _Candidate, loop: Loop) -> Buffer:
+    """The copy keeps each component by itself if a loop walks over the elements, so that it updates consecutive
+    numbers; else the components of an element together, as they are updated.
+    """
+    target = c.target
+    shape, size = tuple([n or 0 for n in target.shape]), target.dtype.size
+    if c.walked(loop):
+        strides, apart = row_major(shape, size), row_major(target.element, size * math.prod(shape))
+    else:
+        strides, apart = row_major(shape, size * math.prod(target.element)), row_major(target.element, size)
+    return Buffer(
+        f"{target.name}.private", target.dtype, target.shape, target.element, BufferKind.PRIVATE, strides, apart
+    )
 
 
 def _candidates(task: Task, accesses: Accesses) -> Iterator[_Candidate]:
@@ -98,21 +124,24 @@ def _candidates(task: Task, accesses: Accesses) -> Iterator[_Candidate]:
     found: dict[Buffer, list[Access]] = {}
     for access in accesses.within(loop):
         found.setdefault(access.buffer, []).append(access)
-    for buffer, all_of_it in found.items():
-        updates = [access.op for access in all_of_it if isinstance(access.op, Atomic) and not access.op.outs]
-        prim = updates[0].prim if updates else p.add
-        if len(updates) < len(all_of_it) or any(op.prim is not prim for op in updates):
-            continue
-        if buffer.kind is BufferKind.PRIVATE or None in buffer.shape:
+    for buffer, updates in found.items():
+        prim = _only_updates(updates)
+        if prim is None or buffer.kind is BufferKind.PRIVATE or None in buffer.shape:
             continue
         if any(other is not buffer and buffers_may_meet(other, buffer) for other in found):
             continue
         if not _mergeable(buffer, prim, task):
             continue
         # Updates with the same index meet in the same cases.
-        distinct = list({access.op.args[:-1]: access for access in all_of_it}.values())
+        distinct = list({access.op.args[:-1]: access for access in updates}.values())
         if any(accesses.may_meet_across(a, b, loop) for k, a in enumerate(distinct) for b in distinct[k:]):
             yield _Candidate(buffer, prim, updates)
+
+
+def _only_updates(accesses: list[Access]) -> Primitive | None:
+    """The operation, if the accesses are nothing but updates by it whose old values nobody asks for."""
+    prims = [access.op.prim if isinstance(access.op, Atomic) and not access.op.outs else None for access in accesses]
+    return prims[0] if all(prim is prims[0] for prim in prims) else None
 
 
 def _mergeable(buffer: Buffer, prim: Primitive, task: Task) -> bool:

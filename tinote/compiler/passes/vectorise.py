@@ -7,20 +7,46 @@
 
 Proved means: what one turn writes, no other turn reads or writes. Reductions are carried values, and machine code sees
 for itself what it can make of those. A wrong mark is a wrong result, so that anything with an effect of another sort
-(checks, prints, stacks, cells, indivisible updates) leaves a loop as it is. The loop of a parallel task counts when it
-has no loop inside.
+(prints, stacks, cells, indivisible updates) leaves a loop as it is. The loop of a parallel task counts when it has no
+loop inside.
+
+Checks of indices and divisors do not stand in the way if they can all be made before the turns run: machine code tests
+many turns at once, and then runs them without checks. What a turn before a fault writes may be missing then.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-from tinote.ir.access import Accesses
-from tinote.ir.nodes import Atom, Atomic, Extent, For, Function, Get, If, Load, Op, Prim, Store, Task
-from tinote.ir.query import walk
+from tinote.ir import primitives as p
+from tinote.ir.access import Access, Accesses, buffers_may_meet
+from tinote.ir.checks import checks_alone
+from tinote.ir.nodes import (
+    Atom,
+    Atomic,
+    Buffer,
+    Check,
+    Extent,
+    FaultKind,
+    For,
+    Function,
+    Get,
+    If,
+    Lit,
+    Load,
+    Op,
+    Prim,
+    Region,
+    Store,
+    Task,
+)
+from tinote.ir.query import free_variables, walk
+from tinote.ir.ranges import Known, Loop
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 
 __all__ = ["vectorise"]
+
+_DIVISIONS = (p.floordiv, p.mod, p.raw_div, p.raw_mod)
 
 
 def vectorise(fn: Function) -> Function:
@@ -50,13 +76,71 @@ class _Vectoriser(Rewriter):
             return False
         loop = self.accesses.loops[op]
         inside = self.accesses.within(loop)
-        writes = [access for access in inside if access.writes]
-        if not writes:
+        if not op.outs and not any(access.writes for access in inside):
             # Without a result there is nothing to run several of.
-            return bool(op.outs)
-        return not any(self.accesses.may_meet_across(write, other, loop) for write in writes for other in inside)
+            return False
+        return not self.turns_meet(inside, loop) and self.checks_may_go_first(op.regions[0], loop)
+
+    def turns_meet(self, inside: list[Access], loop: Loop) -> bool:
+        """Whether a turn may write what another one reads or writes."""
+        written = {access.buffer for access in inside if access.writes}
+        buffers = {access.buffer for access in inside}
+        shared = {buffer for buffer in buffers if any(buffers_may_meet(buffer, other) for other in written)}
+        touched = [access for access in inside if access.buffer in shared]
+        # Mostly the indices alone tell. What is known where each access runs is asked only if they do not.
+        return self.some_meet(touched, loop, lambda a: None) and self.some_meet(touched, loop, lambda a: a.known)
+
+    def some_meet(self, touched: list[Access], loop: Loop, known: Callable[[Access], Known | None]) -> bool:
+        """The same, going by certain facts. Accesses with the same index and the same facts meet in the same cases."""
+        distinct: dict[object, Access] = {}
+        for a in touched:
+            key = a.buffer, a.op.index, a.writes, known(a)
+            if key not in distinct:
+                distinct[key] = Access(a.op, a.forms, a.loop, known(a))
+        found = list(distinct.values())
+        return any(
+            (a.writes or b.writes)
+            and buffers_may_meet(a.buffer, b.buffer)
+            and self.accesses.may_meet_across(a, b, loop)
+            for k, a in enumerate(found)
+            for b in found[k:]
+        )
+
+    def checks_may_go_first(self, body: Region, loop: Loop) -> bool:
+        """Whether all checks of a turn can be made before any of its work, and whether or not one of them fails."""
+        if not any(isinstance(op, Check) for op in walk(body)):
+            return True
+        alone = checks_alone(body)
+        if any(v in body.params[1:] for v in free_variables(Region((), alone.body, ()))):
+            return False
+        needed = set(walk(alone))
+        certain = Known(loop.known, loop=loop)
+        checked, written = False, set[Buffer]()
+        for op in walk(body):
+            if isinstance(op, Check):
+                checked = True
+            elif isinstance(op, Store | Atomic):
+                if op in needed:
+                    return False
+                written.add(op.buffer)
+            elif op not in needed:
+                continue
+            elif isinstance(op, Load):
+                access = self.accesses.of(op)
+                if any(buffers_may_meet(op.buffer, buffer) for buffer in written):
+                    return False
+                # It may be in range only because an earlier check says so.
+                if checked and not all(
+                    self.accesses.in_range(access, axis, certain) == (True, True) for axis in range(len(access.forms))
+                ):
+                    return False
+            elif isinstance(op, Prim) and op.prim in _DIVISIONS and not isinstance(op.args[1], Lit):
+                return False
+        return True
 
 
 def _harmless(op: Op) -> bool:
     """Whether several turns may do this at once, as far as the operation itself goes."""
+    if isinstance(op, Check):
+        return op.kind in (FaultKind.BOUNDS, FaultKind.DIVISION)
     return isinstance(op, Prim | Load | Store | Extent | If | Get) or (isinstance(op, Atomic) and op.plain)
