@@ -97,7 +97,7 @@ class _Lowering(Rewriter):
     def _split(self, index: Atom, extent: int | None) -> tuple[Atom, int]:
         """An index as another one plus a number, if their sum does not wrap."""
         t = index.type
-        if t in (i32, i64) and isinstance(t, Scalar) and extent is not None and extent < _LARGEST:
+        if isinstance(t, Scalar) and t in (i32, i64) and extent is not None and extent < _LARGEST:
             base, added = base_and_offset(index, self._made)
             added = int(t.wrap(added))
             if base is not None and base.type is t and abs(added) < _LARGEST:
