@@ -228,6 +228,9 @@ class Kernel:
 
     # ---- methods of classes
 
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._parameters.is_method = True
+
     def __get__(self, owner: Any, cls: type | None = None) -> Kernel | BoundKernel:
         return self if owner is None else BoundKernel(self, owner)
 

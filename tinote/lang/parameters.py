@@ -35,6 +35,8 @@ class Parameters:
         self.source = source
         self.nodes = source.parameters
         self.names = [node.arg for node in self.nodes]
+        #: whether a class has the kernel as a method, so that its first parameter is the object
+        self.is_method = False
         self._annotations: list[Any] | None = None
 
     @property
@@ -65,7 +67,7 @@ class Parameters:
         hint = self.source.annotations.get(node.arg)
         if isinstance(hint, str):
             hint = self._evaluated(node, hint, scope)
-        if hint is None and node is self.nodes[0] and node.arg == "self":
+        if hint is None and node is self.nodes[0] and (self.is_method or node.arg in ("self", "cls")):
             return template
         if hint is None:
             raise KernelTypeError(

@@ -18,6 +18,7 @@ from tinote.compiler.frontend.domains import domain_of, is_domain, static_items
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expansion import Expansion, define, simple, takes_place
 from tinote.compiler.frontend.protocol import space_of
+from tinote.compiler.frontend.scopes import Constant
 from tinote.compiler.frontend.values import (
     FieldDomain,
     Grouped,
@@ -285,8 +286,27 @@ _define("int", "x=", _python_number(int))
 _define("float", "x=", _python_number(float))
 _define("bool", "x=", _python_number(bool))
 
+# classes
+
+
+def _super(e: Emitter, cls: Any, owner: Any) -> Any:
+    """`super()` in a method: its class and object are those of the function at hand."""
+    source = e.frame.source
+    if cls is None:
+        cell, parameters = source.closure.get("__class__"), source.parameters
+        first = e.frame.scope.find(parameters[0].arg) if parameters else None
+        if cell is None or not isinstance(first, Constant):
+            e.error("`super()` needs a method of a class around it")
+        cls, owner = cell.cell_contents, first.value
+    try:
+        return super(cls, owner)
+    except TypeError as error:
+        e.error(f"calling `super` at compile time failed: {error}")
+
+
 #: Python's own functions, recognised by identity.
 PYTHON: dict[Any, Expansion] = {
+    super: simple("super", "type= object=", _super),
     range: BUILTINS["range"],
     abs: BUILTINS["abs"],
     min: BUILTINS["min"],

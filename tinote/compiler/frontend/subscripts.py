@@ -261,7 +261,7 @@ class Subscripts(Emitter):
             return tensors.attribute(self, base if isinstance(base, Place | Value) else self.static_tensor(base), name)
         if isinstance(base, ArrayValue):
             return self._array_attribute(base, name)
-        if isinstance(base, tuple | list) and self.is_value(base):
+        if isinstance(base, tuple | list) and self.is_value(base) and name not in getattr(base, "_fields", ()):
             self.error(f"{describe(base)} has no attribute `{name}`", "make a vector of it with `ti.Vector([…])`")
         try:
             found = getattr(base, name)

@@ -1,0 +1,196 @@
+"""Kernels and device functions as methods: inheritance, static and class methods, attributes that change."""
+
+import dataclasses
+import types
+from collections import namedtuple
+
+import pytest
+
+import tinote as ti
+from tinote.errors import KernelTypeError
+
+
+@ti.data_oriented
+class Body:
+    """Something with a force on each of two elements."""
+
+    def __init__(self, weight: float = 1.0) -> None:
+        self.x = ti.field(ti.f32, shape=2, needs_grad=True)
+        self.weight = weight
+
+    @ti.func
+    def force(self, i):
+        return self.weight + i
+
+    @ti.kernel
+    def step(self):
+        for i in self.x:
+            self.x[i] += self.force(i)
+
+
+def test_an_inherited_kernel_calls_the_functions_of_the_subclass() -> None:
+    class Heavy(Body):
+        @ti.func
+        def force(self, i):
+            return 10 * super().force(i)
+
+    class Twice(Heavy):
+        @ti.func
+        def force(self, i):
+            return 2 * super().force(i) + super(Heavy, self).force(i)
+
+        @ti.kernel
+        def step(self):
+            for i in self.x:
+                self.x[i] += 1000 + self.force(i)
+
+        def both(self) -> None:
+            Body.step(self)
+            self.step()
+
+    bodies = [Body(), Body(2.0), Heavy(), Twice()]
+    for body in bodies[:3]:
+        body.step()
+    bodies[3].both()
+    assert [body.x.to_numpy().tolist() for body in bodies] == [[1, 2], [2, 3], [10, 20], [1042, 1084]]
+
+
+def test_static_and_class_methods() -> None:
+    class Helper:
+        factor = 3
+
+        @staticmethod
+        @ti.func
+        def scaled(x):
+            return x * 2
+
+        @staticmethod
+        @ti.kernel
+        def alone(x: ti.i32) -> ti.i32:
+            return Helper.scaled(x) + 1
+
+        @classmethod
+        def make(cls) -> "Helper":
+            return cls()
+
+        @ti.kernel
+        def with_any_name(this, x: ti.i32) -> ti.i32:  # noqa: N805
+            return this.scaled(this.scaled(x)) + this.factor
+
+    helper = Helper.make()
+    assert (Helper.alone(3), helper.alone(4), helper.with_any_name(5)) == (7, 9, 23)
+
+    @ti.kernel
+    def no_method(this, x: ti.i32) -> ti.i32:
+        return x
+
+    with pytest.raises(KernelTypeError, match="parameter 'this' of kernel 'no_method' needs a type annotation"):
+        no_method(helper, 1)
+
+
+def test_super_needs_a_class() -> None:
+    class Alone:
+        @ti.kernel
+        def run(self) -> ti.i32:
+            return super().missing(1)
+
+    @ti.kernel
+    def outside(x: ti.i32) -> ti.i32:
+        return super().missing(x)
+
+    with pytest.raises(KernelTypeError, match="needs a method of a class"):
+        outside(1)
+    with pytest.raises(ti.TaichiNameError, match="has no attribute `missing`"):
+        Alone().run()
+
+
+def test_what_an_object_holds_may_change() -> None:
+    """An attribute is read when a kernel is compiled; another value compiles it again."""
+
+    @ti.func
+    def square(x):
+        return x * x
+
+    @ti.func
+    def cube(x):
+        return x * x * x
+
+    class Part:
+        def __init__(self, n: int) -> None:
+            self.n = n
+
+        @ti.func
+        def value(self):
+            return self.n
+
+    class Whole:
+        shift = 0
+
+        def __init__(self) -> None:
+            self.parts = [Part(1), Part(2)]
+            self.options = {"power": square}
+
+        @property
+        def first(self) -> int:
+            return self.parts[0].n
+
+        @ti.kernel
+        def run(self, x: ti.i32) -> ti.i32:
+            total = self.first * 100 + self.shift
+            for part in ti.static(self.parts):
+                total += part.value()
+            return total + 10_000 * self.options["power"](x)
+
+    whole = Whole()
+    assert whole.run(2) == 40_103
+    whole.parts[0].n = 3
+    assert whole.run(2) == 40_305
+    whole.parts.append(Part(10))
+    assert whole.run(2) == 40_315
+    whole.options["power"] = cube
+    assert whole.run(2) == 80_315
+    Whole.shift = 7
+    assert whole.run(2) == 80_322
+    assert Whole().run(2) == 40_110
+
+
+def test_constants_in_python_containers() -> None:
+    @dataclasses.dataclass
+    class Options:
+        dt: float = 0.5
+        n: int = 3
+
+    options, space = Options(), types.SimpleNamespace(depth=4)
+    Size = namedtuple("Size", "width height")
+    size = Size(2, 5)
+
+    @ti.kernel
+    def run(chosen: ti.template()) -> ti.f32:
+        return options.dt * options.n + size.width * 10 + size[1] * 100 + space.depth * 1000 + chosen.dt
+
+    assert run(options) == 4522.0
+    assert run(Options(dt=0.25)) == 4521.75
+    options.dt = 1.0
+    assert run(options) == 4524.0
+
+
+def test_the_gradient_of_a_method() -> None:
+    class Energy(Body):
+        def __init__(self) -> None:
+            super().__init__(weight=3.0)
+            self.loss = ti.field(ti.f32, shape=(), needs_grad=True)
+
+        @ti.kernel
+        def measure(self, scale: ti.f32):
+            for i in self.x:
+                self.loss[None] += scale * self.force(i) * self.x[i] ** 2
+
+    energy = Energy()
+    energy.x.fill(2)
+    with ti.ad.Tape(loss=energy.loss):
+        energy.measure(0.5)
+    assert energy.x.grad.to_numpy().tolist() == [6, 8]
+    energy.x.grad.fill(0)
+    energy.loss.grad[None] = 1
+    energy.measure.grad(1.0)
+    assert energy.x.grad.to_numpy().tolist() == [12, 16]
