@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tinote.errors import FieldError
+from tinote.errors import DifferentiationError, FieldError
 
 
 @pytest.mark.parametrize("dtype", [ti.i32, ti.u8, ti.i64, ti.f32, ti.f64], ids=str)
@@ -67,3 +67,29 @@ def test_what_cannot_be_sorted_or_summed() -> None:
     ):
         with pytest.raises(FieldError):
             wrong()
+
+
+@pytest.mark.parametrize("kind", [ti.field, ti.ndarray])
+def test_sorting_under_a_tape_is_refused_and_its_hint_helps(kind: Any) -> None:
+    ti.init(default_fp=ti.f64)
+    x = kind(ti.f64, 3, needs_grad=True)
+    copy, order = ti.field(ti.f64, 3), ti.field(ti.i32, 3)
+    loss = ti.field(ti.f64, (), needs_grad=True)
+    x.from_numpy(np.array([3.0, 1.0, 2.0]))
+    order.from_numpy(np.arange(3, dtype=np.int32))
+
+    @ti.kernel
+    def weigh(x: ti.types.ndarray()):
+        for i in order:
+            loss[None] += (i + 1) * x[order[i]]
+
+    with pytest.raises(DifferentiationError, match="sorting is not differentiated"), ti.ad.Tape(loss):
+        ti.algorithms.parallel_sort(x)
+    with ti.ad.Tape(loss):
+        copy.from_numpy(x.to_numpy())
+        ti.algorithms.parallel_sort(copy, order)
+        weigh(x)
+    assert loss[None] == 14
+    assert x.grad.to_numpy().tolist() == [3, 1, 2]
+    ti.algorithms.parallel_sort(x)
+    assert x.to_numpy().tolist() == [1, 2, 3]

@@ -10,6 +10,7 @@ from tinote.autodiff.activity import reached_from
 from tinote.autodiff.hazards import Hazard, find_hazards, refuse
 from tinote.autodiff.keeping import NOTHING, Keeping
 from tinote.autodiff.overwriting import kept_loads, plan_keeping
+from tinote.autodiff.races import refuse_races
 from tinote.autodiff.reverse import Reverser
 from tinote.autodiff.unfold import unfold_atomics
 from tinote.errors import DifferentiationError, Note
@@ -63,6 +64,7 @@ def _reverse(fn: Function, defaults: Defaults, keeping: Keeping, arguments: bool
     region = reverser.function_region()
     if region.body:
         _refuse_gradient_access(fn)
+        refuse_races(fn)
     for store in reverser.severed:
         refuse_broken_chain(store.buffer, store.loc, fn, arguments=arguments)
     found = kept_loads(fn, keeping)

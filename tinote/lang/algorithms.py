@@ -9,7 +9,9 @@ from typing import Any
 
 import numpy as np
 
-from tinote.errors import FieldError
+from tinote.errors import DifferentiationError, FieldError
+from tinote.lang.world import recorder
+from tinote.source import caller
 
 __all__ = ["PrefixSumExecutor", "parallel_sort"]
 
@@ -24,10 +26,25 @@ def _line(values: Any, what: str) -> np.ndarray[Any, Any]:
     return content
 
 
+def _refuse_derivatives(*fields: Any) -> None:
+    """An open tape or forward mode would take what NumPy has moved for constants."""
+    if recorder.get() is None:
+        return
+    for field in fields:
+        if getattr(field, "has_grad", False) or getattr(field, "has_dual", False):
+            raise DifferentiationError(
+                "sorting is not differentiated, and what is sorted here has a gradient or dual",
+                caller(),
+                hint="sort a copy without one, with positions as values, and read through these in a kernel",
+            )
+
+
 def parallel_sort(keys: Any, values: Any = None) -> None:
     """Sort a one-dimensional field in place, ascending; NaN comes last. `values`, a field of the same length, takes the
-    same order: those of equal keys stay as they were.
+    same order: those of equal keys stay as they were. Raises `DifferentiationError` for a field with a gradient or dual
+    while derivatives are recorded.
     """
+    _refuse_derivatives(keys, values)
     found = _line(keys, "the keys")
     if values is None:
         keys.from_numpy(np.sort(found))

@@ -1,0 +1,81 @@
+"""Parallel loops whose turns read what the others change have no gradient: which value a turn finds depends on an order
+that there is not.
+
+    best = 1e9
+    for i in x:              # the turns of an outermost loop are parallel
+        if x[i] < best:      # every turn reads `best` …
+            best = x[i]      # … and any of them may change it: refused
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from tinote.errors import DifferentiationError, Note
+from tinote.ir.access import Access, Accesses, Loop, root_of
+from tinote.ir.nodes import Atomic, For, Function, If, Lit, Load, Memory, Op, Region, Store, While
+from tinote.ir.query import walk
+
+__all__ = ["refuse_races"]
+
+
+def refuse_races(fn: Function) -> None:
+    """Raise a `DifferentiationError` where turns of a parallel loop certainly meet over a float: all touch one element,
+    some read and some write it, and one of the two happens in every turn. Branches that all turns take alike are left
+    out: they may not be taken at all.
+    """
+    for op in fn.region.body:
+        if isinstance(op, For) and op.parallel and not _runs_once(op):
+            _refuse_races_in(op, fn)
+
+
+def _refuse_races_in(op: For, fn: Function) -> None:
+    inside = [inner for inner in walk(op.body) if isinstance(inner, Memory) and inner.buffer.dtype.kind == "f"]
+    loaded = {root_of(inner.buffer) for inner in inside if isinstance(inner, Load)}
+    if not any(isinstance(inner, Store | Atomic) and root_of(inner.buffer) in loaded for inner in inside):
+        return
+    accesses = Accesses(fn)
+    loop = accesses.loop_over(op.index)
+    always, alike = set(_always(op.body)), set(_taken_alike(op.body, accesses, loop))
+    fixed = [a for a in map(accesses.of, inside) if a.op not in alike and accesses.invariant_in(a, loop)]
+    for read in fixed:
+        for write in fixed:
+            if (read.op in always or write.op in always) and _meet(read, write, accesses, loop):
+                raise DifferentiationError(
+                    f"every turn of this parallel loop may read '{read.op.buffer.name}' here, which others change: "
+                    "without an order there is no gradient",
+                    read.op.loc,
+                    hint="write ti.loop_config(serialize=True) in front of the loop",
+                    notes=[Note("changed here", write.op.loc)],
+                )
+
+
+def _meet(read: Access, write: Access, accesses: Accesses, loop: Loop) -> bool:
+    return (
+        isinstance(read.op, Load)
+        and isinstance(write.op, Store | Atomic)
+        and root_of(read.buffer) is root_of(write.buffer)
+        and accesses.may_meet_across(read, write, loop)
+    )
+
+
+def _runs_once(loop: For) -> bool:
+    return isinstance(loop.lo, Lit) and isinstance(loop.hi, Lit) and loop.hi.value - loop.lo.value <= 1
+
+
+def _always(region: Region) -> Iterator[Op]:
+    """What runs whenever the region does."""
+    for op in region.body:
+        yield op
+        if isinstance(op, While):
+            yield from _always(op.condition)
+        elif isinstance(op, For) and isinstance(op.lo, Lit) and isinstance(op.hi, Lit) and op.lo.value < op.hi.value:
+            yield from _always(op.body)
+
+
+def _taken_alike(region: Region, accesses: Accesses, loop: Loop) -> Iterator[Op]:
+    """What stands in a branch that all turns of the loop take alike."""
+    for op in walk(region):
+        if isinstance(op, If) and (isinstance(op.condition, Lit) or accesses.invariant(op.condition, loop)):
+            yield from walk(op.then)
+            yield from walk(op.orelse)
