@@ -19,6 +19,7 @@ import importlib
 import sys
 from typing import Any
 
+from tinote.errors import suggestion
 from tinote.ir.types import f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 from tinote.lang import ad, algorithms, exception, misc, missing, ops, profiler, types, util
 from tinote.lang.calls import real_func, ref, sync
@@ -106,7 +107,7 @@ def __getattr__(name: str) -> Any:
         globals()[name] = value
         return value
     missing.refuse(name)
-    raise AttributeError(f"module 'tinote' has no attribute '{name}'")
+    raise AttributeError(f"module 'tinote' has no attribute '{name}'{suggestion(name, [*globals(), *_LAZY])}")
 
 
 def load_ipython_extension(shell: Any) -> None:

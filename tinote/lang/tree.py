@@ -23,6 +23,7 @@ from tinote.errors import FieldError, Note
 from tinote.ir.buffers import Buffer, row_major
 from tinote.lang.fields import Field
 from tinote.lang.layout import Part, Placement, offset_given, shape_given
+from tinote.lang.matrix import Matrix
 from tinote.lang.nodes import Node
 from tinote.lang.world import world
 from tinote.runtime.memory import Memory
@@ -106,7 +107,8 @@ class Level(Node):
         for given in _spread(fields):
             leaves = getattr(given, "_leaves", None)
             if leaves is None:
-                raise FieldError(f"only fields are placed, not {given!r}", where)
+                hint = "a field of vectors is made by ti.Vector.field(n, dtype)" if isinstance(given, Matrix) else ""
+                raise FieldError(f"only fields are placed, not {given!r}", where, hint=hint)
             if offset is not None:
                 offset_given(offset, self.shape, where)
             for leaf in leaves():
