@@ -252,6 +252,17 @@ def work() -> ti.f32:
     return a + c
 assert work() == 11
 ---
+@ti.pyfunc
+def cube(a):
+    return a * a * a
+@ti.experimental.real_func
+def next_to(a: ti.i32) -> ti.i32:
+    return a + 1
+@ti.kernel
+def work(i: ti.i32) -> ti.i32:
+    return cube(next_to(ti.assume_in_range(i, 0, 0, 4)))
+assert work(2) == cube(3) == 27
+---
 @ti.data_oriented
 class Counter:
     def __init__(self):
@@ -338,6 +349,10 @@ with warnings.catch_warnings(record=True) as told:
 assert [str(w.message) for w in told] == ["ti.dx11 is not available; kernels run on the CPU"]
 assert ti.cfg.arch is ti.cpu and ti.cfg.default_fp == ti.f32 and ti.cfg.default_ip == ti.i32 and not ti.cfg.debug
 assert ti.is_arch_supported(ti.cpu) and not ti.is_arch_supported(ti.gpu)
+ti.set_logging_level(ti.ERROR)
+assert not ti.is_logging_effective(ti.INFO)
+with pytest.raises(ti.errors.FieldError, match="no level"):
+    ti.set_logging_level("loud")
 ---
 ti.init(kernel_profiler=True)
 y = ti.field(ti.f32, shape=4)

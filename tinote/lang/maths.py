@@ -54,6 +54,7 @@ NAMES = (
     "all",
     "any",
     "asin",
+    "assume_in_range",
     "atan",
     "atan2",
     "atomic_add",

@@ -170,6 +170,7 @@ BUILTINS["loop_config"] = _loop_config
 
 # Advice to other machines than this one: taken note of, and without effect.
 _define("loop_unique", "val covers=", lambda e, val, covers: val)
+_define("assume_in_range", "val base low high", lambda e, val, base, low, high: val)
 _define("block_local", "*fields", lambda e, *fields: None)
 _define("cache_read_only", "*fields", lambda e, *fields: None)
 _define("no_activate", "*fields", lambda e, *fields: None)
