@@ -111,13 +111,6 @@ x = ti.field(ti.f32, shape=3)
 def k():
     ti.atomic_add(x, 1)
 k()
----
-x = ti.field(ti.f32, shape=3)
-@ti.kernel
-def k():
-    if x[0] > 1 and x[1] is None:
-        pass
-k()
 """,
     "classes": """
 @ti.data_oriented
