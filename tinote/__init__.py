@@ -86,6 +86,8 @@ _LAZY = {
     "Tape": ("tinote.ad", "Tape"),
     "any_arr": ("tinote.types", "ndarray"),
     "clear_all_gradients": ("tinote.ad", "clear_all_gradients"),
+    "complex_kernel": ("tinote.ad", "grad_replaced"),
+    "complex_kernel_grad": ("tinote.ad", "grad_for"),
     "ext_arr": ("tinote.types", "ndarray"),
     "kernel_profiler_clear": ("tinote.profiler", "clear_kernel_profiler_info"),
     "kernel_profiler_print": ("tinote.profiler", "print_kernel_profiler_info"),

@@ -371,6 +371,7 @@ def twice():
 @ti.ad.grad_for(twice)
 def twice_grad():
     x.grad.fill(5)
+assert ti.complex_kernel is ti.ad.grad_replaced and ti.complex_kernel_grad is ti.ad.grad_for
 @ti.ad.no_grad
 def nothing():
     add()
