@@ -19,9 +19,10 @@ import importlib
 import sys
 from typing import Any
 
+from tinote.errors import suggestion
 from tinote.ir.types import f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 from tinote.lang import ad, algorithms, exception, misc, missing, ops, profiler, types, util
-from tinote.lang.calls import real_func, ref, sync
+from tinote.lang.calls import experimental, pyfunc, real_func, ref, sync
 from tinote.lang.declarations import field
 from tinote.lang.exception import (
     TaichiAssertionError,
@@ -38,7 +39,7 @@ from tinote.lang.func import func
 from tinote.lang.kernel import data_oriented, kernel
 from tinote.lang.layout import Layout
 from tinote.lang.matrix import Matrix, Vector
-from tinote.lang.misc import cfg, is_arch_supported
+from tinote.lang.misc import cfg, is_arch_supported, is_logging_effective, set_logging_level
 from tinote.lang.ndarrays import MatrixNdarray, Ndarray, ScalarNdarray, VectorNdarray, from_dlpack, ndarray
 from tinote.lang.parameters import template
 from tinote.lang.structs import Struct, StructField, dataclass
@@ -49,6 +50,7 @@ __version__ = "0.1.0"
 
 globals().update({name: getattr(ops, name) for name in ops.__all__})
 globals().update(arches())
+globals().update(misc.LOG_LEVELS)
 globals().update(axes_named())
 SNode = Level
 var = field
@@ -64,10 +66,10 @@ __all__ = [
     "Field", "FieldsBuilder", "Layout", "Matrix", "MatrixField", "MatrixNdarray", "Ndarray", "SNode", "ScalarField",
     "ScalarNdarray", "Struct", "StructField", "TaichiAssertionError", "TaichiCompilationError", "TaichiIndexError",
     "TaichiNameError", "TaichiRuntimeError", "TaichiRuntimeTypeError", "TaichiSyntaxError", "TaichiTypeError",
-    "Vector", "VectorNdarray", "ad", "algorithms", "axes", "cfg", "data_oriented", "dataclass", "eig", "field",
-    "from_dlpack", "func", "init", "is_arch_supported", "kernel", "linalg", "math", "ndarray", "polar_decompose",
-    "profiler", "real_func", "ref", "reset", "root", "solve", "svd", "sym_eig", "sync", "template", "tools", "types",
-    "u1",
+    "Vector", "VectorNdarray", "ad", "algorithms", "axes", "cfg", "data_oriented", "dataclass", "eig", "experimental",
+    "field", "from_dlpack", "func", "init", "is_arch_supported", "is_logging_effective", "kernel", "linalg", "math",
+    "ndarray", "polar_decompose", "profiler", "pyfunc", "real_func", "ref", "reset", "root", "set_logging_level",
+    "solve", "svd", "sym_eig", "sync", "template", "tools", "types", "u1",
 ]  # fmt: skip
 
 _LAZY = {
@@ -84,6 +86,8 @@ _LAZY = {
     "Tape": ("tinote.ad", "Tape"),
     "any_arr": ("tinote.types", "ndarray"),
     "clear_all_gradients": ("tinote.ad", "clear_all_gradients"),
+    "complex_kernel": ("tinote.ad", "grad_replaced"),
+    "complex_kernel_grad": ("tinote.ad", "grad_for"),
     "ext_arr": ("tinote.types", "ndarray"),
     "kernel_profiler_clear": ("tinote.profiler", "clear_kernel_profiler_info"),
     "kernel_profiler_print": ("tinote.profiler", "print_kernel_profiler_info"),
@@ -106,7 +110,7 @@ def __getattr__(name: str) -> Any:
         globals()[name] = value
         return value
     missing.refuse(name)
-    raise AttributeError(f"module 'tinote' has no attribute '{name}'")
+    raise AttributeError(f"module 'tinote' has no attribute '{name}'{suggestion(name, [*globals(), *_LAZY])}")
 
 
 def load_ipython_extension(shell: Any) -> None:

@@ -7,8 +7,9 @@ Python sees the location in the message itself). A fault of the compiler is anot
 
 from __future__ import annotations
 
+import difflib
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
 
@@ -35,6 +36,7 @@ __all__ = [
     "at_users_frames",
     "excerpt",
     "raise_together",
+    "suggestion",
 ]
 
 
@@ -205,6 +207,14 @@ class CompilerBug(Exception):
         )
         self.step = step
         self.detail = detail
+
+
+def suggestion(name: str, known: Iterable[str]) -> str:
+    """The end of a sentence about a public name that does not exist: the name that was probably meant, or nothing."""
+    if name.startswith("_"):
+        return ""
+    close = difflib.get_close_matches(name, [k for k in known if not k.startswith("_")], 1)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 def raise_together(errors: Sequence[TinoteError]) -> None:

@@ -2,8 +2,11 @@
 
 from typing import Any
 
-from tinote.viz import ui
+from tinote.lang.missing import refuse
+from tinote.viz.ui import *  # noqa: F403
+from tinote.viz.ui import __all__ as __all__
 
 
 def __getattr__(name: str) -> Any:
-    return getattr(ui, name)
+    refuse(name, "ti.ui")
+    raise AttributeError(f"module 'tinote.ui' has no attribute '{name}'")

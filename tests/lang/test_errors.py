@@ -12,6 +12,7 @@ import pytest
 from IPython.core.interactiveshell import InteractiveShell
 
 import tinote as ti
+from tests.lang.wrong_first_steps import FIRST_STEPS
 from tests.lang.wrong_programs import HEADING, TOPICS
 from tinote.errors import CompilerBug, TinoteError
 
@@ -74,7 +75,9 @@ def shell() -> Any:
     return found
 
 
-@pytest.mark.parametrize("topic", ["unknown names", "types and shapes", "index ranks", "out of range", "tapes"])
+@pytest.mark.parametrize(
+    "topic", ["unknown names", "types and shapes", "index ranks", "out of range", "tapes", *FIRST_STEPS]
+)
 def test_the_same_from_a_cell(topic: str, shell: Any, capsys: pytest.CaptureFixture[str]) -> None:
     for text in programs(topic):
         found = shell.run_cell(text, store_history=True).error_in_exec
@@ -131,6 +134,19 @@ def test_python_catches_them_by_the_usual_names() -> None:
             kernel(*argument)
         with pytest.raises(dialect):
             kernel(*argument)
+
+
+def test_a_name_that_does_not_exist_is_put_right_in_python() -> None:
+    x = ti.field(ti.f32, shape=3)
+    for use, message in (
+        (lambda: ti.sinn(1), "no attribute 'sinn'; did you mean 'sin'?"),
+        (lambda: x.shapee, "no attribute 'shapee'; did you mean 'shape'?"),
+        (lambda: ti.Vector([1, 2]).normalised(), "did you mean 'normalized'?"),
+        (lambda: ti.types.vektor(3), "no attribute 'vektor'"),
+    ):
+        with pytest.raises(AttributeError) as caught:
+            use()
+        assert message in str(caught.value)
 
 
 def test_an_error_leaves_the_kernel_usable() -> None:

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tinote.errors import FieldError, TinoteError
+from tinote.errors import FieldError, NotAvailableError, TinoteError
 
 
 def test_fields_of_one_level_are_interleaved() -> None:
@@ -469,7 +469,7 @@ def test_wrong_levels_are_refused() -> None:
         ti.axes(1, 1)
     with pytest.raises(FieldError, match="only fields are placed"):
         ti.root.place(3)
-    with pytest.raises(FieldError, match="sparse"):
+    with pytest.raises(NotAvailableError, match="sparse"):
         ti.root.pointer(ti.i, 4)
     with pytest.raises(FieldError, match="bytes"):
         x = ti.field(ti.f64)

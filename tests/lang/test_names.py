@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from tests.lang.named_uses import EXPRESSIONS, HEADING, USES
+from tests.lang.named_expressions import EXPRESSIONS
+from tests.lang.named_uses import HEADING, USES
 
 #: What about 1,200 programs use, most used first; a few that are Python's own or stand for something else are left out.
 NAMES = """

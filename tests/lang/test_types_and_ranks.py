@@ -196,6 +196,24 @@ def test_indices_outside_of_an_offset_field_are_errors() -> None:
         x[-3]
 
 
+def test_a_window_of_an_offset_field_that_is_checked_at_once_counts_as_the_user_does() -> None:
+    x = ti.field(ti.f32, shape=8, offset=-4)
+
+    @ti.kernel
+    def window(n: ti.i32) -> ti.f32:
+        s = 0.0
+        for k in ti.static(range(3)):
+            s += x[n + k]
+        return s
+
+    x.fill(1)
+    assert window(-4) == window(1) == 3
+    with pytest.raises(KernelIndexError, match=r"index -5 is out of bounds .*: valid are -4 to 3"):
+        window(-5)
+    with pytest.raises(KernelIndexError, match=r"index 4 is out of bounds .*: valid are -4 to 3"):
+        window(2)
+
+
 def test_wrong_offsets_are_refused() -> None:
     for wrong, message in (((1, 2), "needs 1 numbers"), (1.5, "made of integers"), (2**31, "made of integers")):
         with pytest.raises(FieldError, match=message):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from tests.lang.wrong_first_steps import FIRST_STEPS
 from tests.lang.wrong_usage import MORE_TOPICS
 
 HEADING = """\
-import tinote as ti
+import numpy, tinote as ti
 ti.init(num_threads=1)
 x = ti.field(ti.f32, shape=8, needs_grad=True)
 y = ti.field(ti.f32, shape=8)
@@ -424,4 +425,5 @@ ti.reset()
 x[0]
 """,
     **MORE_TOPICS,
+    **FIRST_STEPS,
 }

@@ -88,6 +88,7 @@ class Binding:
             raise KernelTypeError(
                 f"parameter '{node.arg}' of kernel '{name}' is annotated with {hint!r}, no type",
                 self._parameters.span_of(node),
+                "numbers are `ti.i32`, `ti.f32`, …, arrays `ti.types.ndarray()`, fields `ti.template()`",
             )
         return found
 

@@ -1,18 +1,27 @@
-"""`ti.real_func`, `ti.ref` and `ti.sync`: names of the dialect that ask for what holds here anyway."""
+"""`ti.real_func`, `ti.pyfunc`, `ti.ref`, `ti.sync`: names of the dialect that ask for what holds here anyway."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import SimpleNamespace
 from typing import Any
 
 from tinote.lang.func import func
 
-__all__ = ["real_func", "ref", "sync"]
+__all__ = ["experimental", "pyfunc", "real_func", "ref", "sync"]
 
 
 def real_func(function: Callable[..., Any]) -> Any:
     """Make a device function of a function, as `func` does: it is inlined where it is called, and cannot recurse."""
     return func(function)
+
+
+def pyfunc(function: Callable[..., Any]) -> Any:
+    """Make a device function of a function: as every one, it can be called in Python scope, too."""
+    return func(function)
+
+
+experimental = SimpleNamespace(real_func=real_func)
 
 
 class Reference:

@@ -32,7 +32,11 @@ def _make(
     made_at = caller()
     for extent in element:
         if not isinstance(extent, int) or isinstance(extent, bool) or extent < 1:
-            raise FieldError(f"an element needs positive dimensions, not {tuple(element)}", made_at)
+            raise FieldError(
+                f"an element needs positive dimensions, not {', '.join(map(str, element))}",
+                made_at,
+                hint="they come first: ti.Vector.field(3, ti.f32, shape=…), ti.Matrix.field(3, 2, ti.f32, shape=…)",
+            )
     world.require_init()
     made = kind(scalar_type(dtype, made_at), tuple(element), made_at, name, needs_grad, needs_dual)
     if not isinstance(layout, Layout):

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tinote.errors import FieldError, KernelIndexError
+from tinote.errors import FieldError, KernelIndexError, suggestion
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar
 from tinote.lang.assigned import assigned_name
@@ -97,7 +97,7 @@ class Field(Located, Exchanged):
         if name in _PLACED:
             self._settle()
             return self.__dict__[name]
-        raise AttributeError(f"a field has no attribute {name!r}")
+        raise AttributeError(f"a field has no attribute {name!r}{suggestion(name, [*dir(type(self)), *_PLACED])}")
 
     def _settle(self) -> None:
         """Come into being, as the layout tree says. Raises `FieldError` when no tree does."""
@@ -293,7 +293,7 @@ class Field(Located, Exchanged):
         if len(index) != len(self.shape):
             raise KernelIndexError(
                 f"'{self.name}' has {len(self.shape)} index dimensions, but got {len(index)}",
-                hint="a 0-D field is read as x[None]" if not self.shape else "",
+                hint=f"write {self.name}[{', '.join('ijklmnop'[: len(self.shape)]) or 'None'}]",
             )
         offset = self.buffer.offset or (0,) * len(index)
         for axis, (i, extent, first) in enumerate(zip(index, self.shape, offset, strict=True)):

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from tinote.errors import KernelSyntaxError
+from tinote.errors import KernelSyntaxError, KernelTypeError
 from tinote.lang.matrix import Matrix
 from tinote.lang.python_maths import PYTHON
+from tinote.source import caller
 
 __all__ = ["FUNCTIONS", "BuiltinFunction", "make_builtins"]
 
@@ -29,7 +30,13 @@ class BuiltinFunction:
         named = {k: a.values if isinstance(a, Matrix) else a for k, a in kwargs.items()}
         # As in kernels, a result out of range is an infinity or NaN, without a word.
         with np.errstate(all="ignore"):
-            result = self._python(*plain, **named)
+            try:
+                result = self._python(*plain, **named)
+            except TypeError:
+                if all(isinstance(a, int | float | np.generic | np.ndarray) for a in [*plain, *named.values()]):
+                    raise
+                shown = ", ".join(map(repr, given))
+                raise KernelTypeError(f"ti.{self.__name__} does not take {shown}", caller()) from None
         if isinstance(result, np.ndarray) and result.ndim and any(isinstance(a, Matrix) for a in given):
             return Matrix(result)
         return result.item() if isinstance(result, np.generic | np.ndarray) and not result.ndim else result
@@ -47,6 +54,7 @@ NAMES = (
     "all",
     "any",
     "asin",
+    "assume_in_range",
     "atan",
     "atan2",
     "atomic_add",

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tinote.compiler.frontend.protocol import swizzle
-from tinote.errors import FieldError
+from tinote.errors import FieldError, suggestion
 from tinote.ir.types import Scalar
 from tinote.lang.world import scalar_type
 from tinote.source import caller
@@ -62,8 +62,8 @@ class Matrix:
             self.values: np.ndarray[Any, Any] = np.array(
                 [[_unwrap(c) for c in row] if np.ndim(row) else row for row in rows]
             )
-        except (TypeError, ValueError) as error:
-            raise FieldError(f"a matrix needs rows of equal length: {error}") from None
+        except (TypeError, ValueError):
+            raise FieldError(f"a matrix needs numbers in rows of equal length, not {values!r}") from None
         if self.values.ndim not in (1, 2) or self.values.dtype.kind not in "biuf":
             raise FieldError(f"a matrix needs a list of numbers or of rows of numbers, not {values!r}")
         if dt is not None:
@@ -111,7 +111,7 @@ class Matrix:
         picked = None if name.startswith("_") or "values" not in self.__dict__ else self._picked(name)
         if picked is None:
             what = "a vector" if "values" not in self.__dict__ else f"a {type(self).__name__} of shape {self.shape}"
-            raise AttributeError(f"{what} has no attribute {name!r}")
+            raise AttributeError(f"{what} has no attribute {name!r}{suggestion(name, dir(type(self)))}")
         return self[picked[0]] if len(picked) == 1 else Matrix(self.values[picked])
 
     def _picked(self, name: str) -> list[int] | None:

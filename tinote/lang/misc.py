@@ -9,8 +9,20 @@ from tinote.errors import FieldError
 from tinote.ir.types import Scalar, scalar_named
 from tinote.lang.layout import MOST_DIMENSIONS
 from tinote.lang.world import Arch, arches, world
+from tinote.source import caller
 
-__all__ = ["cfg", "get_host_arch_list", "get_max_num_indices", "is_arch_supported"]
+__all__ = [
+    "LOG_LEVELS",
+    "cfg",
+    "get_host_arch_list",
+    "get_max_num_indices",
+    "is_arch_supported",
+    "is_logging_effective",
+    "set_logging_level",
+]
+
+#: By the names that they have in the package: `ti.INFO`, `ti.WARN`, …
+LOG_LEVELS = {name.upper(): name for name in ("trace", "debug", "info", "warn", "error", "critical")}
 
 
 class Settings:
@@ -53,3 +65,17 @@ def get_host_arch_list() -> list[Arch]:
 def get_max_num_indices() -> int:
     """How many index dimensions a field can have."""
     return MOST_DIMENSIONS
+
+
+def set_logging_level(level: str) -> None:
+    """Accepted, and without effect: nothing is logged; what a user should know is a Python warning. Raises `FieldError`
+    for what is no level.
+    """
+    if level not in LOG_LEVELS.values():
+        raise FieldError(f"{level!r} is no level of logging", caller(), hint=f"there are {', '.join(LOG_LEVELS)}")
+
+
+def is_logging_effective(level: str) -> bool:
+    """Whether messages of this level are logged: none are."""
+    set_logging_level(level)
+    return False

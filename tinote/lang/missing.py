@@ -31,6 +31,7 @@ _MISSING: dict[str, tuple[str, str]] = {
             "append",
             "bitmasked",
             "deactivate",
+            "deactivate_all",
             "deactivate_all_snodes",
             "dynamic",
             "get_addr",

@@ -106,6 +106,7 @@ class Parameters:
             raise KernelTypeError(
                 f"kernel '{source.name}' takes {len(names)} arguments ({', '.join(names)}), but got {len(args)}",
                 source.span,
+                "a method takes `self` first" if hasattr(type(args[0]), source.name) else "",
             )
         by_position = {node.arg for node in source.tree.args.posonlyargs}
         if len(args) > positional:

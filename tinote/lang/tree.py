@@ -23,6 +23,8 @@ from tinote.errors import FieldError, Note
 from tinote.ir.buffers import Buffer, row_major
 from tinote.lang.fields import Field
 from tinote.lang.layout import Part, Placement, offset_given, shape_given
+from tinote.lang.matrix import Matrix
+from tinote.lang.missing import refuse
 from tinote.lang.nodes import Node
 from tinote.lang.world import world
 from tinote.runtime.memory import Memory
@@ -31,8 +33,6 @@ from tinote.source import NOWHERE, Span, caller
 __all__ = ["Axes", "FieldsBuilder", "Level", "Root", "axes", "axes_named", "root"]
 
 _LETTERS = "ijklmnop"
-#: Levels of the dialect that hold only what is used.
-_SPARSE = ("pointer", "hash", "dynamic", "bitmasked", "quant_array", "bit_struct", "bit_array")
 
 
 class Axes(tuple[int, ...]):
@@ -78,7 +78,8 @@ class Level(Node):
 
     def dense(self, axes: Any, dimensions: Any) -> Level:
         """A level below this one: each cell is divided into so many along each of the axes. `dimensions`: one number
-        for all axes, or one for each.
+        for all axes, or one for each. Where an axis is divided by several levels, the field is stored row by row all
+        the same, not in blocks.
         """
         where = caller()
         self._require_open(where)
@@ -106,7 +107,8 @@ class Level(Node):
         for given in _spread(fields):
             leaves = getattr(given, "_leaves", None)
             if leaves is None:
-                raise FieldError(f"only fields are placed, not {given!r}", where)
+                hint = "a field of vectors is made by ti.Vector.field(n, dtype)" if isinstance(given, Matrix) else ""
+                raise FieldError(f"only fields are placed, not {given!r}", where, hint=hint)
             if offset is not None:
                 offset_given(offset, self.shape, where)
             for leaf in leaves():
@@ -142,10 +144,7 @@ class Level(Node):
                 leaf._needed.add(kind)
 
     def __getattr__(self, name: str) -> Any:
-        if name in _SPARSE:
-            raise FieldError(
-                f"`{name}` makes sparse or quantised memory, which tinote does not have", caller(), hint="use dense"
-            )
+        refuse(name, "ti.root")
         raise AttributeError(f"a level of a layout tree has no attribute {name!r}")
 
     def _require_open(self, where: Span) -> None:

@@ -223,6 +223,8 @@ def scalar_type(dtype: Any, where: Span = NOWHERE) -> Scalar:
         return scalar_named("u1")
     name = getattr(dtype, "__name__", None) or getattr(dtype, "name", None) or dtype
     found = _SPELLINGS.get(name)
+    if dtype is None:
+        raise FieldError("a type of numbers is missing", where, hint="give one: ti.f32, ti.f64, ti.i32, …")
     if found is None:
         raise FieldError(f"{dtype!r} is not a number type", where, hint="use ti.f32, ti.f64, ti.i32, ...")
     return found

@@ -28,11 +28,11 @@ from tinote.viz.controls import Box, Panel, Pointer
 from tinote.viz.events import Event, KeyNames
 from tinote.viz.gui import GUI, stretched
 
-__all__ = ["Canvas", "Gui", "Window"]
+#: `ti.ui.ESCAPE`, `ti.ui.PRESS`, …
+_KEYS = {name: value for name, value in vars(KeyNames).items() if name.isupper()}
+globals().update(_KEYS)
 
-for _name in dir(KeyNames):
-    if _name.isupper():
-        globals()[_name] = getattr(KeyNames, _name)  # `ti.ui.ESCAPE`, `ti.ui.PRESS`, …
+__all__ = ["Canvas", "Gui", "Window", *_KEYS]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 class Window:
@@ -297,8 +297,3 @@ def _every(field: np.ndarray, spacing: int) -> tuple[np.ndarray, np.ndarray]:
     i, j = np.meshgrid(np.arange(spacing // 2, columns, spacing), np.arange(spacing // 2, rows, spacing), indexing="ij")
     centers = np.stack([(i + 0.5) / columns, (j + 0.5) / rows], axis=-1).reshape(-1, 2)
     return centers, np.nan_to_num(field[i, j].astype(float), posinf=0.0, neginf=0.0).reshape(-1, 2)
-
-
-def __getattr__(name: str) -> Any:
-    refuse(name, "ti.ui")
-    raise AttributeError(f"module 'tinote.ui' has no attribute '{name}'")

@@ -47,7 +47,8 @@ _define = define(BUILTINS)
 def _atomic(name: str, prim: Primitive, negate: bool = False) -> None:
     def expand(e: Emitter, place: Any, value: Any) -> Any:
         if not isinstance(place, Place):
-            e.error(f"`{name}` needs a variable or an element of a field, not {describe(place)}")
+            hint = "write one of its elements: `x[i]`" if space_of(place) is not None else ""
+            e.error(f"`{name}` needs a variable or an element of a field, not {describe(place)}", hint)
         wanted = e.wanted
         operand = Value(e.converted(value, place.type, "the target"))
         if negate:
@@ -131,7 +132,10 @@ def _static(e: Emitter, front: Any, *more: Any) -> Any:
     if isinstance(front, range) or (is_domain(front) and not isinstance(front, StaticSequence)):
         return StaticSequence(static_items(e, front))
     if isinstance(front, Value) and not (isinstance(front.atom, Lit) or front.shape):
-        e.error("`static` needs what is known at compile time; this value exists at run time only")
+        e.error(
+            "`static` needs what is known at compile time; this value exists at run time only",
+            "leave out `ti.static`, or pass the value as a `ti.template()` argument",
+        )
     if (
         isinstance(front, tuple | list | dict | set | StaticTensor)
         or space_of(front) is not None
@@ -167,6 +171,7 @@ BUILTINS["loop_config"] = _loop_config
 
 # Advice to other machines than this one: taken note of, and without effect.
 _define("loop_unique", "val covers=", lambda e, val, covers: val)
+_define("assume_in_range", "val base low high", lambda e, val, base, low, high: val)
 _define("block_local", "*fields", lambda e, *fields: None)
 _define("cache_read_only", "*fields", lambda e, *fields: None)
 _define("no_activate", "*fields", lambda e, *fields: None)

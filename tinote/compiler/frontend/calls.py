@@ -14,7 +14,7 @@ from typing import Any
 from tinote.compiler.frontend import analysis, structs, tensors
 from tinote.compiler.frontend.builtins import BUILTINS, PYTHON
 from tinote.compiler.frontend.constructors import construct
-from tinote.compiler.frontend.descriptions import describe
+from tinote.compiler.frontend.descriptions import describe, in_place_of_call
 from tinote.compiler.frontend.domains import static_items
 from tinote.compiler.frontend.expressions import Expressions
 from tinote.compiler.frontend.protocol import (
@@ -176,15 +176,11 @@ class Calls(Expressions):
             known = "for numbers in a kernel" if not static else "in a kernel"
             hint = f"use `ti.{name}`" if name in BUILTINS else "call it outside of the kernel"
             self.error(f"`{module}.{name}` cannot be used {known}", hint, node.func, KernelSyntaxError)
-        hint = (
-            "decorate it with `@ti.func`"
-            if isinstance(callee, types.FunctionType)
-            else "call it outside of the kernel, or in `ti.static(…)` for a value fixed at compile time"
-        )
-        if isinstance(callee, types.FunctionType) and module == "tinote":
-            hint = ""
         self.error(
-            f"`{name}` is a Python function, not part of the kernel language", hint, node.func, KernelSyntaxError
+            f"`{name}` is a Python function, not part of the kernel language",
+            in_place_of_call(callee),
+            node.func,
+            KernelSyntaxError,
         )
 
     def _python(self, callee: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:

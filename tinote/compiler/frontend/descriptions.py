@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import FunctionType
 from typing import Any
 
 from tinote.compiler.frontend.protocol import (
@@ -20,7 +21,7 @@ from tinote.ir.types import (
     Type,
 )
 
-__all__ = ["describe", "describe_type"]
+__all__ = ["describe", "describe_type", "in_place_of_call"]
 
 
 def describe(front: Any) -> str:
@@ -53,6 +54,20 @@ def describe(front: Any) -> str:
     if callable(front):
         return f"the function `{getattr(front, '__name__', type(front).__name__)}`"
     return f"a Python object of type {type(front).__name__}"
+
+
+def in_place_of_call(callee: Any) -> str:
+    """What to do where a kernel calls a Python function."""
+    owner = getattr(callee, "__self__", None)
+    if isinstance(owner, list | dict | set):
+        return "what a kernel changes lives in fields and local variables; the length of a list is fixed"
+    if space_of(owner) is not None:
+        return "call it outside of the kernel; in it, loop over the elements"
+    if (getattr(callee, "__module__", None) or "").partition(".")[0] == "tinote":
+        return "call it outside of the kernel"
+    if isinstance(callee, FunctionType):
+        return "decorate it with `@ti.func`"
+    return "call it outside of the kernel, or in `ti.static(…)` for a value fixed at compile time"
 
 
 def describe_type(t: Type) -> str:

@@ -21,6 +21,7 @@ from tinote.compiler.frontend.values import (
     is_number,
 )
 from tinote.errors import KernelSyntaxError
+from tinote.ir.nodes import Lit
 
 __all__ = ["UNROLLED", "Domain", "check_unrolled", "domain_of", "is_domain", "static_items"]
 
@@ -73,6 +74,12 @@ def check_unrolled(e: Emitter, count: int) -> None:
 
 
 def _static_bounds(e: Emitter, *bounds: Any) -> tuple[int, ...]:
+    for bound in bounds:
+        if isinstance(bound, Value) and not isinstance(bound.atom, Lit):
+            e.error(
+                "a bound of a loop that is unrolled must be known at compile time; this one exists at run time only",
+                "leave out `ti.static` for a loop that runs",
+            )
     return tuple([e.static_int(bound, "a bound of a loop that is unrolled") for bound in bounds])
 
 

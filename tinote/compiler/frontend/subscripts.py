@@ -68,7 +68,11 @@ class Subscripts(Emitter):
             try:
                 return self.outside(base[key])
             except (LookupError, TypeError) as error:
-                self.error(f"{describe(base)} has no item {describe(key)}: {error}")
+                what = "the dictionary" if isinstance(base, dict) else describe(base)
+                why = "" if isinstance(error, KeyError) else f": {error}"
+                self.error(
+                    f"{what} has no item {key!r}{why}", "what a kernel changes lives in fields" if not why else ""
+                )
         if type(base).__module__.partition(".")[0] in ("numpy", "torch"):
             self.error(
                 f"{describe(base)} cannot be read in a kernel",
@@ -270,11 +274,12 @@ class Subscripts(Emitter):
         except AttributeError:
             close = difflib.get_close_matches(name, [k for k in dir(base) if not k.startswith("_")], 1)
             owner = f"module `{base.__name__}`" if isinstance(base, types.ModuleType) else describe(base)
-            self.error(
-                f"{owner} has no attribute `{name}`",
-                f"did you mean `{close[0]}`?" if close else "",
-                kind=KernelNameError,
-            )
+            hint = f"did you mean `{close[0]}`?" if close else ""
+            if not close and space_of(base) is not None:
+                hint = "its elements are read one by one: loop over them, as in `for i in x`"
+            elif not close and isinstance(node.ctx, ast.Store):
+                hint = "what a kernel changes lives in fields and local variables"
+            self.error(f"{owner} has no attribute `{name}`", hint, kind=KernelNameError)
         except Exception as error:
             self.error(f"reading `{ast.unparse(node)}` at compile time failed: {type(error).__name__}: {error}")
         buffer = buffer_of(base)

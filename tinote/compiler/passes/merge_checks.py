@@ -85,7 +85,7 @@ class _Merger(Rewriter):
 
     def key_of(self, check: Check) -> tuple[_Key | None, int]:
         """The window that a check belongs to, and its distance; only a check of both sides belongs to one."""
-        condition, index, extent = check.args
+        condition, index, extent = check.args[:3]
         base, distance = base_and_offset(index, self.made)
         if base is None or base.type is not i32 or not isinstance(extent, Lit) or not self.both_sides(condition, check):
             return None, 0
@@ -96,7 +96,7 @@ class _Merger(Rewriter):
 
     def both_sides(self, condition: Atom, check: Check) -> bool:
         """Whether a condition says that the index is not negative and below the extent."""
-        _, index, extent = check.args
+        _, index, extent = check.args[:3]
         both = self.made.get(condition) if isinstance(condition, Var) else None
         if not isinstance(both, Prim) or both.prim is not p.and_:
             return False
@@ -126,7 +126,7 @@ class _Merger(Rewriter):
         last = self.apply(p.add, i32, op, base, Lit(greatest, i32))
         shown = self.apply(p.select, i32, op, high_enough, last, first)
         inside = self.apply(p.and_, u1, op, high_enough, low_enough)
-        self.emit(Check(FaultKind.BOUNDS, (inside, shown, extent), op.text, op.axis, op.loc))
+        self.emit(Check(FaultKind.BOUNDS, (inside, shown, extent, *op.args[3:]), op.text, op.axis, op.loc))
 
     def apply(self, prim: Primitive, t: Scalar, near: Op, *args: Atom) -> Var:
         out = Var(t)
