@@ -11,6 +11,10 @@ from tinote.ir.query import walk
 __all__ = ["TaskSummary", "Touched", "summarise_tasks", "touched_by"]
 
 
+#: Memory that is there before and after a launch.
+_OUTSIDE = (BufferKind.FIELD, BufferKind.ARRAY)
+
+
 class Touched(NamedTuple):
     """The fields and arrays that a piece of code loads from, stores to, and accumulates into."""
 
@@ -40,7 +44,7 @@ def touched_by(region: Region) -> Touched:
         if not isinstance(op, Memory):
             continue
         buffer = _root(op.buffer)
-        if buffer.kind not in (BufferKind.FIELD, BufferKind.ARRAY):
+        if buffer.kind not in _OUTSIDE:
             continue
         if isinstance(op, Store):
             stored.add(buffer)
@@ -57,8 +61,9 @@ def summarise_tasks(fn: Function) -> tuple[TaskSummary, ...]:
     for op in fn.region.body:
         if isinstance(op, Task):
             touched = touched_by(op.body)
-            targets = frozenset(_root(private.target) for private in op.privates)
-            found.append(TaskSummary(op.name, op.parallel, touched._replace(accumulated=touched.accumulated | targets)))
+            targets = {_root(private.target) for private in op.privates}
+            accumulated = touched.accumulated | {target for target in targets if target.kind in _OUTSIDE}
+            found.append(TaskSummary(op.name, op.parallel, touched._replace(accumulated=accumulated)))
     return tuple(found)
 
 
