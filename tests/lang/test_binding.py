@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tinote.errors import KernelSyntaxError, KernelTypeError
+from tinote.errors import FieldError, KernelSyntaxError, KernelTypeError
 from tinote.lang.kernel import Kernel
 from tinote.source import Span
 
@@ -177,6 +177,46 @@ def test_what_a_kernel_knew_goes_with_a_reset() -> None:
     assert angle.instances == []
     assert angle(1.0) == pytest.approx(3 * math.pi / 4)
     assert len(angle.instances) == 1
+
+
+def test_a_field_from_before_a_reset_is_refused_however_a_kernel_gets_it() -> None:
+    ti.init()
+    x, array = ti.field(ti.f32, shape=4), ti.ndarray(ti.f32, shape=4)
+
+    class Solver:
+        def __init__(self) -> None:
+            self.x = x
+
+        @ti.kernel
+        def run(self):
+            for i in self.x:
+                self.x[i] = 1
+
+    @ti.kernel
+    def captured():
+        for i in x:
+            x[i] = 1
+
+    @ti.kernel
+    def passed(f: ti.template()):
+        for i in f:
+            f[i] = 1
+
+    @ti.kernel
+    def bound(a: ti.types.ndarray()):
+        for i in a:
+            a[i] = 1
+
+    solver = Solver()
+    calls = (solver.run, captured, lambda: passed(x), lambda: bound(x), lambda: bound(array))
+    for call in calls:
+        call()
+    view = x.numpy_view()
+    ti.init()
+    for call in calls:
+        with pytest.raises(FieldError, match=r"was made before ti.init\(\) or ti.reset\(\) and is gone"):
+            call()
+    assert view.tolist() == [1] * 4
 
 
 def test_types_follow_the_session() -> None:

@@ -325,3 +325,22 @@ def test_names_from_python() -> None:
         assert run() == 7
     finally:
         del globals()["later_defined"]
+
+
+def test_a_bound_kernel() -> None:
+    a, b = Solver(4, 2.0), Solver(6, 0.5)
+    a.start(1)
+    run = a.start
+    run(offset=2)
+    assert a.x.to_numpy().tolist() == [2, 4, 6, 8]
+    assert repr(run) == "<bound <kernel start(self, offset)>>"
+    assert run.instances == Solver.start.instances
+    (instance,) = run.instances
+    assert instance.calls == 2
+    b.start(0)
+    assert [i.calls for i in run.instances] == [2, 1]
+    assert "func start" in run.ir()
+    with pytest.raises(KernelTypeError, match="missing: offset"):
+        run()
+    with pytest.raises(KernelTypeError, match="two values for 'self'"):
+        run(1, self=b)

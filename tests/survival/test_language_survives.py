@@ -272,6 +272,27 @@ assert time.perf_counter() - begin < 20
     assert child(script) == "alive\n"
 
 
+def test_many_local_arrays(child: Callable[..., str]) -> None:
+    """Together they are larger than the stack of a thread."""
+    script = """
+ti.init(opt_level=0)
+data = ti.field(ti.f64, shape=N, needs_grad=True)
+loss = ti.field(ti.f64, shape=(), needs_grad=True)
+data.from_numpy(np.arange(N, dtype=float))
+one = "    v{0} = ti.Vector.zero(ti.f64, 2000)\\n    v{0}[a] = a + {0}\\n    s += v{0}[a]\\n"
+lines = "".join(one.format(i) for i in range(700))
+run = define("@ti.kernel\\ndef k(a: ti.i32) -> ti.f64:\\n    s = ti.cast(0.0, ti.f64)\\n" + lines + "    return s\\n")
+assert run(3) == 700 * 3 + 699 * 350
+found = []
+threading.stack_size(256 << 10)
+thread = threading.Thread(target=lambda: found.append(run(4)))
+thread.start()
+thread.join()
+assert found == [700 * 4 + 699 * 350], found
+"""
+    assert child(script) == "alive\n"
+
+
 def test_out_of_range_everywhere(child: Callable[..., str]) -> None:
     script = """
 g = ti.field(ti.f32, shape=(7, 5))

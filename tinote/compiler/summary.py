@@ -10,7 +10,8 @@ from tinote.ir.query import walk
 
 __all__ = ["TaskSummary", "Touched", "summarise_tasks", "touched_by"]
 
-#: Memory that outlives a launch.
+
+#: Memory that is there before and after a launch.
 _OUTSIDE = (BufferKind.FIELD, BufferKind.ARRAY)
 
 
@@ -60,7 +61,7 @@ def summarise_tasks(fn: Function) -> tuple[TaskSummary, ...]:
     for op in fn.region.body:
         if isinstance(op, Task):
             touched = touched_by(op.body)
-            targets = frozenset(map(_root, [private.target for private in op.privates]))
+            targets = {_root(private.target) for private in op.privates}
             accumulated = touched.accumulated | {target for target in targets if target.kind in _OUTSIDE}
             found.append(TaskSummary(op.name, op.parallel, touched._replace(accumulated=accumulated)))
     return tuple(found)

@@ -13,7 +13,7 @@ from tinote.ir.types import Ref, Scalar, Tensor, element_type, shape_of, u1
 
 __all__ = ["get", "local", "set_"]
 
-#: Local arrays up to this size live on the machine's stack, larger ones in the arena.
+#: Local arrays up to this size live on the machine's stack while there is room, larger ones in the arena.
 _LARGEST_ON_STACK = 16 << 10
 
 
@@ -23,7 +23,7 @@ def local(e: Emitter, stacks: Stacks, op: Local) -> None:
     t = element_type(ref.content)
     count = ref.content.count if isinstance(ref.content, Tensor) else 1
     size = count * t.size
-    if size > _LARGEST_ON_STACK:
+    if count > 1 and not (size <= _LARGEST_ON_STACK and e.fits_stack(size)):
         address = stacks.allocate(str(size), op.loc, "a local array")
     else:
         address = e.first(f"alloca [{count} x {MEMORY_TYPES[t]}], align {16 if count > 1 else t.size}")

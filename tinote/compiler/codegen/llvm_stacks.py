@@ -106,8 +106,9 @@ class Stacks:
         else:
             e.do(f"store i64 0, ptr {top}")
             capacity = op.args[0]
-            if isinstance(capacity, Lit) and capacity.value * t.size <= _LARGEST_ON_STACK:
-                memory = e.first(f"alloca [{max(int(capacity.value), 1)} x {MEMORY_TYPES[t]}], align 64")
+            size = max(int(capacity.value), 1) * t.size if isinstance(capacity, Lit) else None
+            if size is not None and size <= _LARGEST_ON_STACK and e.fits_stack(size):
+                memory = e.first(f"alloca [{size // t.size} x {MEMORY_TYPES[t]}], align 64")
             else:
                 memory = self.allocate(self._bytes(e.use(capacity), t), op.loc)
                 metadata = e.module.aliasing.of(op)

@@ -64,6 +64,10 @@ class Metadata:
         return [f"!{k} = {text}" for k, text in enumerate(self._nodes, self._first)]
 
 
+#: Bytes that the arrays of one function may take of the machine's stack, of which a thread may have little.
+_STACK_SHARE = 64 << 10
+
+
 class FunctionText:
     """The instructions of a function: a head (allocas, pointers, arguments; runs first), a body, and cold blocks
     that stand at its end.
@@ -74,6 +78,7 @@ class FunctionText:
 
     __slots__ = (
         "_labels",
+        "_stack_left",
         "_values",
         "block",
         "cold",
@@ -114,6 +119,7 @@ class FunctionText:
         self.block = "entry"
         self._values = 0
         self._labels = 0
+        self._stack_left = _STACK_SHARE
 
     def name(self) -> str:
         """A fresh value name."""
@@ -144,6 +150,13 @@ class FunctionText:
         name = f"%v{self._values}"
         self.head.append(f"{name} = {text}")
         return name
+
+    def fits_stack(self, size: int) -> bool:
+        """Whether an array of so many bytes still fits the function's share of the machine's stack; takes it if so."""
+        if size > self._stack_left:
+            return False
+        self._stack_left -= size
+        return True
 
     def hole(self) -> int:
         """Room for an instruction that is not known yet; filled by `fill`."""
