@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.codegen.native import STRICT, execute, located, lower, lowered, memory_of
+from tests.codegen.native import STRICT, agree, execute, located, lower, lowered, memory_of
 from tinote.compiler.codegen.llvm import Options, generate
 from tinote.compiler.passes.lower_access import lower_access
 from tinote.compiler.passes.offload import offload
@@ -115,6 +115,22 @@ func total():
         found.add(next(memory.nested(b) for b in memory.cells if b.name == "s"))
     assert len(found) == 1
     assert math.isclose(found.pop(), sum(math.exp(math.sin(k)) for k in range(40000)), rel_tol=1e-5)
+
+
+def test_an_array_that_tasks_share_may_be_as_large_as_any() -> None:
+    text = """\
+buffer @t: f64 temporary (8192)
+buffer @x: f64 field (8192)
+func f():
+  for parallel %i: i32 in 0i32 .. 8192i32:
+    %v: f64 = cast %i
+    store @t[%i], %v
+  for parallel %j: i32 in 0i32 .. 8192i32:
+    %k: i32 = sub 8191i32, %j
+    %w: f64 = load @t[%k]
+    store @x[%j], %w
+"""
+    assert agree(text, threads=2)["x"] == [8191.0 - k for k in range(8192)]
 
 
 def test_equal_functions_give_equal_text() -> None:

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from tinote.errors import CompilerBug, KernelMemoryError
+from tinote.errors import CompilerBug
 from tinote.ir.nodes import Buffer, BufferKind, Function, Var
 from tinote.ir.query import buffers_of
 
 __all__ = ["FIRST", "Layout", "buffer_bytes", "make_layout"]
 
 FIRST = 128
-_LARGEST_TEMPORARY = 4096
 
 
 @dataclass(slots=True)
@@ -80,15 +79,7 @@ def make_layout(fn: Function) -> Layout:
                     layout.extents[buffer, axis] = take()
     for buffer in found:
         if buffer.kind is BufferKind.TEMPORARY:
-            size = buffer_bytes(buffer)
-            if size > _LARGEST_TEMPORARY:
-                raise KernelMemoryError(
-                    f"a local array of {size} bytes is used by several loops at the top of the kernel; "
-                    f"at most {_LARGEST_TEMPORARY} bytes can be",
-                    fn.loc,
-                    hint="use a field",
-                )
-            layout.temporaries[buffer] = take(size)
+            layout.temporaries[buffer] = take(buffer_bytes(buffer))
     layout.results = tuple(take() for _ in fn.region.yields)
     layout.slots = (at - FIRST) // 8
     return layout

@@ -22,7 +22,7 @@ from tinote.ir.nodes import Atom, Atomic, Buffer, Extent, Function, Lit, Load, M
 from tinote.ir.primitives import Primitive
 from tinote.ir.query import definitions
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
-from tinote.ir.types import Scalar, i32, i64
+from tinote.ir.types import i32, i64
 
 __all__ = ["lower_access"]
 
@@ -97,7 +97,7 @@ class _Lowering(Rewriter):
     def _split(self, index: Atom, extent: int | None) -> tuple[Atom, int]:
         """An index as another one plus a number, if their sum does not wrap."""
         t = index.type
-        if isinstance(t, Scalar) and t in (i32, i64) and extent is not None and extent < _LARGEST:
+        if t in (i32, i64) and extent is not None and extent < _LARGEST:
             base, added = base_and_offset(index, self._made)
             added = int(t.wrap(added))
             if base is not None and base.type is t and abs(added) < _LARGEST:
