@@ -15,6 +15,7 @@ from typing import NamedTuple
 from tinote.source import NOWHERE, Span, line_text, place_name
 
 __all__ = [
+    "AccessRuleError",
     "CompilationError",
     "CompilerBug",
     "DifferentiationError",
@@ -185,6 +186,10 @@ class KernelZeroDivisionError(KernelRuntimeError, ZeroDivisionError):
 
 class KernelAssertionError(KernelRuntimeError, AssertionError):
     """An `assert` in a kernel that did not hold."""
+
+
+class AccessRuleError(DifferentiationError, KernelAssertionError):
+    """A program under a tape that breaks one of the rules of access to the elements of fields."""
 
 
 class KernelOverflowError(KernelRuntimeError, OverflowError):

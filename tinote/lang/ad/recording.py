@@ -134,6 +134,8 @@ class _Replacement(NamedTuple):
 
 class Recording:
     """Launches in their order, with what their gradients need of memory. `listener` is told of each write beforehand.
+    Unless `saves`, nothing is kept from one launch to another, and the gradients run on the fields as they are at the
+    end; what a kernel overwrites within itself is kept all the same.
 
     It is the recorder (`world.recorder`) while it records; `reverse` then runs the gradients.
     """
@@ -142,8 +144,9 @@ class Recording:
     #: which of a kernel's gradients runs on the way back
     mode = Mode.GRADIENT
 
-    def __init__(self, listener: Callable[[Buffer], None] | None = None) -> None:
+    def __init__(self, listener: Callable[[Buffer], None] | None = None, *, saves: bool = True) -> None:
         self.records: list[Record | Custom] = []
+        self._saves = saves
         self._listener = listener
         self._replacements: list[_Replacement] = []
         self._touched: set[Buffer] = set()
@@ -160,7 +163,7 @@ class Recording:
 
     # ---- what the recorder is told
 
-    def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
+    def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
         """A kernel is about to be launched."""
         arguments = arguments_of(instance, values, self.mode)
         arguments.refuse_shared()
@@ -169,7 +172,9 @@ class Recording:
         self._wanted.update(before.items())
         for buffer in own(arguments.touched.written):
             self.overwritten(buffer)
-        versions = {b: self._versions.get(b, 0) for b in own(needs.loaded)} | before
+        versions = before
+        if self._saves:
+            versions = {b: self._versions.get(b, 0) for b in own(needs.loaded)} | before
         self._pending = Record(instance, values, versions, arguments, {})
         for buffer in arguments.foreign:
             if buffer in needs.restored:
@@ -190,14 +195,14 @@ class Recording:
         record = self._pending
         assert record is not None
         self._pending = None
-        for buffer in record.arguments.foreign:
+        for buffer in record.arguments.foreign if self._saves else ():
             if buffer in record.arguments.needs.loaded and buffer not in record.copies:
                 self._keep_foreign(record, buffer)
         self._add(record)
 
     def custom(self, custom: Custom) -> None:
         """A stretch with its own gradient has ended well: it counts, and finds all fields again as they are now."""
-        kept = living_buffers() - custom.scratch
+        kept = living_buffers() - custom.scratch if self._saves else ()
         custom.versions = {b: self._versions.get(b, 0) for b in kept}
         self._add(custom)
 
@@ -209,7 +214,7 @@ class Recording:
                 if is_viewed(buffer):
                     self.overwritten(buffer)
 
-    def written(self, buffer: Buffer) -> None:
+    def written(self, buffer: Buffer, position: Any = ...) -> None:
         """Python is about to write to a field."""
         self.overwritten(buffer)
 
@@ -376,7 +381,7 @@ class Backward:
     def launched(self) -> None:
         """Nothing is recorded."""
 
-    def written(self, buffer: Buffer) -> None:
+    def written(self, buffer: Buffer, position: Any = ...) -> None:
         """A field is about to be written. Gradients are what this is for."""
         if buffer.primal is None:
             self.recording.disturbed(buffer)
