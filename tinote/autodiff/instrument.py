@@ -209,8 +209,9 @@ class _Instrumenter(Rewriter):
     def _shadow_of(self, buffer: Buffer) -> Buffer:
         found = self.shadows.get(buffer)
         if found is None:
+            # An index out of range of a load that is simplified away is only noticed here: it is the user's `buffer`.
             element = (*buffer.element, len(Word))
-            found = Buffer(f"{buffer.name}.shadow", u32, buffer.shape, element, BufferKind.ARRAY)
+            found = Buffer(buffer.name, u32, buffer.shape, element, BufferKind.ARRAY, offset=buffer.offset)
             self.shadows[buffer] = found
         return found
 

@@ -13,16 +13,13 @@ from __future__ import annotations
 import warnings
 from contextvars import Token
 from types import TracebackType
-from typing import Any, Literal
+from typing import Literal
 
 from tinote.errors import DifferentiationError, at_users_frames
-from tinote.ir.nodes import Buffer
-from tinote.lang.ad.recording import Custom, Record, Recording
+from tinote.lang.ad.recording import Record, Recording
 from tinote.lang.ad.validation import AccessRules
 from tinote.lang.ad.violations import Violation
-from tinote.lang.arguments import arguments_of
 from tinote.lang.fields import Field
-from tinote.lang.kernel import Instance
 from tinote.lang.world import Recorder, gradient_memories, recorder, take_all_gradients, world
 from tinote.runtime.memory import Memory
 from tinote.source import caller
@@ -92,10 +89,9 @@ class Tape(Recording):
         if validation and not world.config.debug:
             warnings.warn("a tape validates only in debug mode: call ti.init(debug=True)", stacklevel=2)
             validation = False
-        super().__init__(saves=on_overwrite != "unchecked")
-        self._rules: AccessRules | None = None
-        if validation or on_overwrite == "error":
-            self._rules = AccessRules(raises=validation is True or on_overwrite == "error")
+        raises = validation is True or on_overwrite == "error"
+        rules = AccessRules(raises=raises) if validation or raises else None
+        super().__init__(saves=on_overwrite != "unchecked", rules=rules)
         self.loss = loss
         self.clear_gradients = clear_gradients
         self._token: Token[Recorder | None] | None = None
@@ -104,7 +100,7 @@ class Tape(Recording):
     @property
     def violations(self) -> list[Violation]:
         """Where the rules of access were broken, in order; empty for a tape that does not check them."""
-        return [] if self._rules is None else list(self._rules.violations)
+        return [] if self.rules is None else list(self.rules.violations)
 
     def __enter__(self) -> Tape:
         if self._entered:
@@ -125,52 +121,13 @@ class Tape(Recording):
         recorder.reset(self._token)
         try:
             if kind is None:
-                if self._rules is not None:
-                    self._rules.look_outside()
+                if self.rules is not None:
+                    self.rules.look_outside()
                 self._differentiate()
         except KeyboardInterrupt as interrupt:
             raise at_users_frames(interrupt) from None
         finally:
             self.forget()
-
-    # ---- what the recorder is told
-
-    def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
-        """A kernel is about to be launched. Gives what checks itself, if the tape checks the rules of access."""
-        super().launching(instance, values)
-        return None if self._rules is None else self._rules.launching(instance, arguments_of(instance, values))
-
-    def launched(self) -> None:
-        """The launch that was announced has ended well. Raises `AccessRuleError`."""
-        super().launched()
-        if self._rules is not None:
-            self._rules.launched()
-
-    def written(self, buffer: Buffer, position: Any = ...) -> None:
-        """Python is about to write to a field. Raises `AccessRuleError`."""
-        # A function that is exempt passes on what Python does in it.
-        if self._rules is not None and position is not None and recorder.get() is self:
-            self._rules.written(buffer, position)
-        super().written(buffer, position)
-
-    def overwritten(self, buffer: Buffer) -> None:
-        """A field is about to be written, by whomever."""
-        if self._rules is not None and recorder.get() is not self:
-            self._rules.forget(buffer)
-        super().overwritten(buffer)
-
-    def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
-        """Python gives a whole field new values."""
-        if self._rules is not None and source is not None and recorder.get() is self:
-            self._rules.copied(source, buffer)
-        super().replaced(buffer, source)
-
-    def custom(self, custom: Custom) -> None:
-        """A stretch with its own gradient has ended well: it is exempt from the rules."""
-        if self._rules is not None:
-            for buffer in custom.written:
-                self._rules.forget(buffer)
-        super().custom(custom)
 
     def _differentiate(self) -> None:
         self.refuse_severed()

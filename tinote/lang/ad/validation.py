@@ -18,12 +18,12 @@ from tinote.autodiff.instrument import Instrumented, Kind, Ledger, Site, Word
 from tinote.compiler.driver import BoundArray, Native
 from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer
-from tinote.lang.ad.recording import numbers
 from tinote.lang.ad.shadows import Array, Shadows, bound_over
 from tinote.lang.ad.violations import Access, Violation
 from tinote.lang.arguments import Arguments, Foreign
 from tinote.lang.kernel import Instance
-from tinote.lang.world import is_viewed
+from tinote.lang.layout import array_over
+from tinote.lang.world import is_viewed, memory_of
 from tinote.source import caller
 
 __all__ = ["AccessRules", "CheckedLaunch"]
@@ -164,7 +164,7 @@ class AccessRules:
             shape = (*buffer.bound.shape, *buffer.element)
             held = np.asarray(buffer.bound.owner).reshape(shape)
         elif is_viewed(buffer):
-            held = numbers(buffer)
+            held = array_over(buffer, memory_of(buffer))
         else:
             self._seen.pop(buffer, None)
             return

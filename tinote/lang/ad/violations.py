@@ -95,8 +95,7 @@ class Violation:
         if self.later.kind is Kind.READ:
             return "read in one turn of a parallel loop and written in another, and turns have no order"
         if self.rule == 2:
-            how = "again" if self.later.kind is Kind.STORE else "again, and not by adding"
-            return f"written {how} {self.later.by}"
+            return f"written again {self.later.by}, and not by adding"
         return f"changed {self.later.by}, after being read"
 
     @property
