@@ -198,6 +198,7 @@ def test_how_elements_are_called() -> None:
     found = collected(loss, lambda: (read(), write()))
     assert [one.element for one in found] == ["v[2, 1][1]", "m[None][1, 0]", "w[-1]"]
     assert [one.elements.tolist() for one in found] == [[[2, 1, 1]], [[1, 0]], [[-1]]]
+    assert [one.shape for one in found] == [(3, 2), (), (4,)]
 
     def python() -> None:
         v[2, 1][0] = 1.0

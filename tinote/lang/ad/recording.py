@@ -330,6 +330,8 @@ class Recording:
     def forget(self) -> None:
         """Let the copies go: nothing will be reversed any more."""
         self._copies.clear()
+        if self.rules is not None:
+            self.rules.release()
         for record in self.records:
             if isinstance(record, Custom) and record.release is not None:
                 record.release()

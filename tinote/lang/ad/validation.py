@@ -188,6 +188,11 @@ class AccessRules:
         """Memory was perhaps written by what is exempt."""
         self._seen.pop(_key(buffer), None)
 
+    def release(self) -> None:
+        """Nothing will happen any more: let go of everything but the violations."""
+        self._shadows, self._events, self._pending = Shadows(), [], None
+        self._seen.clear()
+
     # ---- what is found
 
     def _collect(self, buffers: Sequence[Buffer]) -> None:
@@ -215,7 +220,8 @@ class AccessRules:
             2 if first.kind is not Kind.READ and second.kind in (Kind.STORE, Kind.COMBINE) and earlier != later else 1
         )
         between = tuple(self._launches[event_before.ends : event.begins])
-        return Violation(rule, buffer.name, buffer.rank, elements, first, second, between)
+        shape = tuple([n or 0 for n in buffer.shape])
+        return Violation(rule, buffer.name, shape, elements, first, second, between)
 
     def _decoded(self, code: int) -> tuple[Access, _Event]:
         """The access that a code stands for."""

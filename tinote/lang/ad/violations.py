@@ -58,14 +58,14 @@ class Access:
 class Violation:
     """Elements of one field that broke a rule in the same way at the same time.
 
-    `elements`: their indices as the user counts, one row each, those of components behind, in order. `earlier` and
-    `later`: the two accesses that do not go together (the same one twice, where it reads and changes at once).
-    `between`: the names of the launches between them, in order.
+    `shape`: the field's. `elements`: their indices as the user counts, one row each, in order; those of a component
+    stand behind those of its element. `earlier` and `later`: the two accesses that do not go together (the same one
+    twice, where it reads and changes at once). `between`: the names of the launches between them, in order.
     """
 
     rule: int
     field: str
-    rank: int
+    shape: tuple[int, ...]
     elements: np.ndarray[Any, Any]
     earlier: Access
     later: Access
@@ -75,8 +75,9 @@ class Violation:
     def element(self) -> str:
         """The first of the elements as the user writes it: `x[3]`, `loss[None]`, `v[2, 0][1]`."""
         index = [int(k) for k in self.elements[0]]
-        shown = f"{self.field}[{_listed(index[: self.rank]) or 'None'}]"
-        return f"{shown}[{_listed(index[self.rank :])}]" if index[self.rank :] else shown
+        rank = len(self.shape)
+        shown = f"{self.field}[{_listed(index[:rank]) or 'None'}]"
+        return f"{shown}[{_listed(index[rank:])}]" if index[rank:] else shown
 
     @property
     def reason(self) -> str:
