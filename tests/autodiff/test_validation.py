@@ -248,7 +248,7 @@ def test_every_way_to_change_what_was_read() -> None:
             change()
 
         found = only(loss, run)
-        assert (found.rule, found.field, found.elements.tolist(), found.fix) == (1, "x", elements, fix)
+        assert (found.rule, found.field, found.elements.tolist(), found.fixes[0]) == (1, "x", elements, fix)
         assert lines(found)[0] == "x[i]"
         assert found.earlier.kind is Kind.READ and found.earlier.kernel == "read" and found.earlier.launch == 1
 
@@ -276,7 +276,7 @@ def test_the_second_write_adds() -> None:
     def python() -> None:
         y[2] = 5.0
 
-    assert only(loss, lambda: (first(), second(1))).fix is Fix.ACCUMULATE
+    assert only(loss, lambda: (first(), second(1))).fixes == (Fix.ACCUMULATE, Fix.TAPE)
     for change in (second, scaled):
         found = only(loss, lambda change=change: (first(), change(2)))
         assert (found.rule, found.elements.tolist(), lines(found)[0]) == (2, [[2]], "y[i]")
@@ -395,5 +395,6 @@ def test_turns_of_a_parallel_loop_have_no_order() -> None:
     assert lines(first) == ("x[i + 1]", "x[i]")
     assert lines(second) == ("x[i + 1]", "x[i]")
     assert "turns have no order" in first.reason
+    assert first.fixes == (Fix.DOUBLE_BUFFER,), "the tape cannot mend what has no order"
     assert only(loss, running_sum).field == "loss"
     assert collected(loss, one_loop_after_another) == []

@@ -361,3 +361,26 @@ def test_random_draws_and_results_are_the_kernels_own() -> None:
         return result, x.to_numpy().tolist()
 
     assert drawn(validation=True) == drawn()
+
+
+def test_checkpointed_steps_are_exempt() -> None:
+    x, loss = field("x", 3), field("loss")
+
+    @ti.kernel
+    def double():
+        for i in x:
+            x[i] = 2 * x[i]
+
+    @ti.kernel
+    def total():
+        for i in x:
+            loss[None] += x[i] ** 2
+
+    def run() -> None:
+        ti.ad.checkpoint(lambda t: double(), steps=6, progress=False)
+        total()
+
+    x.fill(1.0)
+    with ti.ad.Tape(loss, on_overwrite="error"):
+        run()
+    assert x.grad.to_numpy().tolist() == [2 * 64.0 * 64.0] * 3

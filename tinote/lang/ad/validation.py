@@ -8,6 +8,7 @@ replaced gradient, or without any, is exempt: what it launches is not under the 
 
 from __future__ import annotations
 
+import ctypes
 from bisect import bisect_right
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -23,6 +24,7 @@ from tinote.lang.ad.violations import Access, Violation
 from tinote.lang.arguments import Arguments, Foreign
 from tinote.lang.kernel import Instance
 from tinote.lang.layout import array_over
+from tinote.lang.matrix import numpy_type
 from tinote.lang.world import is_viewed, memory_of
 from tinote.source import caller
 
@@ -161,8 +163,9 @@ class AccessRules:
     def _see(self, buffer: Buffer) -> None:
         """Remember what such memory holds now."""
         if isinstance(buffer, Foreign):
+            raw = (ctypes.c_byte * buffer.bound.nbytes).from_address(buffer.bound.address)
             shape = (*buffer.bound.shape, *buffer.element)
-            held = np.asarray(buffer.bound.owner).reshape(shape)
+            held = np.ndarray(shape, numpy_type(buffer.dtype), buffer=raw)  # kept alive by `buffer`
         elif is_viewed(buffer):
             held = array_over(buffer, memory_of(buffer))
         else:

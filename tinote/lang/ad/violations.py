@@ -27,7 +27,7 @@ class Fix(Enum):
     ACCUMULATE = "write `+=` if it is meant to add up, or put the new value into a field of its own"
     SPLIT = "put the new value into a field of its own, or change the element before anybody reads it"
     DOUBLE_BUFFER = "put the new value into another element or field, as in `x[t + 1, i] = f(x[t, i])`"
-    TAPE = "set it before the tape, or give each launch an element of its own"
+    TAPE = 'let the tape keep the old value (on_overwrite="auto", without validation)'
 
     def __repr__(self) -> str:
         return f"Fix.{self.name}"
@@ -93,20 +93,27 @@ class Violation:
     def _event(self) -> str:
         if self.earlier == self.later:
             return "read and changed by one operation"
-        if self.later.kind is Kind.READ:
+        if self._is_unordered:
             return "read in one turn of a parallel loop and written in another, and turns have no order"
         if self.rule == 2:
             return f"written again {self.later.by}, and not by adding"
         return f"changed {self.later.by}, after being read"
 
     @property
-    def fix(self) -> Fix:
-        """What usually helps in such a case."""
+    def _is_unordered(self) -> bool:
+        """Whether two turns of one parallel loop read and wrote it."""
+        return self.later.kind is Kind.READ
+
+    @property
+    def fixes(self) -> tuple[Fix, ...]:
+        """What usually helps in such a case, the likeliest first."""
         if self.later.launch is None:
-            return Fix.TAPE
+            return (Fix.TAPE,)
+        if self._is_unordered:
+            return (Fix.DOUBLE_BUFFER,)
         if self.rule == 2:
-            return Fix.ACCUMULATE if self.later.kind is Kind.STORE else Fix.SPLIT
-        return Fix.DOUBLE_BUFFER if self.earlier.kernel == self.later.kernel else Fix.SPLIT
+            return (Fix.ACCUMULATE if self.later.kind is Kind.STORE else Fix.SPLIT, Fix.TAPE)
+        return (Fix.DOUBLE_BUFFER if self.earlier.kernel == self.later.kernel else Fix.SPLIT, Fix.TAPE)
 
     def error(self) -> AccessRuleError:
         """It as an error that shows both lines."""
@@ -116,8 +123,7 @@ class Violation:
             notes.append(Note(f"{done} here, {self.earlier.by}", self.earlier.place))
         if self.between:
             notes.append(Note(f"launched in between: {_shortened(self.between)}", NOWHERE))
-        hint = f'{self.fix.value}; or leave it to the tape, which with on_overwrite="auto" keeps the old value'
-        return AccessRuleError(self.reason, self.later.place, hint, notes)
+        return AccessRuleError(self.reason, self.later.place, "; or ".join([fix.value for fix in self.fixes]), notes)
 
     def __repr__(self) -> str:
         return f"<violation of rule {self.rule}: {self.reason}>"
