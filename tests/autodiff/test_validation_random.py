@@ -13,7 +13,7 @@ import tinote as ti
 from tinote.errors import AccessRuleError
 
 READ, STORE, ADD, MULTIPLY, SCALE = range(5)  # SCALE: x[i] = x[i] * 0.5
-N = 3
+N = 8
 
 
 class Act(NamedTuple):
@@ -102,3 +102,54 @@ def test_random_sequences(has_gradient: bool) -> None:
         assert launched == first, launches
         assert {int(i) for v in tape.violations for (i,) in v.elements} == wrong, (launches, tape.violations)
     assert broke > 30 and kept > 30
+
+
+def torn(turns: list[list[Act]]) -> set[int]:
+    """The elements that one turn of a parallel loop changes and another one reads: turns have no order."""
+    found: set[int] = set()
+    for element in range(N):
+        logs = [[access for act in turn if act.element == element for access in accesses(act)] for turn in turns]
+        readers = {turn for turn, log in enumerate(logs) if "read" in log}
+        writers = {turn for turn, log in enumerate(logs) if any(access != "read" for access in log)}
+        if readers and writers and len(readers | writers) > 1:
+            found.add(element)
+    return found
+
+
+def test_random_turns_of_parallel_loops() -> None:
+    """Two loops a launch: what one loop wrote, the next may read."""
+    x = ti.field(ti.f64, shape=N, needs_grad=True, name="x")
+    loss = ti.field(ti.f64, shape=(), needs_grad=True, name="loss")
+
+    @ti.func
+    def act(what, i):
+        if what == READ:
+            loss[None] += x[i]
+        elif what == STORE:
+            x[i] = 1.0
+        else:
+            x[i] += 1.0
+
+    @ti.kernel
+    def perform(first: ti.types.ndarray(dtype=ti.i32, ndim=3), second: ti.types.ndarray(dtype=ti.i32, ndim=3)):
+        for turn in range(first.shape[0]):
+            for k in range(first.shape[1]):
+                act(first[turn, k, 0], first[turn, k, 1])
+        for turn in range(second.shape[0]):
+            for k in range(second.shape[1]):
+                act(second[turn, k, 0], second[turn, k, 1])
+
+    rng = random.Random(8)
+    broke = kept = 0
+    for _ in range(100):
+        loops = [
+            [[Act(rng.choices((READ, STORE, ADD), (3, 1, 3))[0], rng.randrange(N)) for _ in range(2)] for _ in range(2)]
+            for _ in range(2)
+        ]
+        history = [act for loop in loops for turn in loop for act in turn]
+        wrong = broken(history, True) | torn(loops[0]) | torn(loops[1])
+        with ti.ad.Tape(loss, validation="collect") as tape:
+            perform(*[np.array(loop, np.int32) for loop in loops])
+        assert {int(i) for v in tape.violations for (i,) in v.elements} == wrong, (loops, tape.violations)
+        broke, kept = broke + bool(wrong), kept + (not wrong)
+    assert broke > 20 and kept > 10
