@@ -16,6 +16,7 @@ from typing import NamedTuple
 from tinote.source import NOWHERE, Span, line_text, place_name
 
 __all__ = [
+    "AccessRuleError",
     "CompilationError",
     "CompilerBug",
     "DifferentiationError",
@@ -65,6 +66,20 @@ def excerpt(span: Span) -> list[str]:
     return [place_name(span), f"{margin}{text}", f"{' ' * 5} | {pad}{'^' * (stop - start)}"]
 
 
+def _excerpts(span: Span) -> list[str]:
+    """The same, with the calls through which it was inlined."""
+    found: list[str] = []
+    # A function that was inlined in itself shows its call once.
+    for place, again in groupby(span.chain(), lambda span: span._replace(inlined_at=None)):
+        spans = list(again)
+        if spans[0] is not span:
+            found.append("called from" if len(spans) == 1 else f"called {len(spans)} times from")
+        elif len(spans) > 1:
+            found.append(f"inlined in itself {len(spans)} times")
+        found += excerpt(place)
+    return found
+
+
 def at_users_frames(error: BaseException) -> BaseException:
     """`error`, to be raised again: IPython then shows where the user's own code stood, and none of the frames between
     (this package's, and those with which a notebook runs a cell).
@@ -112,19 +127,9 @@ class TinoteError(Exception):
 
     def lines(self) -> list[str]:
         """The located text, a list of lines without colours."""
-        found: list[str] = []
-        # A function that was inlined in itself shows its call once.
-        for place, again in groupby(self.span.chain(), lambda span: span._replace(inlined_at=None)):
-            spans = list(again)
-            if spans[0] is not self.span:
-                found.append("called from" if len(spans) == 1 else f"called {len(spans)} times from")
-            elif len(spans) > 1:
-                found.append(f"inlined in itself {len(spans)} times")
-            found += excerpt(place)
-        found.append(self.message)
+        found = [*_excerpts(self.span), self.message]
         for note in self.notes:
-            found.append(f"note: {note.text}")
-            found += excerpt(note.span)
+            found += [f"note: {note.text}", *_excerpts(note.span)]
         if self.hint:
             found.append(f"help: {self.hint}")
         for other in self.others:
@@ -187,6 +192,10 @@ class KernelZeroDivisionError(KernelRuntimeError, ZeroDivisionError):
 
 class KernelAssertionError(KernelRuntimeError, AssertionError):
     """An `assert` in a kernel that did not hold."""
+
+
+class AccessRuleError(DifferentiationError, KernelAssertionError):
+    """A program under a tape that breaks one of the rules of access to the elements of fields."""
 
 
 class KernelOverflowError(KernelRuntimeError, OverflowError):

@@ -160,4 +160,58 @@ def k(n: ti.i32) -> ti.i32:
 ti.init(debug=True)
 k(65536)
 """,
+    "access rules": """
+@ti.kernel
+def total_energy():
+    for i in x:
+        loss[None] += x[i] ** 2
+@ti.kernel
+def nothing():
+    pass
+@ti.kernel
+def move():
+    for i in range(2, 5):
+        x[i] += 0.5
+with ti.ad.Tape(loss, on_overwrite="error"):
+    total_energy()
+    nothing()
+    move()
+---
+@ti.func
+def store(i, value):
+    v[i][1] = value
+@ti.kernel
+def k():
+    for i in v:
+        store(i, 1.0)
+        store(i, 2.0)
+with ti.ad.Tape(loss, on_overwrite="error"):
+    k()
+---
+@ti.kernel
+def k():
+    x[3] = ti.atomic_add(x[4], 1.0)
+with ti.ad.Tape(loss, on_overwrite="error"):
+    k()
+---
+@ti.kernel
+def shift():
+    for i in range(7):
+        x[i + 1] = x[i]
+with ti.ad.Tape(loss, on_overwrite="error"):
+    shift()
+---
+@ti.kernel
+def cells(n: ti.template()):
+    for i in range(n[1, 1]):
+        loss[None] += x[i]
+grid[1, 1] = 3
+with ti.ad.Tape(loss, on_overwrite="error"):
+    cells(grid)
+    grid.fill(4)
+---
+ti.ad.Tape(loss, validation="first")
+---
+ti.ad.Tape(loss, on_overwrite="ignore")
+""",
 }

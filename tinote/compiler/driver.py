@@ -35,7 +35,8 @@ from tinote.source import NOWHERE, Span
 
 if TYPE_CHECKING:
     from tinote.autodiff.gradient import Gradient
-    from tinote.compiler.pipeline import Listener, Snapshot
+    from tinote.autodiff.instrument import Instrumented
+    from tinote.compiler.pipeline import Context, Listener, Snapshot
     from tinote.compiler.recall import Question, Recalled
     from tinote.compiler.recipe import Recipe, Signature
     from tinote.runtime.cache import Store
@@ -94,6 +95,7 @@ class Specialisation:
         self._gradient_facts: dict[Mode, Gradient] = {}
         self._gradient_needs: dict[Mode, GradientNeeds] = {}
         self._duals: set[Buffer] = set()
+        self._instrumented: Instrumented | None = None
         self._question: Question | None = None
         self._recalled: Recalled | None = None
         started = time.perf_counter()
@@ -180,6 +182,14 @@ class Specialisation:
         """
         return self.native(Mode.TANGENT)
 
+    def checked(self) -> tuple[Native, Instrumented]:
+        """The machine code that checks the access rules beside what the kernel does, compiled at the first call, and
+        what it leaves in its shadows. A launch's values begin with the kernel's arrays, the shadows and the ledger.
+        """
+        native = self.native(Mode.CHECKED)
+        assert self._instrumented is not None
+        return native, self._instrumented
+
     def compiled(self) -> Iterator[tuple[Mode, Native]]:
         """The machine code that was needed so far."""
         yield from self._natives.items()
@@ -189,7 +199,7 @@ class Specialisation:
         came from disk.
         """
         if mode not in self._gradient_facts:
-            _, facts = self._run(mode)
+            facts = self._run(mode)[1].gradient
             assert facts is not None
             self._gradient_facts[mode] = facts
         return self._gradient_facts[mode]
@@ -217,7 +227,9 @@ class Specialisation:
         found = self._natives.get(mode)
         if found is None:
             started = time.perf_counter()
-            found = self._recalled_native(mode) or self._compile(mode)
+            # What checks mean is not kept on disk.
+            recalled = None if mode is Mode.CHECKED else self._recalled_native(mode)
+            found = recalled or self._compile(mode)
             found.seconds = time.perf_counter() - started  # of this mode: the front end's are apart
             self._natives[mode] = found
         return found
@@ -246,24 +258,29 @@ class Specialisation:
         if self.config.print_ir:
             _load("printing").print_first(lowered.function, self.front_end_seconds)
 
-    def _run(self, mode: Mode, listen: Listener | None = None) -> tuple[Function, Gradient | None]:
+    def _run(self, mode: Mode, listen: Listener | None = None) -> tuple[Function, Context]:
         pipeline = _load("pipeline")
         return pipeline.run_pipeline(self.lowered.function, pipeline.STEPS[mode], self.config, listen)
 
     def _compile(self, mode: Mode) -> Native:
         listen = _load("printing").printer(self.source.name, mode) if self.config.print_ir else None
         fn, facts = self._run(mode, listen)
-        if facts is not None:
-            self._gradient_facts[mode] = facts
+        if facts.gradient is not None:
+            self._gradient_facts[mode] = facts.gradient
+        arrays = self.arrays
+        if facts.instrumented is not None:
+            self._instrumented = facts.instrumented
+            arrays = (*arrays, *[shadow for _, shadow in facts.instrumented.shadows], facts.instrumented.ledger)
         recipe, text = _load("backend").make_recipe(fn, self.config)
         binary, origin = binary_cache.get(recipe.code, text, self.config.opt_level, self._store())
-        native = self._bind(recipe, binary, origin)
-        self._remember(mode, recipe)
+        native = self._bind(recipe, binary, origin, arrays)
+        if mode is not Mode.CHECKED:
+            self._remember(mode, recipe)
         return native
 
-    def _bind(self, recipe: Recipe, binary: Binary, origin: Origin) -> Native:
+    def _bind(self, recipe: Recipe, binary: Binary, origin: Origin, arrays: Sequence[Buffer]) -> Native:
         kind = Profiled if recipe.clocks else Native
-        return kind(recipe, binary, origin, self.config, self._memory_for, self.arrays)
+        return kind(recipe, binary, origin, self.config, self._memory_for, arrays)
 
     def _memory_for(self, buffer: Buffer) -> Memory:
         """A field's own memory; for a copy that launches make, memory of this specialisation's."""
@@ -316,7 +333,7 @@ class Specialisation:
             self._signature = answer.signature
         if answer.needs is not None:
             self._gradient_needs[mode] = GradientNeeds(*answer.needs)
-        native = self._bind(answer.recipe, *found)
+        native = self._bind(answer.recipe, *found, self.arrays)
         native.seconds = time.perf_counter() - started
         return native
 

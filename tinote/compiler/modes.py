@@ -17,7 +17,8 @@ class Mode(Enum):
     `PULLBACK` and `PUSHFORWARD` are the same two with the kernel's float arguments and results among what is
     differentiated: a pullback is launched with the adjoints of the results behind the arguments and returns the
     adjoints of the arguments; a pushforward, with the tangents of the arguments behind them, returns the results and
-    then their tangents. `SECOND` is the pushforward of the pullback.
+    then their tangents. `SECOND` is the pushforward of the pullback. `CHECKED` is the kernel itself with checks of the
+    access rules.
     """
 
     PRIMAL = "primal"
@@ -26,6 +27,7 @@ class Mode(Enum):
     PULLBACK = "pullback"
     PUSHFORWARD = "pushforward"
     SECOND = "second"
+    CHECKED = "checked"
 
     @property
     def reverses(self) -> bool:

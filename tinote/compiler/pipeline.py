@@ -1,9 +1,10 @@
 """The table of contents of the compiler: every step a function goes through between the front end and code generation,
 in order.
 
-`PRIMAL` compiles a kernel, `GRADIENT` its reverse-mode derivative, `TANGENT` its forward-mode one. A step is a function
-from IR to IR that returns its argument when there is nothing to do; a `Fixpoint` repeats its steps until none of them
-changes anything. Whoever listens gets a `Snapshot` after each step: the old function and the new one, both immutable.
+`PRIMAL` compiles a kernel, `GRADIENT` its reverse-mode derivative, `TANGENT` its forward-mode one, `CHECKED` the kernel
+with checks of the access rules. A step is a function from IR to IR that returns its argument when there is nothing to
+do; a `Fixpoint` repeats its steps until none of them changes anything. Whoever listens gets a `Snapshot` after each
+step: the old function and the new one, both immutable.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import NamedTuple
 
 from tinote.autodiff.forward import forward
 from tinote.autodiff.gradient import Gradient, reverse
+from tinote.autodiff.instrument import Instrumented, instrument
 from tinote.compiler.modes import Mode, defaults_of
 from tinote.compiler.passes.accumulate import accumulate
 from tinote.compiler.passes.check_bounds import check_bounds
@@ -39,7 +41,19 @@ from tinote.errors import CompilerBug, TinoteError
 from tinote.ir.nodes import Function
 from tinote.ir.verify import Form, InvalidIR, verify
 
-__all__ = ["GRADIENT", "PRIMAL", "STEPS", "TANGENT", "Fixpoint", "Listener", "Snapshot", "Step", "run_pipeline"]
+__all__ = [
+    "CHECKED",
+    "GRADIENT",
+    "PRIMAL",
+    "STEPS",
+    "TANGENT",
+    "Context",
+    "Fixpoint",
+    "Listener",
+    "Snapshot",
+    "Step",
+    "run_pipeline",
+]
 
 
 class Snapshot(NamedTuple):
@@ -55,12 +69,13 @@ Listener = Callable[[Snapshot], None]
 
 
 class Context:
-    """What steps may ask and leave: the options, and the facts that differentiation found."""
+    """What steps may ask and leave: the options, what differentiation found, what the checks of access rules mean."""
 
     def __init__(self, config: Config) -> None:
         self.config = config
         self.defaults = defaults_of(config)
         self.gradient: Gradient | None = None
+        self.instrumented: Instrumented | None = None
 
 
 class Step(NamedTuple):
@@ -117,6 +132,11 @@ def _forward(*, arguments: bool) -> tuple[Step | Fixpoint, ...]:
     )
 
 
+def _instrument(fn: Function, context: Context) -> Function:
+    context.instrumented = instrument(fn)
+    return context.instrumented.function
+
+
 def _check(fn: Function, context: Context) -> Function:
     return check_bounds(fn) if context.config.bounds_check else fn
 
@@ -125,13 +145,16 @@ def _check_overflow(fn: Function, context: Context) -> Function:
     return check_overflow(fn) if context.config.reports_overflow else fn
 
 
-TYPING = (
-    Step(lambda fn, context: infer_types(fn, context.defaults), Form.TYPED, "infer_types"),
+INFERENCE = Step(lambda fn, context: infer_types(fn, context.defaults), Form.TYPED, "infer_types")
+
+SIMPLIFICATION = (
     _plain(promote_locals, Form.PROMOTED),
     _plain(scalarise, Form.SCALAR),
     Step(_check_overflow, Form.SCALAR, "check_overflow"),
     _simplify(Form.SCALAR),
 )
+
+TYPING = (INFERENCE, *SIMPLIFICATION)
 
 LOWERING = (
     Step(_check, Form.SCALAR, "check_bounds"),
@@ -153,6 +176,12 @@ TANGENT: tuple[Step | Fixpoint, ...] = (*TYPING, *_forward(arguments=False), *LO
 PULLBACK: tuple[Step | Fixpoint, ...] = (*TYPING, *_reverse(arguments=True), *LOWERING)
 PUSHFORWARD: tuple[Step | Fixpoint, ...] = (*TYPING, *_forward(arguments=True), *LOWERING)
 SECOND: tuple[Step | Fixpoint, ...] = (*TYPING, *_reverse(arguments=True), *_forward(arguments=True), *LOWERING)
+CHECKED: tuple[Step | Fixpoint, ...] = (
+    INFERENCE,
+    Step(_instrument, Form.TYPED, "instrument"),  # before anything is simplified: it sees every access
+    *SIMPLIFICATION,
+    *LOWERING,
+)
 STEPS = {
     Mode.PRIMAL: PRIMAL,
     Mode.GRADIENT: GRADIENT,
@@ -160,19 +189,18 @@ STEPS = {
     Mode.PULLBACK: PULLBACK,
     Mode.PUSHFORWARD: PUSHFORWARD,
     Mode.SECOND: SECOND,
+    Mode.CHECKED: CHECKED,
 }
 
 
 def run_pipeline(
     fn: Function, steps: tuple[Step | Fixpoint, ...], config: Config, listen: Listener | None = None
-) -> tuple[Function, Gradient | None]:
-    """Run `steps` on a function in first form. Gives the lowered function, and what differentiation found if it was
-    among the steps.
-    """
+) -> tuple[Function, Context]:
+    """Run `steps` on a function in first form. Gives the lowered function, and what the steps found out about it."""
     context = Context(config)
     for step in steps:
         fn = _run(step, fn, context, "", listen)
-    return fn, context.gradient
+    return fn, context
 
 
 def _run(step: Step | Fixpoint, fn: Function, context: Context, path: str, listen: Listener | None) -> Function:

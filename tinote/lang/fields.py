@@ -307,12 +307,12 @@ class Field(Located, Exchanged):
         return tuple([int(i) - first for i, first in zip(index, offset, strict=True)])
 
     def _wrote(self, position: Any = ...) -> None:
-        """Python is about to write to the element at `position`, or to any."""
-        note_python_write(self.buffer)
+        """Python is about to write at `position`, by default to all; None: it makes an array to write through."""
+        note_python_write(self.buffer, position)
         if self._dual is not None:
             open_recorder = recorder.get()
             if open_recorder is not None and open_recorder.clears_duals:
-                self._dual._array[position] = 0
+                self._dual._array[... if position is None else position] = 0
 
     def _source(self, value: Any) -> np.ndarray[Any, Any]:
         """`value` as an array of numbers that this field's type holds; fractions are cut off. Raises `FieldError`."""
@@ -373,7 +373,7 @@ class Field(Located, Exchanged):
         is written to it shows in kernels.
         """
         self._require_alive()
-        self._wrote()
+        self._wrote(None)
         # Every array that is sliced out of this one refers to it, so that it lives as long as anybody can write through
         # it.
         base = np.frombuffer(self.memory.view(), dtype=np.uint8)
@@ -474,7 +474,7 @@ class MatrixField(Field):
         """Set one component of every element to a number, or to the numbers of an array of the field's shape."""
         self._require_alive()
         source = self._source(value)
-        self._wrote()
+        self._wrote((..., *component))
         self._array[(..., *component)] = source
 
     def __getitem__(self, key: Any) -> Matrix:
@@ -482,7 +482,7 @@ class MatrixField(Field):
 
         def write(index: Any, value: Any) -> None:
             source = self._source(value)
-            self._wrote(position)
+            self._wrote((*position, *index) if isinstance(index, tuple) else (*position, index))
             self._array[position][index] = source
 
         return (Vector if len(self.element) == 1 else Matrix)(self._array[position], _parent=write)

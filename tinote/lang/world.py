@@ -79,8 +79,10 @@ class Recorder(Protocol):
     def launched(self) -> None:
         """The launch has ended well."""
 
-    def written(self, buffer: Buffer) -> None:
-        """Python is about to write to a field."""
+    def written(self, buffer: Buffer, position: Any = ...) -> None:
+        """Python is about to write to a field, at `position` in its array (of the field's shape with that of its
+        elements behind); None: an array is made through which anybody may write from now on.
+        """
 
     def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
         """Python gives a whole field new values: those of `source`, or constants."""
@@ -178,11 +180,11 @@ def forget_gradients() -> None:
     world.gradients = {}
 
 
-def note_python_write(buffer: Buffer) -> None:
-    """Tell an open recorder that Python is about to write to a field."""
+def note_python_write(buffer: Buffer, position: Any = ...) -> None:
+    """Tell an open recorder that Python is about to write to a field (`Recorder.written`)."""
     open_recorder = recorder.get()
     if open_recorder is not None:
-        open_recorder.written(buffer)
+        open_recorder.written(buffer, position)
 
 
 def note_replacement(buffer: Buffer, source: Buffer | None = None) -> None:

@@ -8,7 +8,7 @@ from tinote.compiler.codegen.llvm_alias import Aliasing
 from tinote.compiler.codegen.llvm_debug import DebugInfo
 from tinote.compiler.codegen.llvm_layout import make_layout
 from tinote.compiler.codegen.llvm_text import Metadata
-from tinote.ir.nodes import Atom, Buffer, BufferKind, Function, Lit
+from tinote.ir.nodes import Atom, Buffer, Function, Lit
 from tinote.ir.query import buffers_of
 from tinote.runtime.sites import Site
 
@@ -68,6 +68,8 @@ class Shared:
         return shape  # type: ignore[return-value]
 
     def array_named(self, name: str, axis: int) -> Buffer | None:
-        """The array of which a bounds check is about an index dimension, if its name tells."""
+        """The array of unknown shape of which a bounds check is about an index dimension, if its name tells. (What
+        shadows an array has the same name and shape.)
+        """
         found = [b for b in self._buffers if b.name == name and len(b.shape) > axis]
-        return found[0] if len(found) == 1 and found[0].kind is BufferKind.ARRAY else None
+        return found[0] if len({b.shape for b in found}) == 1 and None in found[0].shape else None

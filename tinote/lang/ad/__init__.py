@@ -6,10 +6,12 @@ from tinote.lang.ad.custom import grad_for, grad_replaced, no_grad
 from tinote.lang.ad.forward_mode import FwdMode
 from tinote.lang.ad.functional import grad, hvp, jacobian, jvp, value_and_grad, vjp
 from tinote.lang.ad.tape import Tape, clear_all_gradients
+from tinote.lang.ad.violations import Violation
 
 __all__ = [
     "FwdMode",
     "Tape",
+    "Violation",
     "checkpoint",
     "clear_all_gradients",
     "grad",

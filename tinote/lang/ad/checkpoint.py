@@ -383,9 +383,9 @@ class _Runner(Recording):
         self._chain.loaded |= custom.loaded
         self._chain.recorded |= custom.written
 
-    def written(self, buffer: Buffer) -> None:
+    def written(self, buffer: Buffer, position: Any = ...) -> None:
         """Python is about to write to a field."""
-        super().written(buffer)
+        super().written(buffer, position)
         if not buffer.shape and not buffer.element:
             self._from_python[buffer] = None
 

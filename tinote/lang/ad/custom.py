@@ -202,7 +202,7 @@ class _Inside:
     def launched(self) -> None:
         """The launch is no record."""
 
-    def written(self, buffer: Buffer) -> None:
+    def written(self, buffer: Buffer, position: Any = ...) -> None:
         """A field is about to be written."""
         if buffer.primal is None:
             self._custom.written.add(buffer)
@@ -241,9 +241,9 @@ class _Constant:
     def launched(self) -> None:
         """The launch is no record."""
 
-    def written(self, buffer: Buffer) -> None:
+    def written(self, buffer: Buffer, position: Any = ...) -> None:
         """Python is about to write to a field: as anywhere else under the tape."""
-        self._tape.written(buffer)
+        self._tape.written(buffer, position)
 
     def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
         """Python gives a field new values: as anywhere else under the tape."""

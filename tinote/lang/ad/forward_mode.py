@@ -101,7 +101,7 @@ class FwdMode:
     def launched(self) -> None:
         """Nothing is recorded."""
 
-    def written(self, buffer: Buffer) -> None:
+    def written(self, buffer: Buffer, position: Any = ...) -> None:
         """A field clears the duals of what Python writes itself."""
 
     def replaced(self, buffer: Buffer, source: Buffer | None) -> None:

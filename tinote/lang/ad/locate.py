@@ -120,7 +120,7 @@ class _Detective:
     def launched(self) -> None:
         """Nothing is recorded."""
 
-    def written(self, buffer: Buffer) -> None:
+    def written(self, buffer: Buffer, position: Any = ...) -> None:
         """Nothing is recorded."""
 
     def replaced(self, buffer: Buffer, source: Buffer | None) -> None:

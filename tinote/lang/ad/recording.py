@@ -19,6 +19,7 @@ from tinote.compiler.modes import Mode
 from tinote.compiler.summary import TaskSummary
 from tinote.errors import DifferentiationError, KernelMemoryError, Note
 from tinote.ir.nodes import Buffer
+from tinote.lang.ad.validation import AccessRules
 from tinote.lang.arguments import Arguments, Foreign, arguments_of, own, place_in
 from tinote.lang.kernel import Instance
 from tinote.lang.layout import array_over
@@ -134,6 +135,10 @@ class _Replacement(NamedTuple):
 
 class Recording:
     """Launches in their order, with what their gradients need of memory. `listener` is told of each write beforehand.
+    Unless `saves`, nothing is kept from one launch to another, and the gradients run on the fields as they are at the
+    end; what a kernel overwrites within itself is kept all the same. `rules`: what checks the rules of access, if
+    anything; it is told of what happens while this is the recorder, and not of what happens in a function that has a
+    gradient of its own.
 
     It is the recorder (`world.recorder`) while it records; `reverse` then runs the gradients.
     """
@@ -142,8 +147,16 @@ class Recording:
     #: which of a kernel's gradients runs on the way back
     mode = Mode.GRADIENT
 
-    def __init__(self, listener: Callable[[Buffer], None] | None = None) -> None:
+    def __init__(
+        self,
+        listener: Callable[[Buffer], None] | None = None,
+        *,
+        saves: bool = True,
+        rules: AccessRules | None = None,
+    ) -> None:
         self.records: list[Record | Custom] = []
+        self.rules = rules
+        self._saves = saves
         self._listener = listener
         self._replacements: list[_Replacement] = []
         self._touched: set[Buffer] = set()
@@ -160,8 +173,8 @@ class Recording:
 
     # ---- what the recorder is told
 
-    def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
-        """A kernel is about to be launched."""
+    def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
+        """A kernel is about to be launched. Gives what is to be launched in its place, if the rules are checked."""
         arguments = arguments_of(instance, values, self.mode)
         arguments.refuse_shared()
         needs = arguments.needs
@@ -169,11 +182,14 @@ class Recording:
         self._wanted.update(before.items())
         for buffer in own(arguments.touched.written):
             self.overwritten(buffer)
-        versions = {b: self._versions.get(b, 0) for b in own(needs.loaded)} | before
+        versions = before
+        if self._saves:
+            versions = {b: self._versions.get(b, 0) for b in own(needs.loaded)} | before
         self._pending = Record(instance, values, versions, arguments, {})
         for buffer in arguments.foreign:
             if buffer in needs.restored:
                 self._keep_foreign(self._pending, buffer)
+        return None if self.rules is None else self.rules.launching(instance, arguments)
 
     def _keep_foreign(self, record: Record, buffer: Foreign) -> None:
         """Keep what an array that others manage holds now."""
@@ -185,19 +201,24 @@ class Recording:
 
     def launched(self) -> None:
         """The launch that was announced has ended well: it counts. (One that raised has written fields, but has no
-        gradient.)
+        gradient.) Raises `AccessRuleError`.
         """
         record = self._pending
         assert record is not None
         self._pending = None
-        for buffer in record.arguments.foreign:
+        for buffer in record.arguments.foreign if self._saves else ():
             if buffer in record.arguments.needs.loaded and buffer not in record.copies:
                 self._keep_foreign(record, buffer)
         self._add(record)
+        if self.rules is not None:
+            self.rules.launched()
 
     def custom(self, custom: Custom) -> None:
         """A stretch with its own gradient has ended well: it counts, and finds all fields again as they are now."""
-        kept = living_buffers() - custom.scratch
+        if self.rules is not None:
+            for buffer in custom.written:
+                self.rules.forget(buffer)
+        kept = living_buffers() - custom.scratch if self._saves else ()
         custom.versions = {b: self._versions.get(b, 0) for b in kept}
         self._add(custom)
 
@@ -209,14 +230,19 @@ class Recording:
                 if is_viewed(buffer):
                     self.overwritten(buffer)
 
-    def written(self, buffer: Buffer) -> None:
-        """Python is about to write to a field."""
+    def written(self, buffer: Buffer, position: Any = ...) -> None:
+        """Python is about to write to a field. Raises `AccessRuleError`."""
+        # A function that is exempt passes on what Python does in it.
+        if self.rules is not None and position is not None and recorder.get() is self:
+            self.rules.written(buffer, position)
         self.overwritten(buffer)
 
     def overwritten(self, buffer: Buffer) -> None:
         """A field is about to be written, by whomever: keep what is needed of it on the way back."""
         if self._listener is not None:
             self._listener(buffer)
+        if self.rules is not None and recorder.get() is not self:
+            self.rules.forget(buffer)
         version = self._versions.get(buffer, 0)
         key = (buffer, version)
         if key in self._wanted and key not in self._copies:
@@ -240,6 +266,8 @@ class Recording:
         """Python gives a whole field new values. What no launch has used yet simply begins with them."""
         if source is buffer:
             return
+        if self.rules is not None and source is not None and recorder.get() is self:
+            self.rules.copied(source, buffer)
         self._look()
         if buffer in self._touched or source is not None:
             self._replacements.append(_Replacement(len(self.records), buffer, source, caller()))
@@ -302,6 +330,8 @@ class Recording:
     def forget(self) -> None:
         """Let the copies go: nothing will be reversed any more."""
         self._copies.clear()
+        if self.rules is not None:
+            self.rules.release()
         for record in self.records:
             if isinstance(record, Custom) and record.release is not None:
                 record.release()
@@ -376,7 +406,7 @@ class Backward:
     def launched(self) -> None:
         """Nothing is recorded."""
 
-    def written(self, buffer: Buffer) -> None:
+    def written(self, buffer: Buffer, position: Any = ...) -> None:
         """A field is about to be written. Gradients are what this is for."""
         if buffer.primal is None:
             self.recording.disturbed(buffer)

@@ -10,13 +10,17 @@ What is recorded, and how overwritten values come back, stands in `recording.py`
 
 from __future__ import annotations
 
+import warnings
 from contextvars import Token
 from types import TracebackType
+from typing import Literal
 
 from tinote.errors import DifferentiationError, at_users_frames
 from tinote.lang.ad.recording import Record, Recording
+from tinote.lang.ad.validation import AccessRules
+from tinote.lang.ad.violations import Violation
 from tinote.lang.fields import Field
-from tinote.lang.world import Recorder, gradient_memories, recorder, take_all_gradients
+from tinote.lang.world import Recorder, gradient_memories, recorder, take_all_gradients, world
 from tinote.runtime.memory import Memory
 from tinote.source import caller
 
@@ -44,9 +48,25 @@ class Tape(Recording):
     that of its new values only until the first launch that uses the field; single elements that Python writes are
     constants whose gradient is added to that of the values before. Raises `DifferentiationError` for a loss that cannot
     be differentiated and for what cannot be differentiated right.
+
+    `on_overwrite`: what happens when an element changes whose old value the derivative needs. `"auto"`: the old value
+    is kept and comes back. `"error"`: whoever breaks one of the rules of access gets an `AccessRuleError`: an element
+    that was read is not changed afterwards; from the second write on, it only takes `+=`. `"unchecked"`: nothing is
+    kept between launches, so that a program which breaks the rules gets a wrong gradient without a word.
+
+    `validation`, with `ti.init(debug=True)`: check the rules, element by element, and raise at the first launch that
+    breaks one. `"collect"`: only note it. `violations`: what was found, in order. Launches under a tape that checks run
+    on one thread.
     """
 
-    def __init__(self, loss: Field, clear_gradients: bool = True) -> None:
+    def __init__(
+        self,
+        loss: Field,
+        clear_gradients: bool = True,
+        validation: bool | Literal["collect"] = False,
+        *,
+        on_overwrite: Literal["auto", "error", "unchecked"] = "auto",
+    ) -> None:
         if not isinstance(loss, Field):
             raise DifferentiationError(f"the loss of a tape must be a field, not {loss!r}", caller())
         if loss.shape != () or loss.element != ():
@@ -60,11 +80,27 @@ class Tape(Recording):
             raise DifferentiationError(
                 f"the loss '{loss.name}' has no gradient", caller(), hint="make it with needs_grad=True"
             )
-        super().__init__()
+        if validation not in (False, True, "collect"):
+            raise DifferentiationError(f'validation is True, False or "collect", not {validation!r}', caller())
+        if on_overwrite not in ("auto", "error", "unchecked"):
+            raise DifferentiationError(
+                f'on_overwrite is "auto", "error" or "unchecked", not {on_overwrite!r}', caller()
+            )
+        if validation and not world.config.debug:
+            warnings.warn("a tape validates only in debug mode: call ti.init(debug=True)", stacklevel=2)
+            validation = False
+        raises = validation is True or on_overwrite == "error"
+        rules = AccessRules(raises=raises) if validation or raises else None
+        super().__init__(saves=on_overwrite != "unchecked", rules=rules)
         self.loss = loss
         self.clear_gradients = clear_gradients
         self._token: Token[Recorder | None] | None = None
         self._entered = False
+
+    @property
+    def violations(self) -> list[Violation]:
+        """Where the rules of access were broken, in order; empty for a tape that does not check them."""
+        return [] if self.rules is None else list(self.rules.violations)
 
     def __enter__(self) -> Tape:
         if self._entered:
@@ -85,6 +121,8 @@ class Tape(Recording):
         recorder.reset(self._token)
         try:
             if kind is None:
+                if self.rules is not None:
+                    self.rules.look_outside()
                 self._differentiate()
         except KeyboardInterrupt as interrupt:
             raise at_users_frames(interrupt) from None

@@ -1,0 +1,291 @@
+"""Checks of the access rules beside what a function does: its memory gets a shadow that remembers who read and wrote.
+
+    store @x[%i], %a        ->        store @x[%i], %a
+                                      %r = load @x.shadow[%i][READ]
+                                      %w = load @x.shadow[%i][WRITE]
+                                      if the element was read, or written before:   note the violation
+                                      store @x.shadow[%i][READ], 0
+                                      store @x.shadow[%i][WRITE], %code
+                                      store @x.shadow[%i][TURN], %turn
+
+The rules, for each element (each component, where elements are vectors or matrices):
+
+1. An element that was read is not changed afterwards.
+2. From the second write on, only `+=` is used.
+
+It works on the first typed form, where every access that the user wrote is still there. A *code* tells which access of
+which launch it was: the number of its site, counted from a number that the launch is given (`Ledger.FIRST_CODE`). A
+violation is noted in the shadow itself, the first one of each element and launch, and counted in the ledger.
+
+Parallel loops run in order here, so that the shadow needs no atomic operations and the same violation comes first each
+time. What one turn of such a loop writes and another reads breaks rule 1 in whichever order they come; shadows
+therefore also hold the turn of the last write, and turns are numbered through a launch.
+
+Memory without a gradient has no old value that a derivative could need, except where it steers one: there only rule 1
+is checked, and only for the reads that matter (`steering.py`). An atomic operation that is no addition, or whose old
+value is used, reads the element and changes it at once. Gradients and duals are left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import Enum, IntEnum
+from itertools import product
+from typing import NamedTuple
+
+from tinote.autodiff.steering import steering_reads
+from tinote.ir import primitives as p
+from tinote.ir.buffers import Buffer, BufferKind
+from tinote.ir.build import Builder
+from tinote.ir.nodes import Atom, Atomic, For, Function, Lit, Load, Op, Region, Store, Var
+from tinote.ir.query import uses
+from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
+from tinote.ir.types import i32, u32
+from tinote.source import Span
+
+__all__ = ["Instrumented", "Kind", "Ledger", "Site", "Word", "instrument"]
+
+
+class Kind(Enum):
+    """What an access does to an element."""
+
+    READ = "read"
+    STORE = "store"
+    ADD = "add"
+    TAKE = "take"  # an atomic addition whose old value is used
+    COMBINE = "combine"  # an atomic operation that is no addition
+
+
+class Site(NamedTuple):
+    """One access in a function, with its place in the source. `buffer`: the memory as the code knows it."""
+
+    kind: Kind
+    buffer: Buffer
+    place: Span
+
+
+class Word(IntEnum):
+    """What a shadow holds of an element, a u32 each: the code of the first read since the last write (0: none), that
+    of the last write (0: none) and its turn; of the first violation in this launch, the code of the access that breaks
+    a rule (0: none) and that of the earlier one.
+    """
+
+    READ = 0
+    WRITE = 1
+    TURN = 2
+    LATER = 3
+    EARLIER = 4
+
+
+class Ledger(IntEnum):
+    """What the ledger of a launch holds, a u32 each: the code of its first site, how many turns were numbered, how many
+    violations were noted.
+    """
+
+    FIRST_CODE = 0
+    TURNS = 1
+    VIOLATIONS = 2
+
+
+class Instrumented(NamedTuple):
+    """A function with the checks in it. `shadows`: pairs of a buffer and its shadow, of the same shape and with one
+    more dimension of each element, of length `len(Word)`. `ledger`: `len(Ledger)` numbers. All of these are arrays,
+    bound at each launch. `sites`: the accesses, in the order of their codes.
+    """
+
+    function: Function
+    shadows: tuple[tuple[Buffer, Buffer], ...]
+    ledger: Buffer
+    sites: tuple[Site, ...]
+
+
+def instrument(fn: Function) -> Instrumented:
+    """Add the checks to `fn` (TYPED form)."""
+    instrumenter = _Instrumenter(fn)
+    region = instrumenter.function_region(fn.region)
+    checked = Function(f"{fn.name}.checked", region, fn.loc)
+    return Instrumented(checked, tuple(instrumenter.shadows.items()), instrumenter.ledger, tuple(instrumenter.sites))
+
+
+class _Nest(NamedTuple):
+    """A parallel loop with all that is nested in it. Its turns have numbers above `first`, which itself marks an
+    element that several of them wrote.
+    """
+
+    first: Var
+    turn: Var
+
+
+class _Instrumenter(Rewriter):
+    def __init__(self, fn: Function) -> None:
+        super().__init__()
+        self.ledger = Buffer("ledger", u32, (len(Ledger),), kind=BufferKind.ARRAY)
+        self.shadows: dict[Buffer, Buffer] = {}
+        self.sites: list[Site] = []
+        self._steering = steering_reads(fn)
+        self._uses = uses(fn.region)
+        self._b = Builder()
+        self._first_code = Var(u32, "first_code")
+        self._nest: _Nest | None = None
+
+    def function_region(self, region: Region) -> Region:
+        start = Load(self.ledger, (_word(Ledger.FIRST_CODE),), (self._first_code,))
+        body = self.region(region)
+        return Region(body.params, (start, *body.body), body.yields)
+
+    # ---- loops
+
+    def visit(self, op: Op) -> None:
+        if isinstance(op, For) and op.parallel:
+            self._in_order(op)
+        else:
+            super().visit(op)
+
+    def _in_order(self, op: For) -> None:
+        """A parallel loop as a serial one that numbers its turns."""
+        outer = self._nest
+        first = self._next_turn(op) if outer is None else outer.first
+        saved, self.out = self.out, []
+        self._nest = _Nest(first, self._next_turn(op))
+        for inner in op.body.body:
+            self.visit(inner)
+        body, self.out = self.out, saved
+        self._nest = outer
+        lo, hi = self.get(op.lo), self.get(op.hi)
+        self.emit(For(lo, hi, (), Region(op.body.params, tuple(body)), (), op.loc, reverse=op.reverse))
+        if outer is None:
+            self._next_turn(op)
+
+    def _next_turn(self, op: Op) -> Var:
+        """Count on; the new number."""
+        b = self._b
+        b.loc = op.loc
+        with b.region() as opened:
+            counted = b.load(self.ledger, (_word(Ledger.TURNS),))
+            turn = b.prim(p.add, counted, b.lit(1, u32), name="turn")
+            b.store(self.ledger, (_word(Ledger.TURNS),), turn)
+        self.out += opened.body
+        return turn
+
+    # ---- accesses
+
+    def on(self, op: Op) -> Decision | Sequence[Atom]:
+        if not isinstance(op, Load | Store | Atomic) or not _is_followed(op.buffer):
+            return KEEP
+        kind = self._kind(op)
+        if kind is None:
+            return KEEP
+        self.emit(op)  # first, so that an index out of range is reported about the user's own memory
+        code = self._site(kind, op)
+        shadow = self._shadow_of(op.buffer)
+        check = self._read if kind is Kind.READ else self._write
+        for index in _elements(op.buffer, op.index):
+            with self._b.region() as opened:
+                check(shadow, index, code, kind, op.buffer.adjoint is not None)
+            self.out += opened.body
+        return DROP
+
+    def _kind(self, op: Load | Store | Atomic) -> Kind | None:
+        """What an access means to the rules; None for a read that does not matter."""
+        matters = op.buffer.adjoint is not None or op in self._steering
+        if isinstance(op, Load):
+            return Kind.READ if matters else None
+        if isinstance(op, Store):
+            return Kind.STORE
+        if op.prim is p.add:
+            return Kind.TAKE if matters and any(v in self._uses for v in op.outs) else Kind.ADD
+        return Kind.COMBINE if matters else Kind.STORE
+
+    def _site(self, kind: Kind, op: Load | Store | Atomic) -> Var:
+        """The code of this access in this launch."""
+        number = len(self.sites)
+        self.sites.append(Site(kind, op.buffer, op.loc))
+        self._b.loc = op.loc
+        with self._b.region() as opened:
+            code = self._b.prim(p.add, self._first_code, self._b.lit(number, u32), name="code")
+        self.out += opened.body
+        return code
+
+    def _shadow_of(self, buffer: Buffer) -> Buffer:
+        found = self.shadows.get(buffer)
+        if found is None:
+            # An index out of range of a load that is simplified away is only noticed here: it is the user's `buffer`.
+            element = (*buffer.element, len(Word))
+            found = Buffer(buffer.name, u32, buffer.shape, element, BufferKind.ARRAY, offset=buffer.offset)
+            self.shadows[buffer] = found
+        return found
+
+    def _read(self, shadow: Buffer, index: tuple[Atom, ...], code: Var, kind: Kind, has_gradient: bool) -> None:
+        """An element is read: by another turn than the one that wrote it, that has no order and breaks rule 1."""
+        b = self._b
+        if self._nest is not None:
+            written = b.load(shadow, (*index, _word(Word.WRITE)))
+            self._note(shadow, index, self._by_another_turn(shadow, index, written), code, written)
+        before = b.load(shadow, (*index, _word(Word.READ)))
+        with b.region() as first:
+            b.store(shadow, (*index, _word(Word.READ)), code)
+        b.if_(_is_none(b, before), first.close())
+
+    def _write(self, shadow: Buffer, index: tuple[Atom, ...], code: Var, kind: Kind, has_gradient: bool) -> None:
+        """An element is changed."""
+        b = self._b
+        read = b.load(shadow, (*index, _word(Word.READ)))
+        written = b.load(shadow, (*index, _word(Word.WRITE)))
+        earlier: Atom = read
+        if has_gradient and kind in (Kind.STORE, Kind.COMBINE):
+            earlier = b.prim(p.select, _is_none(b, earlier), written, earlier)
+        if kind in (Kind.TAKE, Kind.COMBINE):
+            earlier = b.prim(p.select, _is_none(b, earlier), code, earlier)  # it reads the element itself
+        self._note(shadow, index, b.prim(p.ne, earlier, b.lit(0, u32)), code, earlier)
+        if self._nest is None:
+            turn: Atom = b.load(self.ledger, (_word(Ledger.TURNS),))
+        else:
+            several = self._by_another_turn(shadow, index, written)
+            turn = b.prim(p.select, several, self._nest.first, self._nest.turn)
+        b.store(shadow, (*index, _word(Word.READ)), b.lit(0, u32))
+        b.store(shadow, (*index, _word(Word.WRITE)), code)
+        b.store(shadow, (*index, _word(Word.TURN)), turn)
+
+    def _by_another_turn(self, shadow: Buffer, index: tuple[Atom, ...], written: Var) -> Var:
+        """Whether the element's last write belongs to another turn of this parallel loop."""
+        b, nest = self._b, self._nest
+        assert nest is not None
+        turn = b.load(shadow, (*index, _word(Word.TURN)))
+        in_launch = b.prim(p.ge, written, self._first_code)
+        in_loop = b.prim(p.ge, turn, nest.first)
+        in_another = b.prim(p.ne, turn, nest.turn)
+        return b.prim(p.and_, b.prim(p.and_, in_launch, in_loop), in_another)
+
+    def _note(self, shadow: Buffer, index: tuple[Atom, ...], broken: Var, code: Var, earlier: Atom) -> None:
+        """Note a violation, unless the element has one from this launch already."""
+        b = self._b
+        with b.region() as inside:
+            known = b.load(shadow, (*index, _word(Word.LATER)))
+            with b.region() as first:
+                b.store(shadow, (*index, _word(Word.LATER)), code)
+                b.store(shadow, (*index, _word(Word.EARLIER)), earlier)
+                counted = b.load(self.ledger, (_word(Ledger.VIOLATIONS),))
+                total = b.prim(p.add, counted, b.lit(1, u32))
+                b.store(self.ledger, (_word(Ledger.VIOLATIONS),), total)
+            b.if_(_is_none(b, known), first.close())
+        b.if_(broken, inside.close())
+
+
+def _is_followed(buffer: Buffer) -> bool:
+    """Whether the rules apply to a buffer: to what the user sees, and to no gradient or dual."""
+    return buffer.kind in (BufferKind.FIELD, BufferKind.ARRAY) and buffer.primal is None
+
+
+def _elements(buffer: Buffer, index: tuple[Atom, ...]) -> list[tuple[Atom, ...]]:
+    """The indices of the numbers that an access concerns: one, or each component of a whole vector or matrix."""
+    if len(index) > buffer.rank or not buffer.element:
+        return [index]
+    return [(*index, *[Lit(k, i32) for k in position]) for position in product(*map(range, buffer.element))]
+
+
+def _word(word: Word | Ledger) -> Lit:
+    return Lit(int(word), i32)
+
+
+def _is_none(b: Builder, code: Atom) -> Var:
+    return b.prim(p.eq, code, b.lit(0, u32))

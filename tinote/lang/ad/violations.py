@@ -1,0 +1,140 @@
+"""What a broken access rule looks like: where, by whom, why, and what to do instead."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import Enum
+from typing import Any
+
+import numpy as np
+
+from tinote.autodiff.instrument import Kind
+from tinote.errors import AccessRuleError, Note
+from tinote.source import NOWHERE, Span
+
+__all__ = ["Access", "Fix", "Violation"]
+
+_RULES = {
+    1: "access rule 1: an element that was read is not changed afterwards",
+    2: "access rule 2: from the second write on, an element only takes `+=`",
+}
+_MOST_NAMES = 6
+
+
+class Fix(Enum):
+    """What usually helps; the value says it in words."""
+
+    ACCUMULATE = "write `+=` if it is meant to add up, or put the new value into a field of its own"
+    SPLIT = "put the new value into a field of its own, or change the element before anybody reads it"
+    DOUBLE_BUFFER = "put the new value into another element or field, as in `x[t + 1, i] = f(x[t, i])`"
+    TAPE = 'let the tape keep the old value (on_overwrite="auto", without validation)'
+
+    def __repr__(self) -> str:
+        return f"Fix.{self.name}"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """One access in the program. `place`: file or cell, line, columns, and where it was inlined. `launch`: which launch
+    under the tape, counted from 1, of the kernel called `kernel`; None when Python did it itself, or when it was found
+    to have happened through an array that shares the memory (`outside`; `place` is then where it was found).
+    """
+
+    kind: Kind
+    place: Span
+    launch: int | None
+    kernel: str = ""
+    outside: bool = False
+
+    @property
+    def by(self) -> str:
+        """Who did it, in words."""
+        if self.outside:
+            return "through an array that shares the memory"
+        return "by Python" if self.launch is None else f"by launch {self.launch}, '{self.kernel}'"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Violation:
+    """Elements of one field that broke a rule in the same way at the same time.
+
+    `shape`: the field's. `elements`: their indices as the user counts, one row each, in order; those of a component
+    stand behind those of its element. `earlier` and `later`: the two accesses that do not go together (the same one
+    twice, where it reads and changes at once). `between`: the names of the launches between them, in order.
+    """
+
+    rule: int
+    field: str
+    shape: tuple[int, ...]
+    elements: np.ndarray[Any, Any]
+    earlier: Access
+    later: Access
+    between: tuple[str, ...]
+
+    @property
+    def element(self) -> str:
+        """The first of the elements as the user writes it: `x[3]`, `loss[None]`, `v[2, 0][1]`."""
+        index = [int(k) for k in self.elements[0]]
+        rank = len(self.shape)
+        shown = f"{self.field}[{_listed(index[:rank]) or 'None'}]"
+        return f"{shown}[{_listed(index[rank:])}]" if index[rank:] else shown
+
+    @property
+    def reason(self) -> str:
+        """One sentence: what happened to which elements, and the rule."""
+        further = len(self.elements) - 1
+        what = f"'{self.element}'"
+        if further:
+            what += f" and {further} more element{'s' if further > 1 else ''}"
+        verb = "are" if further else "is"
+        return f"{what} {verb} {self._event} ({_RULES[self.rule]})"
+
+    @property
+    def _event(self) -> str:
+        if self.earlier == self.later:
+            return "read and changed by one operation"
+        if self._is_unordered:
+            return "read in one turn of a parallel loop and written in another, and turns have no order"
+        if self.rule == 2:
+            return f"written again {self.later.by}, and not by adding"
+        return f"changed {self.later.by}, after being read"
+
+    @property
+    def _is_unordered(self) -> bool:
+        """Whether two turns of one parallel loop read and wrote it."""
+        return self.later.kind is Kind.READ
+
+    @property
+    def fixes(self) -> tuple[Fix, ...]:
+        """What usually helps in such a case, the likeliest first."""
+        if self.later.launch is None:
+            return (Fix.TAPE,)
+        if self._is_unordered:
+            return (Fix.DOUBLE_BUFFER,)
+        if self.rule == 2:
+            return (Fix.ACCUMULATE if self.later.kind is Kind.STORE else Fix.SPLIT, Fix.TAPE)
+        return (Fix.DOUBLE_BUFFER if self.earlier.kernel == self.later.kernel else Fix.SPLIT, Fix.TAPE)
+
+    def error(self) -> AccessRuleError:
+        """It as an error that shows both lines."""
+        notes: list[Note] = []
+        if self.earlier != self.later:
+            done = "read" if self.earlier.kind is Kind.READ else "written"
+            notes.append(Note(f"{done} here, {self.earlier.by}", self.earlier.place))
+        if self.between:
+            notes.append(Note(f"launched in between: {_shortened(self.between)}", NOWHERE))
+        return AccessRuleError(self.reason, self.later.place, "; or ".join([fix.value for fix in self.fixes]), notes)
+
+    def __repr__(self) -> str:
+        return f"<violation of rule {self.rule}: {self.reason}>"
+
+
+def _listed(index: list[int]) -> str:
+    return ", ".join(map(str, index))
+
+
+def _shortened(names: tuple[str, ...]) -> str:
+    shown = [f"'{name}'" for name in names[:_MOST_NAMES]]
+    if len(names) > _MOST_NAMES:
+        shown.append(f"and {len(names) - _MOST_NAMES} more")
+    return ", ".join(shown)
