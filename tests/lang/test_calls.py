@@ -293,3 +293,21 @@ def test_a_function_accumulates_into_its_callers_variable_in_parallel() -> None:
     with ti.ad.Tape(loss=loss):
         measure()
     np.testing.assert_allclose(x.grad.to_numpy(), 2 * values)
+
+
+def test_types_made_in_kernels() -> None:
+    n = 3
+
+    @ti.kernel
+    def run(x: ti.i32) -> ti.f32:
+        v = ti.types.vector(n, ti.i32)(x, 2, 3)
+        m = ti.types.matrix(2, 2, float)([[1, 2], [3, 4]])
+        return v.sum() + 100 * m[1, 1]
+
+    @ti.kernel
+    def at_run_time(x: ti.i32) -> ti.f32:
+        return ti.types.vector(x, ti.f32)(0).sum()
+
+    assert run(4) == 409
+    with pytest.raises(KernelTypeError, match="`vector` works on what is known at compile time only"):
+        at_run_time(3)

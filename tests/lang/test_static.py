@@ -191,7 +191,11 @@ def test_local_arrays_have_a_limit() -> None:
     def whole():
         wide[0] = wide[1]
 
-    for run, arguments in ((indexed, (3,)), (zeros, ()), (whole, ())):
+    @ti.kernel
+    def typed():
+        x[0] = ti.types.vector(10**9, ti.f32)(0)[0]
+
+    for run, arguments in ((indexed, (3,)), (zeros, ()), (whole, ()), (typed, ())):
         with pytest.raises(KernelTypeError, match="larger than 64 kB"):
             run(*arguments)
 

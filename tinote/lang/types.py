@@ -126,8 +126,8 @@ def is_signed(dtype: Any) -> bool:
     return scalar_type(dtype).kind in "fi"
 
 
-for _question in (is_real, is_integral, is_signed):
-    _question.__tinote_static__ = True  # type: ignore[attr-defined]
+for _function in (vector, matrix, is_real, is_integral, is_signed):
+    _function.__tinote_static__ = True  # type: ignore[attr-defined]
 
 
 def __getattr__(name: str) -> Any:

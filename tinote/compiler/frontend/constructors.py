@@ -73,6 +73,7 @@ def construct(e: Emitter, t: Scalar | Tensor, args: list[Any]) -> Value:
         if len(args) > 1:
             e.error(f"`{t}` takes one number, not {len(args)}")
         return e.cast(args[0] if args else 0, t)
+    e.check_size(t.shape, t.dtype)
     flat: list[Any] = []
 
     def flatten(item: Any) -> None:
