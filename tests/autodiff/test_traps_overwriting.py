@@ -432,6 +432,22 @@ def kernel_local_between_loops(x, y, loss):
     return (run, run)
 
 
+@trap
+def needed_by_what_runs_again(x, y, loss):
+    @ti.kernel
+    def run():
+        t = x[1] * 0.8
+        for i in x:
+            x[i] += 0.3 * t
+        for i in x:
+            y[i] = ti.sin(y[i])
+            y[i] = y[i] ** 2 + t
+        for i in x:
+            loss[None] += y[i] ** 2 + x[i]
+
+    return (run, run)
+
+
 @pytest.mark.parametrize("name", trap)
 def test_trap(name: str) -> None:
     trap.check(name)

@@ -46,17 +46,21 @@ def reverse(fn: Function, defaults: Defaults = DEFAULTS, *, arguments: bool = Fa
     (`Reverser`). Raises `DifferentiationError`, located, for what has no derivative yet.
     """
     fn = unfold_atomics(fn)
-    gradient = _reverse(fn, defaults, NOTHING, arguments)
-    hazards = tuple(find_hazards(fn, gradient.needed_loads))
-    if not hazards:
-        return gradient
-    gradient = _reverse(fn, defaults, plan_keeping(fn, hazards), arguments)
-    for hazard in find_hazards(fn, gradient.needed_loads):
-        refuse(
-            hazard,
-            hint="write to another field, or split the kernel so that reading and overwriting are separate launches",
-        )
-    return gradient._replace(hazards=hazards)
+    hazards: tuple[Hazard, ...] = ()
+    keeping = NOTHING
+    while True:
+        gradient = _reverse(fn, defaults, keeping, arguments)
+        further = tuple(find_hazards(fn, gradient.needed_loads))
+        if not further:
+            return gradient._replace(hazards=hazards)
+        if all(hazard.load.buffer in keeping.buffers for hazard in further):
+            refuse(
+                further[0],
+                hint="write to another field, or let reading and overwriting be separate launches",
+            )
+        # Running operations again for their effects may need what was not needed before.
+        hazards += further
+        keeping = plan_keeping(fn, hazards)
 
 
 def _reverse(fn: Function, defaults: Defaults, keeping: Keeping, arguments: bool) -> Gradient:
