@@ -5,10 +5,8 @@ from __future__ import annotations
 import functools
 from random import Random
 
-import numpy as np
 import pytest
 
-import tinote as ti
 from tests.passes.running import agrees
 from tests.passes.support import becomes, stays
 from tinote.compiler.passes.flatten_branches import flatten_branches
@@ -163,34 +161,3 @@ def random_body(random: Random) -> str:
 def test_random_branches(seed: int) -> None:
     contents = {"x": [k * 7 % 11 - 3 for k in range(16)], "y": [k * 5 % 13 - 6 for k in range(16)]}
     agrees_in_tasks(flatten_branches, program(random_body(Random(seed))), (seed % 7 - 3,), contents)
-
-
-@pytest.mark.parametrize("checks", [True, False])
-def test_walls_of_a_grid(checks: bool) -> None:
-    ti.init(bounds_check=checks)
-    n = 67
-    v = ti.Vector.field(2, ti.f32, shape=(n, n))
-    m = ti.field(ti.f32, shape=(n, n))
-    random = np.random.default_rng(5)
-    start = random.normal(size=(n, n, 2)).astype(np.float32)
-    mass = np.maximum(random.normal(size=(n, n)), 0).astype(np.float32)
-    v.from_numpy(start)
-    m.from_numpy(mass)
-
-    @ti.kernel
-    def walls():
-        for i, j in m:
-            if m[i, j] > 0:
-                v[i, j] /= m[i, j]
-            v[i, j].y -= 0.25
-            if i < 3 and v[i, j].x < 0:
-                v[i, j].x = 0
-            if j > n - 3 and v[i, j].y > 0:
-                v[i, j].y = 0
-
-    walls()
-    expected = np.where(mass[..., None] > 0, start / np.where(mass > 0, mass, 1)[..., None], start)
-    expected[..., 1] -= 0.25
-    expected[:3, :, 0] = np.maximum(expected[:3, :, 0], 0)
-    expected[:, n - 2 :, 1] = np.minimum(expected[:, n - 2 :, 1], 0)
-    np.testing.assert_allclose(v.to_numpy(), expected, rtol=1e-5, atol=1e-6)
