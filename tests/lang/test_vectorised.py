@@ -3,6 +3,7 @@
 import re
 from typing import Any
 
+import numpy as np
 import pytest
 
 import tinote as ti
@@ -66,6 +67,39 @@ def test_a_gather(checks: bool) -> None:
             y[i] = 3 * x[k] + x[k + 1] / (1 + x[k + 2])
 
     assert vectorised_lines(run)
+
+
+@pytest.mark.parametrize("checks", [True, False])
+def test_walls_of_a_grid(checks: bool) -> None:
+    """Branches that write what every turn touches anyway."""
+    ti.init(bounds_check=checks)
+    n = 67
+    v = ti.Vector.field(2, ti.f32, shape=(n, n))
+    m = ti.field(ti.f32, shape=(n, n))
+    random = np.random.default_rng(5)
+    start = random.normal(size=(n, n, 2)).astype(np.float32)
+    mass = np.maximum(random.normal(size=(n, n)), 0).astype(np.float32)
+    v.from_numpy(start)
+    m.from_numpy(mass)
+
+    @ti.kernel
+    def walls():
+        for i, j in m:
+            if m[i, j] > 0:
+                v[i, j] /= m[i, j]
+            v[i, j].y -= 0.25
+            if i < 3 and v[i, j].x < 0:
+                v[i, j].x = 0
+            if j > n - 3 and v[i, j].y > 0:
+                v[i, j].y = 0
+
+    assert vectorised_lines(walls)
+    walls()
+    expected = np.where(mass[..., None] > 0, start / np.where(mass > 0, mass, 1)[..., None], start)
+    expected[..., 1] -= 0.25
+    expected[:3, :, 0] = np.maximum(expected[:3, :, 0], 0)
+    expected[:, n - 2 :, 1] = np.minimum(expected[:, n - 2 :, 1], 0)
+    np.testing.assert_allclose(v.to_numpy(), expected, rtol=1e-5, atol=1e-6)
 
 
 def test_a_sum() -> None:

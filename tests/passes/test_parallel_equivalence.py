@@ -14,6 +14,7 @@ from tests.properties.generate import Program, generate
 from tinote.compiler.passes import privatise as privatisation
 from tinote.compiler.passes.accumulate import accumulate
 from tinote.compiler.passes.demote_atomics import demote_atomics
+from tinote.compiler.passes.flatten_branches import flatten_branches
 from tinote.compiler.passes.hoist_invariants import hoist_invariants
 from tinote.compiler.passes.infer_types import infer_types
 from tinote.compiler.passes.lower_arrays import lower_arrays
@@ -41,6 +42,7 @@ STEPS: tuple[tuple[Pass, Form], ...] = (
     (demote_atomics, Form.TASKS),
     (lower_arrays, Form.TASKS),
     (vectorise, Form.TASKS),
+    (flatten_branches, Form.TASKS),
 )
 
 

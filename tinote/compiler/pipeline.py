@@ -23,6 +23,7 @@ from tinote.compiler.passes.check_overflow import check_overflow
 from tinote.compiler.passes.cse import cse
 from tinote.compiler.passes.demote_atomics import demote_atomics
 from tinote.compiler.passes.eliminate_dead import eliminate_dead
+from tinote.compiler.passes.flatten_branches import flatten_branches
 from tinote.compiler.passes.fold import fold
 from tinote.compiler.passes.forward_stores import forward_stores
 from tinote.compiler.passes.hoist_checks import hoist_checks
@@ -166,6 +167,7 @@ LOWERING = (
     _plain(demote_atomics, Form.TASKS),
     _plain(lower_arrays, Form.TASKS),
     _plain(vectorise, Form.TASKS),
+    _plain(flatten_branches, Form.TASKS),
     _plain(lower_access, Form.LOWERED),
     _simplify(Form.LOWERED),
 )

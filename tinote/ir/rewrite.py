@@ -10,10 +10,16 @@ do".
 from __future__ import annotations
 
 from collections.abc import Sequence
+from operator import is_
 
 from tinote.ir.nodes import Atom, Function, Op, Region, Var
 
-__all__ = ["DROP", "KEEP", "Decision", "Rewriter", "clone_region"]
+__all__ = ["DROP", "KEEP", "Decision", "Rewriter", "clone_region", "same"]
+
+
+def same(new: Sequence[object], old: Sequence[object]) -> bool:
+    """Whether two sequences hold the very same objects."""
+    return len(new) == len(old) and all(map(is_, new, old))
 
 
 class Decision:
@@ -48,6 +54,15 @@ class Rewriter:
             atom = env[atom]
         return atom
 
+    def renamed(self, atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
+        """What stands for `atoms` now; the same object when they stand for themselves."""
+        env = self.env
+        if env:
+            for a in atoms:
+                if type(a) is Var and a in env:
+                    return tuple([self.get(a) for a in atoms])
+        return atoms
+
     def emit(self, op: Op) -> Op:
         """Add an operation in front of the one under consideration."""
         self.out.append(op)
@@ -65,14 +80,10 @@ class Rewriter:
 
     def visit(self, op: Op) -> None:
         """Rewrite one operation into `out`. Override only to take a region apart before it is walked."""
-        env = self.env
-        if env and any(type(a) is Var and a in env for a in op.args):
-            args = tuple([self.get(a) for a in op.args])
-        else:
-            args = op.args
+        args = self.renamed(op.args)
         if op.regions:
             regions = tuple([self.region(r) for r in op.regions])
-            if args is not op.args or any(new is not old for new, old in zip(regions, op.regions, strict=True)):
+            if args is not op.args or not same(regions, op.regions):
                 op = op.rebuilt(args, regions)
         elif args is not op.args:
             op = op.rebuilt(args)
@@ -94,9 +105,8 @@ class Rewriter:
         yields = tuple([self.get(y) for y in region.yields])
         self.leave(region)
         body, self.out = self.out, saved
-        if len(body) == len(region.body) and all(a is b for a, b in zip(body, region.body, strict=True)):
-            if all(a is b for a, b in zip(yields, region.yields, strict=True)):
-                return region
+        if same(body, region.body) and same(yields, region.yields):
+            return region
         return Region(region.params, tuple(body), yields)
 
     def run(self, fn: Function) -> Function:

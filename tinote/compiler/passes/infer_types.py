@@ -38,7 +38,7 @@ from tinote.ir.nodes import (
     While,
 )
 from tinote.ir.primitives import Defaults
-from tinote.ir.rewrite import Rewriter
+from tinote.ir.rewrite import Rewriter, same
 from tinote.ir.types import (
     Ref,
     Scalar,
@@ -164,10 +164,7 @@ class _Inference(Rewriter):
 
     def visit(self, op: Op) -> None:
         self.op = op
-        env = self.env
-        args = op.args
-        if env and any(type(a) is Var and a in env for a in args):
-            args = tuple([self.get(a) for a in args])
+        args = self.renamed(op.args)
         if isinstance(op, Prim):
             self.prim(op, args)
         elif isinstance(op, For):
@@ -188,12 +185,8 @@ class _Inference(Rewriter):
 
     def put(self, op: Op, args: tuple[Atom, ...], regions: tuple[Region, ...], outs: tuple[Var, ...]) -> None:
         """Add `op` with these parts; as the same object when they are its own."""
-        same = args is op.args or all(a is b for a, b in zip(args, op.args, strict=True))
-        if same and outs is not op.outs:
-            same = all(a is b for a, b in zip(outs, op.outs, strict=True))
-        if same and regions:
-            same = all(a is b for a, b in zip(regions, op.regions, strict=True))
-        self.out.append(op if same else op.rebuilt(args, regions, outs))
+        kept = same(args, op.args) and same(outs, op.outs) and same(regions, op.regions)
+        self.out.append(op if kept else op.rebuilt(args, regions, outs))
 
     def typed_region(self, region: Region, types: tuple[Type, ...] | list[Type]) -> Region:
         """`region` rewritten, with yields of the given types."""
@@ -205,9 +198,8 @@ class _Inference(Rewriter):
         yields = tuple([self.fit(self.get(y), t) for y, t in zip(region.yields, types, strict=True)])
         body, self.out = tuple(self.out), saved
         self.op = op
-        if all(a is b for a, b in zip((*params, *yields), (*region.params, *region.yields), strict=True)):
-            if len(body) == len(region.body) and all(a is b for a, b in zip(body, region.body, strict=True)):
-                return region
+        if same(params, region.params) and same(yields, region.yields) and same(body, region.body):
+            return region
         return Region(params, body, yields)
 
     def region(self, region: Region) -> Region:

@@ -1,0 +1,125 @@
+"""Turns short branches inside of independent loops into selections, so that the turns differ in nothing but numbers.
+
+    for vectorize %j: i32 in 0i32 .. 64i32:              for vectorize %j: i32 in 0i32 .. 64i32:
+      %a: f32 = load @v[%j]                                %a: f32 = load @v[%j]
+      %c: u1 = lt %a, 0.0f32                               %c: u1 = lt %a, 0.0f32
+      if %c:                                        ->     %1: f32 = load @v[%j]
+        store @v[%j], 0.0f32                               %2: f32 = select %c, 0.0f32, %1
+                                                           store @v[%j], %2
+
+Only elements that every turn touches anyway are touched in a branch that goes: they are in range, their memory is at
+hand, and no other turn writes them (`vectorise` has proved that), so that nobody notices that an old value is written
+back. What may fail or be seen stays in its branch, and so does what takes long.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tinote.ir import primitives as p
+from tinote.ir.nodes import (
+    Atom,
+    Atomic,
+    Buffer,
+    Extent,
+    For,
+    Function,
+    If,
+    Lit,
+    Load,
+    Memory,
+    Op,
+    Prim,
+    Region,
+    Store,
+    Task,
+    Var,
+)
+from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
+from tinote.ir.types import is_integer
+
+__all__ = ["flatten_branches"]
+
+#: What both sides of a branch may cost together, in additions.
+_LARGEST_COST = 40
+_DIVISIONS = (p.floordiv, p.mod, p.raw_div, p.raw_mod)
+
+Element = tuple[Buffer, tuple[Atom, ...]]
+
+
+def flatten_branches(fn: Function) -> Function:
+    """`fn` without the branches that can go."""
+    return _Flattener().run(fn)
+
+
+class _Flattener(Rewriter):
+    """Inner branches first. Nothing is renamed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        #: the elements that every turn of the loop under consideration touches
+        self.touched: frozenset[Element] = frozenset()
+        self.inside = False
+
+    def visit(self, op: Op) -> None:
+        if isinstance(op, For | Task) and op.vectorize:
+            self.touched = frozenset(_element(o) for o in op.regions[0].body if _is_access(o))
+            self.inside = True
+            super().visit(op)
+            self.inside = False
+        else:
+            super().visit(op)
+
+    def on(self, op: Op) -> Decision | Sequence[Atom]:
+        if not self.inside or not isinstance(op, If):
+            return KEEP
+        if not all(self.may_always_run(inner) for r in op.regions for inner in r.body):
+            return KEEP
+        if sum([_cost(inner) for r in op.regions for inner in r.body]) > _LARGEST_COST:
+            return KEEP
+        self.side(op.condition, op.then, chosen=True)
+        self.side(op.condition, op.orelse, chosen=False)
+        for out, a, b in zip(op.outs, op.then.yields, op.orelse.yields, strict=True):
+            self.emit(Prim(p.select, (op.condition, a, b), (out,), op.loc, op.origin))
+        return DROP
+
+    def may_always_run(self, op: Op) -> bool:
+        """Whether an operation may run although its branch is not taken, a write as one of the old value."""
+        if isinstance(op, Prim):
+            return not (op.prim in _DIVISIONS and is_integer(op.out.type) and not isinstance(op.args[1], Lit))
+        return isinstance(op, Extent) or (_is_access(op) and _element(op) in self.touched)
+
+    def side(self, condition: Atom, region: Region, *, chosen: bool) -> None:
+        """Emit one side; its writes count if the condition is `chosen`."""
+        for op in region.body:
+            if not isinstance(op, Store | Atomic):
+                self.emit(op)
+                continue
+            dtype = op.buffer.dtype
+            old = op.outs[0] if op.outs else Var(dtype)
+            self.emit(Load(op.buffer, op.index, (old,), op.loc, op.origin))
+            value = op.value
+            if isinstance(op, Atomic):
+                value = Var(dtype)
+                self.emit(Prim(op.prim, (old, op.value), (value,), op.loc, op.origin))
+            new = Var(dtype)
+            sides = (value, old) if chosen else (old, value)
+            self.emit(Prim(p.select, (condition, *sides), (new,), op.loc, op.origin))
+            self.emit(Store(op.buffer, op.index, new, op.loc, op.origin))
+
+
+def _is_access(op: Op) -> bool:
+    """Whether an operation touches a number of an element, and which one is known when compiling."""
+    if not isinstance(op, Load | Store) and not (isinstance(op, Atomic) and op.plain):
+        return False
+    rank = op.buffer.rank
+    return len(op.index) == rank + len(op.buffer.element) and all(isinstance(a, Lit) for a in op.index[rank:])
+
+
+def _element(op: Op) -> Element:
+    assert isinstance(op, Memory)
+    return op.buffer, op.index[: op.buffer.rank]
+
+
+def _cost(op: Op) -> float:
+    return op.prim.cost if isinstance(op, Prim) else 1
