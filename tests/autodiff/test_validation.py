@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tinote.autodiff.instrument import Kind
+from tinote.autodiff.access_rules import Kind
 from tinote.errors import AccessRuleError, DifferentiationError
 from tinote.lang.ad.violations import Fix, Violation
 from tinote.source import line_text
