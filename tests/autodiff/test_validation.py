@@ -12,6 +12,8 @@ from tinote.errors import AccessRuleError, DifferentiationError
 from tinote.lang.ad.violations import Fix, Violation
 from tinote.source import line_text
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*a tape that validates")
+
 
 @pytest.fixture(autouse=True)
 def debugging() -> None:
