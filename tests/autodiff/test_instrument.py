@@ -9,7 +9,8 @@ import pytest
 from tests.properties.compare import STEPS, Outcome, difference, run
 from tests.properties.generate import Program, generate
 from tests.properties.smooth import generate_smooth
-from tinote.autodiff.instrument import Instrumented, Kind, Ledger, instrument
+from tinote.autodiff.access_rules import Kind
+from tinote.autodiff.instrument import Instrumented, Ledger, instrument
 from tinote.autodiff.steering import steering_reads
 from tinote.compiler.pipeline import CHECKED, run_pipeline
 from tinote.config import Config

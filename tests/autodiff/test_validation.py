@@ -7,10 +7,12 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tinote.autodiff.instrument import Kind
+from tinote.autodiff.access_rules import Kind
 from tinote.errors import AccessRuleError, DifferentiationError
 from tinote.lang.ad.violations import Fix, Violation
 from tinote.source import line_text
+
+pytestmark = pytest.mark.filterwarnings("ignore:.*a tape that validates")
 
 
 @pytest.fixture(autouse=True)

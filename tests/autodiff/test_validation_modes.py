@@ -12,6 +12,8 @@ import tinote as ti
 from tinote.errors import AccessRuleError, DifferentiationError, KernelIndexError
 from tinote.lang.ad.violations import Violation
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*a tape that validates")
+
 
 @pytest.fixture(autouse=True)
 def debugging() -> None:

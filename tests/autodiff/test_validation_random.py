@@ -12,6 +12,8 @@ import pytest
 import tinote as ti
 from tinote.errors import AccessRuleError
 
+pytestmark = pytest.mark.filterwarnings("ignore:.*a tape that validates")
+
 READ, STORE, ADD, MULTIPLY, SCALE = range(5)  # SCALE: x[i] = x[i] * 0.5
 N = 8
 

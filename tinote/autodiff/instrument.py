@@ -1,4 +1,5 @@
-"""Checks of the access rules beside what a function does: its memory gets a shadow that remembers who read and wrote.
+"""Checks of the access rules (`access_rules.py`) beside what a function does: its memory gets a shadow that remembers
+who read and wrote.
 
     store @x[%i], %a        ->        store @x[%i], %a
                                       %r = load @x.shadow[%i][READ]
@@ -8,11 +9,6 @@
                                       store @x.shadow[%i][WRITE], %code
                                       store @x.shadow[%i][TURN], %turn
 
-The rules, for each element (each component, where elements are vectors or matrices):
-
-1. An element that was read is not changed afterwards.
-2. From the second write on, only `+=` is used.
-
 It works on the first typed form, where every access that the user wrote is still there. A *code* tells which access of
 which launch it was: the number of its site, counted from a number that the launch is given (`Ledger.FIRST_CODE`). A
 violation is noted in the shadow itself, the first one of each element and launch, and counted in the ledger.
@@ -20,40 +16,24 @@ violation is noted in the shadow itself, the first one of each element and launc
 Parallel loops run in order here, so that the shadow needs no atomic operations and the same violation comes first each
 time. What one turn of such a loop writes and another reads breaks rule 1 in whichever order they come; shadows
 therefore also hold the turn of the last write, and turns are numbered through a launch.
-
-Memory without a gradient has no old value that a derivative could need, except where it steers one: there only rule 1
-is checked, and only for the reads that matter (`steering.py`). An atomic operation that is no addition, or whose old
-value is used, reads the element and changes it at once. Gradients and duals are left alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum, IntEnum
-from itertools import product
+from enum import IntEnum
 from typing import NamedTuple
 
-from tinote.autodiff.steering import steering_reads
+from tinote.autodiff.access_rules import Accesses, Kind, numbers_at
 from tinote.ir import primitives as p
 from tinote.ir.buffers import Buffer, BufferKind
 from tinote.ir.build import Builder
 from tinote.ir.nodes import Atom, Atomic, For, Function, Lit, Load, Op, Region, Store, Var
-from tinote.ir.query import uses
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 from tinote.ir.types import i32, u32
 from tinote.source import Span
 
-__all__ = ["Instrumented", "Kind", "Ledger", "Site", "Word", "instrument"]
-
-
-class Kind(Enum):
-    """What an access does to an element."""
-
-    READ = "read"
-    STORE = "store"
-    ADD = "add"
-    TAKE = "take"  # an atomic addition whose old value is used
-    COMBINE = "combine"  # an atomic operation that is no addition
+__all__ = ["Instrumented", "Ledger", "Site", "Word", "instrument"]
 
 
 class Site(NamedTuple):
@@ -122,8 +102,7 @@ class _Instrumenter(Rewriter):
         self.ledger = Buffer("ledger", u32, (len(Ledger),), kind=BufferKind.ARRAY)
         self.shadows: dict[Buffer, Buffer] = {}
         self.sites: list[Site] = []
-        self._steering = steering_reads(fn)
-        self._uses = uses(fn.region)
+        self._accesses = Accesses(fn)
         self._b = Builder()
         self._first_code = Var(u32, "first_code")
         self._nest: _Nest | None = None
@@ -170,31 +149,19 @@ class _Instrumenter(Rewriter):
     # ---- accesses
 
     def on(self, op: Op) -> Decision | Sequence[Atom]:
-        if not isinstance(op, Load | Store | Atomic) or not _is_followed(op.buffer):
-            return KEEP
-        kind = self._kind(op)
+        kind = self._accesses.kind(op)
         if kind is None:
             return KEEP
+        assert isinstance(op, Load | Store | Atomic)
         self.emit(op)  # first, so that an index out of range is reported about the user's own memory
         code = self._site(kind, op)
         shadow = self._shadow_of(op.buffer)
         check = self._read if kind is Kind.READ else self._write
-        for index in _elements(op.buffer, op.index):
+        for index in numbers_at(op.buffer, op.index):
             with self._b.region() as opened:
-                check(shadow, index, code, kind, op.buffer.adjoint is not None)
+                check(shadow, index, code, op.buffer, kind)
             self.out += opened.body
         return DROP
-
-    def _kind(self, op: Load | Store | Atomic) -> Kind | None:
-        """What an access means to the rules; None for a read that does not matter."""
-        matters = op.buffer.adjoint is not None or op in self._steering
-        if isinstance(op, Load):
-            return Kind.READ if matters else None
-        if isinstance(op, Store):
-            return Kind.STORE
-        if op.prim is p.add:
-            return Kind.TAKE if matters and any(v in self._uses for v in op.outs) else Kind.ADD
-        return Kind.COMBINE if matters else Kind.STORE
 
     def _site(self, kind: Kind, op: Load | Store | Atomic) -> Var:
         """The code of this access in this launch."""
@@ -215,7 +182,7 @@ class _Instrumenter(Rewriter):
             self.shadows[buffer] = found
         return found
 
-    def _read(self, shadow: Buffer, index: tuple[Atom, ...], code: Var, kind: Kind, has_gradient: bool) -> None:
+    def _read(self, shadow: Buffer, index: tuple[Atom, ...], code: Var, buffer: Buffer, kind: Kind) -> None:
         """An element is read: by another turn than the one that wrote it, that has no order and breaks rule 1."""
         b = self._b
         if self._nest is not None:
@@ -226,15 +193,15 @@ class _Instrumenter(Rewriter):
             b.store(shadow, (*index, _word(Word.READ)), code)
         b.if_(_is_none(b, before), first.close())
 
-    def _write(self, shadow: Buffer, index: tuple[Atom, ...], code: Var, kind: Kind, has_gradient: bool) -> None:
+    def _write(self, shadow: Buffer, index: tuple[Atom, ...], code: Var, buffer: Buffer, kind: Kind) -> None:
         """An element is changed."""
         b = self._b
         read = b.load(shadow, (*index, _word(Word.READ)))
         written = b.load(shadow, (*index, _word(Word.WRITE)))
         earlier: Atom = read
-        if has_gradient and kind in (Kind.STORE, Kind.COMBINE):
+        if kind.rewrites(buffer):
             earlier = b.prim(p.select, _is_none(b, earlier), written, earlier)
-        if kind in (Kind.TAKE, Kind.COMBINE):
+        if kind.does_both:
             earlier = b.prim(p.select, _is_none(b, earlier), code, earlier)  # it reads the element itself
         self._note(shadow, index, b.prim(p.ne, earlier, b.lit(0, u32)), code, earlier)
         if self._nest is None:
@@ -269,18 +236,6 @@ class _Instrumenter(Rewriter):
                 b.store(self.ledger, (_word(Ledger.VIOLATIONS),), total)
             b.if_(_is_none(b, known), first.close())
         b.if_(broken, inside.close())
-
-
-def _is_followed(buffer: Buffer) -> bool:
-    """Whether the rules apply to a buffer: to what the user sees, and to no gradient or dual."""
-    return buffer.kind in (BufferKind.FIELD, BufferKind.ARRAY) and buffer.primal is None
-
-
-def _elements(buffer: Buffer, index: tuple[Atom, ...]) -> list[tuple[Atom, ...]]:
-    """The indices of the numbers that an access concerns: one, or each component of a whole vector or matrix."""
-    if len(index) > buffer.rank or not buffer.element:
-        return [index]
-    return [(*index, *[Lit(k, i32) for k in position]) for position in product(*map(range, buffer.element))]
 
 
 def _word(word: Word | Ledger) -> Lit:

@@ -136,10 +136,19 @@ class Specialisation:
                 lowered.returns_tuple,
                 lowered.uses_random,
                 touched_by(lowered.function.region),
-                lowered.warnings,
+                (*lowered.warnings, *self._broken_rules(lowered.function)),
             )
         assert self._signature is not None
         return self._signature
+
+    def _broken_rules(self, fn: Function) -> list[Warned]:
+        """Warnings about access rules that the kernel is certain to break. Only debug mode teaches the rules: a tape is
+        right without them.
+        """
+        if not self.config.debug:
+            return []
+        proofs = importlib.import_module("tinote.autodiff.proofs").proved_violations(fn)
+        return [Warned(proof.message, proof.later) for proof in proofs]
 
     @property
     def returns(self) -> tuple[Scalar | Tensor, ...] | None:

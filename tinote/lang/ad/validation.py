@@ -15,7 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinote.autodiff.instrument import Instrumented, Kind, Ledger, Site, Word
+from tinote.autodiff.access_rules import Kind
+from tinote.autodiff.instrument import Instrumented, Ledger, Site, Word
 from tinote.compiler.driver import BoundArray, Native
 from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer
@@ -165,7 +166,7 @@ class AccessRules:
         if isinstance(buffer, Foreign):
             raw = (ctypes.c_byte * buffer.bound.nbytes).from_address(buffer.bound.address)
             shape = (*buffer.bound.shape, *buffer.element)
-            held = np.ndarray(shape, numpy_type(buffer.dtype), buffer=raw)  # kept alive by `buffer`
+            held = np.ndarray(shape, numpy_type(buffer.dtype), buffer=memoryview(raw))  # kept alive by `buffer`
         elif is_viewed(buffer):
             held = array_over(buffer, memory_of(buffer))
         else:

@@ -8,16 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from tinote.autodiff.instrument import Kind
+from tinote.autodiff.access_rules import RULES, Kind
 from tinote.errors import AccessRuleError, Note
 from tinote.source import NOWHERE, Span
 
 __all__ = ["Access", "Fix", "Violation"]
 
-_RULES = {
-    1: "access rule 1: an element that was read is not changed afterwards",
-    2: "access rule 2: from the second write on, an element only takes `+=`",
-}
 _MOST_NAMES = 6
 
 
@@ -87,7 +83,7 @@ class Violation:
         if further:
             what += f" and {further} more element{'s' if further > 1 else ''}"
         verb = "are" if further else "is"
-        return f"{what} {verb} {self._event} ({_RULES[self.rule]})"
+        return f"{what} {verb} {self._event} ({RULES[self.rule]})"
 
     @property
     def _event(self) -> str:

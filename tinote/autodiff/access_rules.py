@@ -1,0 +1,86 @@
+"""The two rules that programs under a tape keep where nobody saves overwritten values, and what accesses are to them.
+
+1. An element that was read is not changed afterwards.
+2. From the second write on, an element only takes `+=`.
+
+They hold for each element (each component, where elements are vectors or matrices). Memory without a gradient has no
+old value that a derivative could need, except where it steers one: there only rule 1 holds, and only for the reads that
+matter (`steering.py`). An atomic operation that is no addition, or whose old value is used, reads the element and
+changes it at once. Gradients and duals are left alone.
+"""
+
+from __future__ import annotations
+
+from enum import Enum
+from itertools import product
+
+from tinote.autodiff.steering import steering_reads
+from tinote.ir import primitives as p
+from tinote.ir.buffers import Buffer, BufferKind
+from tinote.ir.nodes import Atom, Atomic, Function, Lit, Load, Op, Store
+from tinote.ir.query import uses
+from tinote.ir.types import i32
+
+__all__ = ["RULES", "Accesses", "Kind", "numbers_at"]
+
+#: In words, as messages say them.
+RULES = {
+    1: "access rule 1: an element that was read is not changed afterwards",
+    2: "access rule 2: from the second write on, an element only takes `+=`",
+}
+
+
+class Kind(Enum):
+    """What an access does to an element."""
+
+    READ = "read"
+    STORE = "store"
+    ADD = "add"
+    TAKE = "take"  # an atomic addition whose old value is used
+    COMBINE = "combine"  # an atomic operation that is no addition
+
+    @property
+    def changes(self) -> bool:
+        return self is not Kind.READ
+
+    @property
+    def does_both(self) -> bool:
+        """Whether it reads the element and changes it at once."""
+        return self in (Kind.TAKE, Kind.COMBINE)
+
+    def rewrites(self, buffer: Buffer) -> bool:
+        """Whether it breaks rule 2 where the element has been written before."""
+        return buffer.adjoint is not None and self in (Kind.STORE, Kind.COMBINE)
+
+
+class Accesses:
+    """The accesses of a function (before anything is simplified), as the rules see them."""
+
+    def __init__(self, fn: Function) -> None:
+        self._steering = steering_reads(fn)
+        self._uses = uses(fn.region)
+
+    def kind(self, op: Op) -> Kind | None:
+        """What an operation means to the rules; None for what they do not concern."""
+        if not isinstance(op, Load | Store | Atomic) or not _is_followed(op.buffer):
+            return None
+        matters = op.buffer.adjoint is not None or op in self._steering
+        if isinstance(op, Load):
+            return Kind.READ if matters else None
+        if isinstance(op, Store):
+            return Kind.STORE
+        if op.prim is p.add:
+            return Kind.TAKE if matters and any(v in self._uses for v in op.outs) else Kind.ADD
+        return Kind.COMBINE if matters else Kind.STORE
+
+
+def _is_followed(buffer: Buffer) -> bool:
+    """Whether the rules apply to a buffer: to what the user sees, and to no gradient or dual."""
+    return buffer.kind in (BufferKind.FIELD, BufferKind.ARRAY) and buffer.primal is None
+
+
+def numbers_at(buffer: Buffer, index: tuple[Atom, ...]) -> list[tuple[Atom, ...]]:
+    """The indices of the numbers that an access concerns: one, or each component of a whole vector or matrix."""
+    if len(index) > buffer.rank or not buffer.element:
+        return [index]
+    return [(*index, *[Lit(k, i32) for k in position]) for position in product(*map(range, buffer.element))]

@@ -1,0 +1,101 @@
+"""Broken access rules that need no launch to be seen: two accesses to one element in one straight piece of code.
+
+    %a = load @x[%i]
+    %b = mul %a, 2.0
+    store @x[%i], %b          breaks rule 1, whatever @x holds and whatever %i is
+
+Two indices are the same when they are computed in the same way from the same variables. What one turn of a loop leaves
+to another, and what depends on a condition, is left to the checks at the launch (`instrument.py`). A function that
+itself works on gradients is no part of what a tape records, and is left alone.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tinote.autodiff.access_rules import RULES, Accesses, Kind, numbers_at
+from tinote.ir.nodes import Atom, Atomic, Buffer, Function, Lit, Load, Memory, Op, Prim, Region, Store
+from tinote.ir.query import definitions, walk
+from tinote.source import Span
+
+__all__ = ["Proof", "proved_violations"]
+
+
+class Proof(NamedTuple):
+    """Whoever runs this code breaks a rule: the element of `buffer` that was accessed at `earlier` is changed at
+    `later` (at the same place, where one operation does both).
+    """
+
+    rule: int
+    buffer: Buffer
+    earlier: Span
+    later: Span
+
+    @property
+    def message(self) -> str:
+        """What is wrong at `later`, in a sentence."""
+        name, line = self.buffer.name, self.earlier.line
+        if self.earlier == self.later:
+            what = f"'{name}' is read and changed here by one operation"
+        elif self.rule == 1:
+            what = f"'{name}' is changed here after being read in line {line}"
+        else:
+            what = f"'{name}' is written here again after line {line}, and not by adding"
+        return f"{what}; a tape that validates refuses it ({RULES[self.rule]})"
+
+
+def proved_violations(fn: Function) -> list[Proof]:
+    """What is certain about `fn` (FIRST or TYPED form), in the order of the program; each pair of places once."""
+    if any(isinstance(op, Memory) and op.buffer.primal is not None for op in walk(fn.region)):
+        return []
+    search = _Search(fn)
+    search.region(fn.region)
+    return list(search.found)
+
+
+class _Search:
+    def __init__(self, fn: Function) -> None:
+        self.found: dict[Proof, None] = {}
+        self._accesses = Accesses(fn)
+        self._definitions = definitions(fn.region)
+
+    def region(self, region: Region) -> None:
+        read: dict[object, Op] = {}  # what stands in this region, by element
+        written: dict[object, Op] = {}
+        for op in region.body:
+            for inner in op.regions:
+                self.region(inner)
+            kind = self._accesses.kind(op)
+            if kind is None:
+                continue
+            assert isinstance(op, Load | Store | Atomic)
+            for index in numbers_at(op.buffer, op.index):
+                element = (op.buffer, *map(self._meaning, index))
+                if kind.changes:
+                    self._change(op, kind, read.get(element), written.get(element))
+                    read.pop(element, None)
+                    written[element] = op
+                else:
+                    read.setdefault(element, op)
+
+    def _change(self, op: Load | Store | Atomic, kind: Kind, read: Op | None, written: Op | None) -> None:
+        """The element that `op` changes was perhaps read or written before."""
+        if read is not None:
+            self._note(1, op, read)
+        elif written is not None and kind.rewrites(op.buffer):
+            self._note(2, op, written)
+        elif kind.does_both:
+            self._note(1, op, op)
+
+    def _note(self, rule: int, op: Load | Store | Atomic, earlier: Op) -> None:
+        self.found[Proof(rule, op.buffer, earlier.loc, op.loc)] = None
+
+    def _meaning(self, atom: Atom) -> object:
+        """The same for two atoms only if they hold the same number."""
+        if isinstance(atom, Lit):
+            return atom.value, atom.type.kind
+        made = self._definitions.get(atom)
+        if isinstance(made, Prim):
+            operands = tuple(map(self._meaning, made.args))
+            return made.prim, repr(atom.type), frozenset(operands) if made.prim.commutative else operands
+        return atom
