@@ -10,7 +10,7 @@ import pytest
 
 import tinote as ti
 from tinote.compiler.frontend.builtins import BUILTINS
-from tinote.errors import KernelTypeError, TinoteError
+from tinote.errors import FieldError, KernelTypeError, TinoteError
 from tinote.lang.maths import FUNCTIONS, NAMES
 from tinote.runtime.profile import profile
 
@@ -364,3 +364,31 @@ def test_the_list_of_names_is_what_the_front_end_expands() -> None:
         name for name in BUILTINS if "." not in name and name not in ("Vector", "Matrix", "Struct")
     )
     assert {function.__name__ for function in FUNCTIONS.values()} == set(NAMES)
+
+
+# options
+
+
+@pytest.mark.parametrize("name", ["num_threads", "opt_level", "random_seed", "memory_limit"])
+def test_options_that_are_no_numbers_are_refused_at_once(name: str) -> None:
+    for wrong in ("3", 1.5, [1]):
+        with pytest.raises(FieldError, match=f"{name} must be"):
+            ti.init(**{name: wrong})
+
+
+@pytest.mark.parametrize(
+    "options", [{"num_threads": 10**9}, {"random_seed": -(10**100)}, {"memory_limit": -5}, {"memory_limit": 10**30}]
+)
+def test_numbers_that_are_far_out_do_no_harm(options: dict[str, int]) -> None:
+    ti.init(**options)
+    x = ti.field(ti.f32, shape=5000)
+
+    @ti.kernel
+    def run() -> ti.i32:
+        n = 0
+        for i in x:
+            x[i] = ti.random()
+            n += x[i] < 1
+        return n
+
+    assert run() == 5000

@@ -8,6 +8,7 @@ from collections.abc import Iterable
 from contextvars import ContextVar
 from dataclasses import replace
 from itertools import chain
+from numbers import Integral
 from typing import Any, Protocol
 
 from tinote.compiler.summary import TaskSummary
@@ -272,6 +273,9 @@ def init(
     threads = num_threads if num_threads is not None else others.pop("cpu_max_num_threads", None)
     if threads is not None and (not isinstance(threads, int) or threads < 1):
         raise FieldError(f"num_threads must be a positive integer, not {threads!r}")
+    for option, given in (("random_seed", random_seed), ("memory_limit", memory_limit)):
+        if given is not None and not isinstance(given, Integral):
+            raise FieldError(f"{option} must be a whole number, not {given!r}")
     for name in others:
         if name not in _UNUSED:
             raise FieldError(f"ti.init has no option '{name}'")
@@ -289,7 +293,7 @@ def init(
         default_fp=default_fp.name,
         default_ip=default_ip.name,
         fast_math=fast_math,
-        random_seed=random_seed or 0,
+        random_seed=int(random_seed or 0),
         bounds_check=bounds_check,
         opt_level=opt_level,
         print_ir=bool(print_ir),
@@ -299,7 +303,7 @@ def init(
     if threads is not None:
         config = replace(config, num_threads=threads)
     if memory_limit is not None:
-        config = replace(config, memory_limit=memory_limit)
+        config = replace(config, memory_limit=int(memory_limit))
     world.config = config
     world.initialised = True
 
