@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import tinote as ti
+from tinote.compiler.driver import binary_cache
 from tinote.compiler.frontend.builtins import BUILTINS
 from tinote.errors import FieldError, KernelTypeError, TinoteError
 from tinote.lang.maths import FUNCTIONS, NAMES
@@ -166,6 +167,26 @@ def test_whole_field_helpers_have_no_kernels_to_compile() -> None:
     run()
     assert run.instances == [instance]
     assert instance.calls == 2
+
+
+def test_helpers_compile_nothing_for_any_shape() -> None:
+    before = binary_cache.compiled
+    for length in (1, 5, 64):
+        x, y = ti.field(ti.i32, shape=length), ti.field(ti.i32, shape=length)
+        v = ti.Vector.field(2, ti.f32, shape=(length, 3), needs_grad=True)
+        a = ti.Vector.ndarray(3, ti.f64, shape=length)
+        x.fill(2)
+        y.copy_from(x)
+        x[0] = 1
+        ti.algorithms.parallel_sort(x, y)
+        ti.algorithms.PrefixSumExecutor(length).run(y)
+        assert y[length - 1] == 2 * length
+        v.grad.fill(1.5)
+        v.from_numpy(v.grad.to_numpy())
+        assert v.numpy_view().sum() == 1.5 * 6 * length
+        a.fill(1)
+        assert a.to_numpy().shape == (length, 3)
+    assert binary_cache.compiled == before
 
 
 # looking inside
