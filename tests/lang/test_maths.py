@@ -370,7 +370,7 @@ def test_derivatives_of_shading_functions() -> None:
 
 #: Functions that have a meaning in kernels only: what runs there, or belongs to a loop.
 KERNEL_ONLY = {
-    "block_local", "cache_read_only", "loop_unique", "no_activate",
+    "assume_in_range", "block_local", "cache_read_only", "loop_unique", "no_activate", "stop_grad",
     "atomic_add", "atomic_and", "atomic_max", "atomic_min", "atomic_mul", "atomic_or", "atomic_sub", "atomic_xor",
     "grouped", "loop_config", "ndrange", "randn", "random",
 }  # fmt: skip
