@@ -43,7 +43,6 @@ from tinote.ir.types import Scalar, Tensor, i32, is_integer, u1
 
 __all__ = ["check_bounds"]
 
-_DIVISIONS = (p.floordiv, p.mod, p.raw_div, p.raw_mod)
 #: Stands among what was tested for a check that always fails.
 _NEVER_REACHED = "never reached"
 
@@ -81,7 +80,7 @@ class _Checker(Rewriter):
         if isinstance(op, Load | Store | Atomic):
             self.access(op)
         elif isinstance(op, Prim):
-            if op.prim in _DIVISIONS:
+            if op.prim in p.DIVISIONS:
                 self.division(op)
             elif op.prim is p.extract or op.prim is p.insert:
                 self.component(op)
