@@ -48,7 +48,7 @@ class _Launch:
         specialisation = self.instance.specialisation
         arrays = len(specialisation.arrays)
         scalars = values[arrays:]
-        native = specialisation.native(Mode.PUSHFORWARD if self.tangents else Mode.PRIMAL)
+        native = specialisation.code(Mode.PUSHFORWARD if self.tangents else Mode.PRIMAL)
         kinds = [t.kind for t in native.recipe.parameters[: len(scalars)]]
         floats = [value for kind, value in zip(kinds, scalars, strict=True) if kind == "f"]
         for kind, value in zip(kinds, scalars, strict=True):
@@ -142,7 +142,7 @@ class Trace(Recording):
             for k, variable in link.inputs:
                 given[k] = variable.tangent
             values += [*given, *[seed.tangent for seed in seeds]]
-        results = record.instance.specialisation.native(self.mode).launch(values)
+        results = record.instance.specialisation.code(self.mode).launch(values)
         for k, variable in link.inputs:
             tangent = results[link.floats + k] if self.tangents else 0.0
             self.variables.accumulate(variable, Dual(results[k], tangent))
