@@ -74,7 +74,10 @@ class Numbers:
         return functools.partial(evaluate, t)
 
     def __call__(self, value: Number) -> Number:
-        return bool(value) if self.type is u1 else p.cast_number(self.type, value)
+        t = self.type
+        if t.kind == "f" and type(value) is float:
+            return t.round(value)
+        return bool(value) if t is u1 else p.cast_number(t, value)
 
     def __repr__(self) -> str:
         return f"<numbers of type {self.type}>"
@@ -215,8 +218,7 @@ class Launch:
     @staticmethod
     def each(function: Callable[..., Number], *operands: Any) -> tuple[Number, ...]:
         """`function` on every component; a number goes with all of them."""
-        count = next(len(v) for v in operands if type(v) in _TENSORS)
-        return tuple(map(function, *[v if type(v) in _TENSORS else (v,) * count for v in operands]))
+        return tuple(map(function, *[v if type(v) in _TENSORS else itertools.repeat(v) for v in operands]))
 
     @staticmethod
     def replaced(tensor: tuple[Number, ...], place: int, value: Number) -> tuple[Number, ...]:
