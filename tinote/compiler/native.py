@@ -14,6 +14,7 @@ from tinote.compiler.summary import TaskSummary
 from tinote.config import Config
 from tinote.errors import CompilerBug
 from tinote.ir.nodes import Buffer, BufferKind
+from tinote.ir.types import Scalar
 from tinote.runtime.launch import Block, Launcher
 from tinote.runtime.layout import SLOTS, WORDS
 from tinote.runtime.memory import Memory
@@ -131,7 +132,7 @@ class Code(Protocol):
     """What launches call: a kernel, its gradient or its tangent, bound to memory.
 
     `seconds` is what it took to make or to find; `cached`, whether it was there already; `tasks`, what it does to
-    memory.
+    memory; `parameters` and `results`, the types of the scalar arguments and of what `launch` gives.
     """
 
     seconds: float
@@ -144,6 +145,12 @@ class Code(Protocol):
 
     @property
     def tasks(self) -> tuple[TaskSummary, ...]: ...
+
+    @property
+    def parameters(self) -> tuple[Scalar, ...]: ...
+
+    @property
+    def results(self) -> tuple[Scalar, ...]: ...
 
     def launch(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """Run with these arrays and then these scalar arguments (the launch seed, if any, last). Raises `struct.error`
@@ -226,6 +233,14 @@ class Native:
         self._reuse = launcher.reuse
         self._run = launcher.run
         self._release = launcher.release
+
+    @property
+    def parameters(self) -> tuple[Scalar, ...]:
+        return self.recipe.parameters
+
+    @property
+    def results(self) -> tuple[Scalar, ...]:
+        return tuple([t for _, t in self.recipe.results])
 
     @property
     def cached(self) -> bool:

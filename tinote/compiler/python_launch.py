@@ -42,14 +42,16 @@ class PythonCode(Stoppable):
         "_arrays",
         "_clock",
         "_function",
+        "_given",
         "_memories",
         "_memory_limit",
         "_module",
-        "_pack",
-        "_results",
+        "_returned",
         "_running",
         "cached",
         "origin",
+        "parameters",
+        "results",
         "seconds",
         "tasks",
     )
@@ -73,10 +75,10 @@ class PythonCode(Stoppable):
         }
         places = places_in(arrays)
         self._arrays = [(name, buffer, *places[buffer]) for name, buffer in module.arrays.items()]
-        types = [v.type for v in fn.region.params]
-        self._pack = struct.Struct("<" + "".join([WORDS[t.name] for t in types if isinstance(t, Scalar)]))
-        results = [y.type for y in fn.region.yields]
-        self._results = struct.Struct("<" + "".join([WORDS[t.name] for t in results if isinstance(t, Scalar)]))
+        self.parameters = tuple([v.type for v in fn.region.params if isinstance(v.type, Scalar)])
+        self.results = tuple([y.type for y in fn.region.yields if isinstance(y.type, Scalar)])
+        self._given = struct.Struct("<" + "".join([WORDS[t.name] for t in self.parameters]))
+        self._returned = struct.Struct("<" + "".join([WORDS[t.name] for t in self.results]))
         self._memory_limit = config.memory_limit
         self._clock = Clock(0, fn.name, "plain Python", fn.loc) if config.kernel_profiler else None
         self._running: list[Launch] = []
@@ -87,7 +89,7 @@ class PythonCode(Stoppable):
         for a value that does not fit its type, and the located error of the kernel's first fault.
         """
         count = sum(isinstance(v, BoundArray) for v in values)
-        numbers = self._pack.unpack(self._pack.pack(*values[count:]))
+        numbers = self._given.unpack(self._given.pack(*values[count:]))
         arrays = {name: _bound(buffer, values[k], part) for name, buffer, k, part in self._arrays}
         launch = Launch(self._module.sites, self._memories, self._module.temporaries, arrays, self._memory_limit)
         self._running.append(launch)
@@ -102,7 +104,7 @@ class PythonCode(Stoppable):
             self._running.remove(launch)
             if self._clock is not None:
                 profile.record([(self._clock, time.perf_counter_ns() - started)])
-        return self._results.unpack(self._results.pack(*results))
+        return self._returned.unpack(self._returned.pack(*results))
 
     def stop(self) -> int:
         """Stop all launches of this kernel that run now, at their next turn of a loop; returns how many."""
@@ -132,4 +134,5 @@ def _known(buffer: Buffer) -> tuple[int, ...]:
 
 def _bound(buffer: Buffer, array: BoundArray, part: int) -> Array:
     """The memory of an array argument, of its gradient or of its dual."""
-    return Array(buffer, bytes_at(array[part], array.nbytes), array.shape, array.owner)
+    address: Any = array[part]
+    return Array(buffer, bytes_at(address, array.nbytes), array.shape, array.owner)

@@ -6,8 +6,8 @@ for: neither is reported.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
-from typing import Any
 
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Atomic, Op, Prim
@@ -29,13 +29,13 @@ OVERFLOWING: dict[Primitive, str] = {
     p.absolute: "abs({})",
 }
 
-#: What integers without end would give, where the operation is not done as on those.
-_EXACT: dict[Primitive, Callable[..., Any]] = {
-    p.add: lambda a, b: a + b,
-    p.sub: lambda a, b: a - b,
-    p.mul: lambda a, b: a * b,
-    p.neg: lambda a: -a,
-    p.absolute: abs,
+#: What integers without end would give, where that is told at once.
+_EXACT: dict[Primitive, Callable[..., int]] = {
+    p.add: operator.add,
+    p.sub: operator.sub,
+    p.mul: operator.mul,
+    p.neg: operator.neg,
+    p.absolute: operator.abs,
 }
 
 

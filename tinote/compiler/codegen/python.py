@@ -139,14 +139,9 @@ class _Writer(Order):
         self.emit(ast.Return(ast.Tuple([t.code for t in self.take(fn.region.yields)], ast.Load())))
         given = [ast.arg(name) for name in (RUNTIME, *self.arrays, *[self.env[v] for v in params])]
         name = identifier(fn.name)
-        definition: Any = ast.FunctionDef(
-            name,
-            ast.arguments([], given, None, [], [], None, []),
-            self.out,
-            [],
-            None,
-            **({"type_params": []} if "type_params" in ast.FunctionDef._fields else {}),
-        )
+        definition = ast.FunctionDef(name, ast.arguments([], given, None, [], [], None, []), self.out, [])
+        if "type_params" in definition._fields:  # since Python 3.12
+            definition.type_params = []  # type: ignore[attr-defined]
         self.locate(definition, fn.loc)
         return Module(
             ast.Module([definition], []),
