@@ -334,7 +334,7 @@ def generated_stage(fn: Function, config: Config) -> Stage:
     def lines() -> list[StageLine]:
         module = importlib.import_module("tinote.compiler.python_launch").generated(fn, config)
         found: list[StageLine] = []
-        for text, node in importlib.import_module("tinote.compiler.codegen.python").lines_of(module):
+        for text, node in importlib.import_module("tinote.compiler.codegen.python_text").lines_of(module.tree):
             found.append(StageLine(text, _span(node, fn.loc.file), text.endswith(":")))
         return found
 

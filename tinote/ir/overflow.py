@@ -6,7 +6,6 @@ for: neither is reported.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable
 
 from tinote.ir import primitives as p
@@ -31,11 +30,11 @@ OVERFLOWING: dict[Primitive, str] = {
 
 #: What integers without end would give, where that is told at once.
 _EXACT: dict[Primitive, Callable[..., int]] = {
-    p.add: operator.add,
-    p.sub: operator.sub,
-    p.mul: operator.mul,
-    p.neg: operator.neg,
-    p.absolute: operator.abs,
+    p.add: int.__add__,
+    p.sub: int.__sub__,
+    p.mul: int.__mul__,
+    p.neg: int.__neg__,
+    p.absolute: int.__abs__,
 }
 
 

@@ -19,8 +19,7 @@ statements of operations, `python_names` finds the names; what generated code ca
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable, Iterator, Sequence
-from copy import copy
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tinote.compiler.codegen.python_names import identifier
@@ -66,7 +65,7 @@ from tinote.ir.types import Ref, Stack, Tensor, element_type, is_integer, shape_
 from tinote.runtime.sites import Site, SiteKind
 from tinote.source import Span
 
-__all__ = ["Module", "generate", "lines_of"]
+__all__ = ["WRITERS", "Module", "generate"]
 
 
 class Module(NamedTuple):
@@ -88,26 +87,6 @@ def generate(fn: Function, reports_overflow: bool = False, checks_division: bool
     may reach other memory.
     """
     return _Writer(fn, reports_overflow, checks_division).module()
-
-
-def lines_of(module: Module) -> Iterator[tuple[str, ast.AST]]:
-    """The code as text, each line with the statement that it shows."""
-    yield from _lines(module.tree.body, 0)
-
-
-def _lines(body: Iterable[ast.stmt], indent: int) -> Iterator[tuple[str, ast.AST]]:
-    for statement in body:
-        inner = [part for part in ("body", "orelse") if getattr(statement, part, None)]
-        if not inner:
-            yield "    " * indent + ast.unparse(statement), statement
-            continue
-        head = copy(statement)
-        head.body, head.orelse = [ast.Pass()], []  # type: ignore[attr-defined]
-        yield "    " * indent + ast.unparse(head).strip().splitlines()[0], statement
-        for part in inner:
-            if part == "orelse":
-                yield "    " * indent + "else:", statement
-            yield from _lines(getattr(statement, part), indent + 1)
 
 
 class _Writer(Order):
@@ -183,7 +162,7 @@ class _Writer(Order):
                 continue
             if op.loc.line > 0:
                 self.loc = op.loc
-            writer = _WRITERS.get(type(op))
+            writer = WRITERS.get(type(op))
             if writer is None:
                 raise CompilerBug("Python code", f"{op!r} belongs to a later form")
             writer(self, op)
@@ -485,7 +464,7 @@ def _as_list(code: ast.expr) -> ast.expr:
     return ast.List(code.elts if isinstance(code, ast.Tuple) else [ast.Starred(code, ast.Load())], ast.Load())
 
 
-_WRITERS: dict[type[Op], Any] = {
+WRITERS: dict[type[Op], Any] = {
     Prim: _Writer.prim,
     Load: _Writer.load,
     Store: _Writer.store,

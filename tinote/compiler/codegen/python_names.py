@@ -19,9 +19,9 @@ __all__ = ["Names", "Uses", "identifier", "own_name"]
 
 
 def identifier(name: str) -> str:
-    """`name` as Python can write it; empty if nothing is left of it."""
+    """`name` as Python can write it; empty if it is a number, which the text form gives to variables without name."""
     plain = re.sub(r"\W", "_", name)
-    return f"{plain}_" if keyword.iskeyword(plain) or plain[:1].isdigit() else plain
+    return "" if plain[:1].isdigit() else f"{plain}_" if keyword.iskeyword(plain) else plain
 
 
 def own_name(op: Op) -> str:
@@ -30,9 +30,9 @@ def own_name(op: Op) -> str:
     """
     if len(op.outs) != 1:
         return ""
-    name = op.out.name
+    name = identifier(op.out.name)
     hands_on = isinstance(op, Get) or (isinstance(op, Prim) and op.prim is p.cast)
-    return "" if hands_on and isinstance(op.args[0], Var) and op.args[0].name == name else name
+    return "" if hands_on and isinstance(op.args[0], Var) and identifier(op.args[0].name) == name else name
 
 
 class Uses:
