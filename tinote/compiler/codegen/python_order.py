@@ -64,11 +64,14 @@ class Order:
     # places in the source
 
     def locate(self, node: ast.AST, span: Span) -> None:
-        """Let everything in `node` that has no place yet stand at `span`; what comes from another file, at its call."""
+        """Let everything in `node` that has no place yet stand at `span`; what comes from another file, at its call.
+
+        Python's compiler puts parts of what spans several lines on the last of them: only the first one is told.
+        """
         here = next((s for s in span.chain() if s.file == self.fn.loc.file and s.line > 0), self.loc)
-        first = (max(here.line, 1), here.column)
-        last = max(first, (here.end_line, here.end_column))
-        self._locate(node, (*first, *last))
+        line, column = max(here.line, 1), here.column
+        end = max(here.end_column, column) if here.end_line == line else column
+        self._locate(node, (line, column, line, end))
 
     def _locate(self, node: ast.AST, place: tuple[int, int, int, int]) -> None:
         if isinstance(node, ast.stmt | ast.expr | ast.arg | ast.keyword):

@@ -144,11 +144,12 @@ class _Checker(Rewriter):
         assert isinstance(tensor, Var) and isinstance(tensor.type, Tensor)
         known = self.accesses.known_before(op)
         indices = op.args[1:] if op.prim is p.extract else op.args[1:-1]
+        name = tensor.name or (op.out.name if op.prim is p.insert else "") or "local array"
         for axis, (index, extent) in enumerate(zip(indices, tensor.type.shape, strict=True)):
             sides = self.accesses.between(self.accesses.affine(index), constant(extent), known)
             if sides != (True, True) and self.first_time((index, extent)):
                 assert isinstance(index.type, Scalar)
-                self.test(op, index, sides, Lit(extent, index.type), tensor.name or "local array", axis)
+                self.test(op, index, sides, Lit(extent, index.type), name, axis)
 
     def division(self, op: Prim) -> None:
         divisor = op.args[1]
