@@ -227,6 +227,8 @@ class _Writer(Order):
         """The place of a component in the flat tuple, and whether it is certainly there."""
         t = tensor.type.content if isinstance(tensor.type, Ref) else tensor.type
         name = tensor.name if isinstance(tensor, Var) else ""
+        if not name and isinstance(op, Prim) and op.prim is p.insert:
+            name = op.out.name
         place: ast.expr | None = None
         literal, safe = 0, True
         size = 1
