@@ -33,7 +33,7 @@ from tinote.ir.primitives import Primitive
 from tinote.ir.types import SCALARS, Scalar, scalar_named, u1
 from tinote.runtime.launch import LaunchStopped
 from tinote.runtime.layout import WORDS
-from tinote.runtime.sites import Site, Value, fault, formatter
+from tinote.runtime.sites import Bounds, Site, Value, fault, formatter
 
 __all__ = ["NUMBERS", "Array", "Launch", "Numbers", "Stack", "bytes_at", "python_name"]
 
@@ -251,8 +251,9 @@ class Launch:
         if 0 <= index < extent:
             return index
         site = self._sites[at]
-        array = self._arrays.get(site.text)
-        shown = (extent,) if array is None else array.shape
+        shown: Index = (extent,)
+        if isinstance(site.arguments, Bounds) and len(site.arguments.extents) > 1:  # the whole shape of an array
+            shown = next(array.shape for array in self._arrays.values() if array.buffer.name == site.text)
         raise fault(site.kind, site, (index, *shown), self._memory_limit)
 
     def nonzero(self, divisor: Any, at: int) -> Any:

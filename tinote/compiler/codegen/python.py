@@ -25,7 +25,7 @@ from typing import Any, NamedTuple
 from tinote.compiler.codegen.python_names import identifier
 from tinote.compiler.codegen.python_order import Haste, Order, Term
 from tinote.compiler.codegen.python_terms import RUNTIME, applied, attribute, call, constant, method, read, write
-from tinote.compiler.codegen.sites import bounds_site, fault_site, print_site, shown_by
+from tinote.compiler.codegen.sites import bounds_site, fault_site, first_index, print_site, shown_by
 from tinote.compiler.python_support import NUMBERS, Launch, python_name
 from tinote.errors import CompilerBug
 from tinote.ir import primitives as p
@@ -250,9 +250,12 @@ class _Writer(Order):
             return ast.Constant(literal), safe
         return (ast.BinOp(place, ast.Add(), ast.Constant(literal)) if literal else place), safe
 
-    def checked(self, code: ast.expr, name: str, axis: int, extent: int | ast.expr, loc: Span) -> ast.expr:
+    def checked(
+        self, code: ast.expr, name: str, axis: int, extent: int | ast.expr, loc: Span, first: int = 0
+    ) -> ast.expr:
+        """An index of what `name` stands for, once it is known to be in range."""
         known = extent if isinstance(extent, int) else None
-        at = self.site(bounds_site(self.buffers, name, axis, known, loc))
+        at = self.site(bounds_site(self.buffers, name, axis, known, loc, first))
         limit = ast.Constant(extent) if isinstance(extent, int) else extent
         return call(attribute("inside"), code, limit, at=at)
 
@@ -266,7 +269,8 @@ class _Writer(Order):
                 extent: int | ast.expr | None = (*buffer.shape, *buffer.element)[axis]
                 if extent is None:
                     extent = self.extent_of(buffer, axis)
-                code = self.checked(code, buffer.name_along(axis), axis, extent, op.loc)
+                first = buffer.offset[axis] if axis < len(buffer.offset) else 0
+                code = self.checked(code, buffer.name, axis, extent, op.loc, first)
             found.append(code)
         if not found:
             return ast.Constant(None)
@@ -443,7 +447,7 @@ class _Writer(Order):
         if op.kind is FaultKind.BOUNDS:
             extent = op.args[2]
             known = int(extent.value) if isinstance(extent, Lit) else terms[2].code
-            self.do(self.checked(terms[1].code, op.text, op.axis, known, op.loc))
+            self.do(self.checked(terms[1].code, op.text, op.axis, known, op.loc, first_index(op)))
             return
         shown = [t.code for t in terms[1 : 1 + len(shown_by(op))]]
         at = ast.Constant(self.site(fault_site(op)))
