@@ -12,6 +12,8 @@ __all__ = ["Config"]
 class Config:
     """Everything `ti.init` can set. A kernel instance keeps the configuration it was compiled under.
 
+    `arch` is what kernels run as: `cpu`, machine code, or `python`, plain Python that a debugger can step through.
+
     `debug` runs the IR verifier after every step, and reports overflow of signed integers unless `overflow_check` is
     off; `bounds_check` checks what is not proved in range; `fast_math` permits reassociation, contraction and
     approximate functions but keeps NaN and infinity; `memory_limit` bounds the values saved by one launch, in bytes;
@@ -19,6 +21,7 @@ class Config:
     each task of each launch.
     """
 
+    arch: str = "cpu"
     debug: bool = False
     overflow_check: bool = True
     default_fp: str = "f32"

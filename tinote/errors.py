@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import difflib
 import traceback
+import types
 from collections.abc import Iterable, Sequence
 from itertools import groupby
 from typing import NamedTuple
@@ -38,6 +39,7 @@ __all__ = [
     "excerpt",
     "raise_together",
     "suggestion",
+    "users_trace",
 ]
 
 
@@ -87,7 +89,27 @@ def at_users_frames(error: BaseException) -> BaseException:
     For an exception that is not about the user's program and comes as itself, such as `KeyboardInterrupt`.
     """
     error._render_traceback_ = lambda: _users_frames(error)  # type: ignore[attr-defined]
-    return error.with_traceback(None)
+    return error.with_traceback(users_trace(error))
+
+
+def users_trace(error: BaseException) -> types.TracebackType | None:
+    """The traceback of `error` without the frames of this package: none, or where a kernel stood that runs as plain
+    Python, with its variables, for a debugger to look at afterwards.
+    """
+    entries: list[types.TracebackType] = []
+    trace = error.__traceback__
+    while trace is not None:
+        if _is_users(trace.tb_frame):
+            entries.append(trace)
+        trace = trace.tb_next
+    found: types.TracebackType | None = None
+    for entry in reversed(entries):
+        found = types.TracebackType(found, entry.tb_frame, entry.tb_lasti, entry.tb_lineno)
+    return found
+
+
+def _is_users(frame: types.FrameType) -> bool:
+    return str(frame.f_globals.get("__name__")).partition(".")[0] not in _HOUSE
 
 
 def _users_frames(error: BaseException) -> list[str]:
@@ -97,7 +119,7 @@ def _users_frames(error: BaseException) -> list[str]:
         module = str(frame.f_globals.get("__name__"))
         if module.startswith("tinote.magics"):
             found.clear()  # A cell magic runs its cell: what called it is that cell once more.
-        if module.partition(".")[0] not in _HOUSE:
+        if _is_users(frame):
             columns = summary.colno or 0, summary.end_lineno or 0, summary.end_colno or 0
             found += excerpt(Span(summary.filename, line, *columns))
     return [*found, *(part.rstrip() for part in traceback.format_exception_only(error))]

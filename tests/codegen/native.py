@@ -24,7 +24,7 @@ from tinote.runtime.launch import Launcher
 from tinote.runtime.memory import Memory
 from tinote.source import Span
 
-__all__ = ["STRICT", "agree", "execute", "located", "lower", "lowered", "memory_of"]
+__all__ = ["STRICT", "Image", "agree", "execute", "located", "lower", "lowered", "memory_of"]
 
 STRICT = Options(fast_math=False)
 _CODES = {"f16": "e", "f32": "f", "f64": "d", "i8": "b", "i16": "h", "i32": "i", "i64": "q", "u1": "B", "u8": "B"}
@@ -51,7 +51,7 @@ def _code(t: Scalar) -> str:
     return "<" + _CODES[t.name]
 
 
-class _Image:
+class Image:
     """A buffer's bytes: filled from the interpreter's memory, and read back into it."""
 
     def __init__(self, buffer: Buffer, memory: DictMemory) -> None:
@@ -106,7 +106,7 @@ def execute(
         memory_limit=memory_limit,
         write=on_print or (lambda text: None),
     )
-    images = {buffer: _Image(buffer, memory) for buffer in layout.buffers}
+    images = {buffer: Image(buffer, memory) for buffer in layout.buffers}
     block = launcher.acquire()
     try:
         for buffer, offset in layout.pointers.items():

@@ -24,7 +24,7 @@ from tinote.compiler.frontend.protocol import (
     Warned,
 )
 from tinote.compiler.modes import Mode
-from tinote.compiler.native import BoundArray, Native, Origin, Profiled, binary_cache
+from tinote.compiler.native import BoundArray, Code, Native, Origin, Profiled, binary_cache
 from tinote.compiler.summary import Touched, touched_by
 from tinote.config import Config
 from tinote.errors import KernelTypeError
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BoundArray",
+    "Code",
     "GradientNeeds",
     "Mode",
     "Native",
@@ -89,7 +90,7 @@ class Specialisation:
         self._memory_of = memory_of
         self._saved: dict[Buffer, Memory] = {}
         self.front_end_seconds = 0.0
-        self._natives: dict[Mode, Native] = {}
+        self._codes: dict[Mode, Code] = {}
         self._lowered: Lowered | None = None
         self._signature: Signature | None = None
         self._gradient_facts: dict[Mode, Gradient] = {}
@@ -173,35 +174,35 @@ class Specialisation:
             return True
         return all(capture.unchanged() for capture in self.captures)
 
-    # ---- machine code
+    # ---- code
 
-    def primal(self) -> Native:
-        """The machine code, compiled at the first call."""
-        return self.native(Mode.PRIMAL)
+    def primal(self) -> Code:
+        """What runs the kernel, compiled at the first call."""
+        return self.code(Mode.PRIMAL)
 
-    def gradient(self) -> Native:
-        """The machine code of the gradient, compiled at the first call. Raises `DifferentiationError` when it cannot be
+    def gradient(self) -> Code:
+        """What runs the gradient, compiled at the first call. Raises `DifferentiationError` when it cannot be
         right.
         """
-        return self.native(Mode.GRADIENT)
+        return self.code(Mode.GRADIENT)
 
-    def tangent(self) -> Native:
-        """The machine code that computes tangents beside values, compiled at the first call. Raises
+    def tangent(self) -> Code:
+        """What computes tangents beside values, compiled at the first call. Raises
         `DifferentiationError`.
         """
-        return self.native(Mode.TANGENT)
+        return self.code(Mode.TANGENT)
 
-    def checked(self) -> tuple[Native, Instrumented]:
-        """The machine code that checks the access rules beside what the kernel does, compiled at the first call, and
+    def checked(self) -> tuple[Code, Instrumented]:
+        """What checks the access rules beside what the kernel does, compiled at the first call, and
         what it leaves in its shadows. A launch's values begin with the kernel's arrays, the shadows and the ledger.
         """
-        native = self.native(Mode.CHECKED)
+        code = self.code(Mode.CHECKED)
         assert self._instrumented is not None
-        return native, self._instrumented
+        return code, self._instrumented
 
-    def compiled(self) -> Iterator[tuple[Mode, Native]]:
-        """The machine code that was needed so far."""
-        yield from self._natives.items()
+    def compiled(self) -> Iterator[tuple[Mode, Code]]:
+        """What was needed so far."""
+        yield from self._codes.items()
 
     def gradient_facts(self, mode: Mode = Mode.GRADIENT) -> Gradient:
         """What reverse differentiation in `mode` found out about the kernel. Runs the passes, also if the machine code
@@ -215,7 +216,7 @@ class Specialisation:
 
     def gradient_needs(self, mode: Mode = Mode.GRADIENT) -> GradientNeeds:
         """What the gradient in `mode` asks of memory; compiles it if need be."""
-        self.native(mode)
+        self.code(mode)
         if mode not in self._gradient_needs:
             self._gradient_needs[mode] = self._needs_of(mode)
         return self._gradient_needs[mode]
@@ -229,18 +230,18 @@ class Specialisation:
         writes = gradient.refuse_broken_chain(buffer, place, self.gradient_facts(mode).primal, arguments=arguments)
         return [(write.buffer, write.loc) for write in writes]
 
-    def native(self, mode: Mode) -> Native:
-        """The machine code for `mode`, compiled at the first call. Raises `DifferentiationError`."""
+    def code(self, mode: Mode) -> Code:
+        """What runs the kernel in `mode`, compiled at the first call. Raises `DifferentiationError`."""
         if mode.has_tangents:
             self._look_at_duals()
-        found = self._natives.get(mode)
+        found: Code | None = self._codes.get(mode)
         if found is None:
             started = time.perf_counter()
             # What checks mean is not kept on disk.
             recalled = None if mode is Mode.CHECKED else self._recalled_native(mode)
             found = recalled or self._compile(mode)
             found.seconds = time.perf_counter() - started  # of this mode: the front end's are apart
-            self._natives[mode] = found
+            self._codes[mode] = found
         return found
 
     def _look_at_duals(self) -> None:
@@ -254,8 +255,8 @@ class Specialisation:
             self._recalled = None
         if duals != self._duals:
             self._duals = duals
-            for mode in [m for m in self._natives if m.has_tangents]:
-                del self._natives[mode]
+            for mode in [m for m in self._codes if m.has_tangents]:
+                del self._codes[mode]
                 self._gradient_facts.pop(mode, None)
                 self._gradient_needs.pop(mode, None)
 
@@ -269,9 +270,10 @@ class Specialisation:
 
     def _run(self, mode: Mode, listen: Listener | None = None) -> tuple[Function, Context]:
         pipeline = _load("pipeline")
-        return pipeline.run_pipeline(self.lowered.function, pipeline.STEPS[mode], self.config, listen)
+        steps = pipeline.PYTHON_STEPS if self.config.arch == "python" else pipeline.STEPS
+        return pipeline.run_pipeline(self.lowered.function, steps[mode], self.config, listen)
 
-    def _compile(self, mode: Mode) -> Native:
+    def _compile(self, mode: Mode) -> Code:
         listen = _load("printing").printer(self.source.name, mode) if self.config.print_ir else None
         fn, facts = self._run(mode, listen)
         if facts.gradient is not None:
@@ -280,6 +282,9 @@ class Specialisation:
         if facts.instrumented is not None:
             self._instrumented = facts.instrumented
             arrays = (*arrays, *[shadow for _, shadow in facts.instrumented.shadows], facts.instrumented.ledger)
+        if self.config.arch == "python":
+            code = _load("python_launch").PythonCode
+            return code(fn, self.config, self.source.globals, self._memory_for, arrays)
         recipe, text = _load("backend").make_recipe(fn, self.config)
         binary, origin = binary_cache.get(recipe.code, text, self.config.opt_level, self._store())
         native = self._bind(recipe, binary, origin, arrays)
@@ -304,7 +309,7 @@ class Specialisation:
     # ---- from one process to the next
 
     def _store(self) -> Store | None:
-        if not self.config.offline_cache:
+        if not self.config.offline_cache or self.config.arch == "python":
             return None
         store = importlib.import_module("tinote.runtime.cache").open_store()
         return None if store.problem else store
@@ -321,7 +326,7 @@ class Specialisation:
             self._recalled = recalled
             native = self._recalled_native(Mode.PRIMAL)
             if native is not None:
-                self._natives[Mode.PRIMAL] = native
+                self._codes[Mode.PRIMAL] = native
                 return True
         self._recalled = None
         return False
@@ -374,6 +379,13 @@ class Specialisation:
         seen: list[Snapshot] = []
         self._run(Mode.GRADIENT if gradient else Mode.PRIMAL, listen or seen.append)
         return seen
+
+    def python(self, *, gradient: bool = False) -> Any:
+        """The plain Python that stands for the kernel where `ti.init(arch=ti.python)` is in force, as a `Stage`."""
+        pipeline = _load("pipeline")
+        steps = pipeline.PYTHON_STEPS[Mode.GRADIENT if gradient else Mode.PRIMAL]
+        fn, _ = pipeline.run_pipeline(self.lowered.function, steps, self.config)
+        return _load("stages").generated_stage(fn, self.config)
 
     def stages(self, *, gradient: bool = False) -> Any:
         """The way from the source to machine code, as text: the `Stages` of `compiler/stages.py`."""

@@ -7,14 +7,16 @@ import struct
 from collections import deque
 from collections.abc import Callable, Sequence
 from enum import Enum
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from weakref import WeakValueDictionary
 
+from tinote.compiler.summary import TaskSummary
 from tinote.config import Config
 from tinote.errors import CompilerBug
 from tinote.ir.nodes import Buffer, BufferKind
+from tinote.ir.types import Scalar
 from tinote.runtime.launch import Block, Launcher
-from tinote.runtime.layout import SLOTS
+from tinote.runtime.layout import SLOTS, WORDS
 from tinote.runtime.memory import Memory
 from tinote.runtime.profile import profile
 
@@ -23,24 +25,9 @@ if TYPE_CHECKING:
     from tinote.runtime.cache import Store
     from tinote.runtime.jit import Binary
 
-__all__ = ["Binaries", "BoundArray", "Native", "Origin", "Profiled", "binary_cache"]
+__all__ = ["Binaries", "BoundArray", "Code", "Native", "Origin", "Profiled", "binary_cache", "places_in"]
 
 ENTRY_POINTS = ("entry",)
-
-_FORMATS = {
-    "f16": "e6x",
-    "f32": "f4x",
-    "f64": "d",
-    "i8": "b7x",
-    "i16": "h6x",
-    "i32": "i4x",
-    "i64": "q",
-    "u1": "?7x",
-    "u8": "B7x",
-    "u16": "H6x",
-    "u32": "I4x",
-    "u64": "Q",
-}
 
 
 class Origin(Enum):
@@ -49,6 +36,7 @@ class Origin(Enum):
     COMPILED = "compiled"
     MEMORY = "memory"  # another instance in this process has the same code
     DISK = "disk"
+    PYTHON = "plain Python"  # no machine code at all
 
 
 #: Machine code that stays in memory after its last kernel is gone, so that a cell that is run again finds it there.
@@ -140,6 +128,37 @@ class BoundArray(NamedTuple):
 _ADDRESS, _ADJOINT, _TANGENT, _SECOND, _SHAPE = range(5)
 
 
+class Code(Protocol):
+    """What launches call: a kernel, its gradient or its tangent, bound to memory.
+
+    `seconds` is what it took to make or to find; `cached`, whether it was there already; `tasks`, what it does to
+    memory; `parameters` and `results`, the types of the scalar arguments and of what `launch` gives.
+    """
+
+    seconds: float
+
+    @property
+    def origin(self) -> Origin: ...
+
+    @property
+    def cached(self) -> bool: ...
+
+    @property
+    def tasks(self) -> tuple[TaskSummary, ...]: ...
+
+    @property
+    def parameters(self) -> tuple[Scalar, ...]: ...
+
+    @property
+    def results(self) -> tuple[Scalar, ...]: ...
+
+    def launch(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """Run with these arrays and then these scalar arguments (the launch seed, if any, last). Raises `struct.error`
+        for a value that does not fit its type.
+        """
+        ...
+
+
 class Native:
     """Machine code bound to memory: `launch(values)` runs it. `arrays`: the buffers that each launch binds anew, in the
     order in which `values` begins with a `BoundArray` for each.
@@ -179,7 +198,7 @@ class Native:
         self.tasks = recipe.tasks
         image = bytearray(8 * recipe.slots)
         memories: list[Memory] = []
-        places = _places(arrays)
+        places = places_in(arrays)
         self._arrays = len(arrays)
         self._pointers = [
             (*places[buffer], (offset - SLOTS) // 8)
@@ -205,15 +224,23 @@ class Native:
             keep=memories,
         )
         self._pack = (
-            struct.Struct("<" + "".join(_FORMATS[t.name] for t in recipe.parameters)).pack_into
+            struct.Struct("<" + "".join(WORDS[t.name] for t in recipe.parameters)).pack_into
             if recipe.parameters
             else None
         )
-        self._results = [(offset - SLOTS, struct.Struct("<" + _FORMATS[t.name][0])) for offset, t in recipe.results]
+        self._results = [(offset - SLOTS, struct.Struct("<" + WORDS[t.name][0])) for offset, t in recipe.results]
         self._acquire = launcher.acquire
         self._reuse = launcher.reuse
         self._run = launcher.run
         self._release = launcher.release
+
+    @property
+    def parameters(self) -> tuple[Scalar, ...]:
+        return self.recipe.parameters
+
+    @property
+    def results(self) -> tuple[Scalar, ...]:
+        return tuple([t for _, t in self.recipe.results])
 
     @property
     def cached(self) -> bool:
@@ -250,7 +277,7 @@ class Native:
         return values[self._arrays :]
 
 
-def _places(arrays: Sequence[Buffer]) -> dict[Buffer, tuple[int, int]]:
+def places_in(arrays: Sequence[Buffer]) -> dict[Buffer, tuple[int, int]]:
     """Which array, and which of its addresses, a buffer stands for."""
     found: dict[Buffer, tuple[int, int]] = {}
     for position, array in enumerate(arrays):

@@ -46,6 +46,7 @@ __all__ = [
     "CHECKED",
     "GRADIENT",
     "PRIMAL",
+    "PYTHON_STEPS",
     "STEPS",
     "TANGENT",
     "Context",
@@ -192,6 +193,11 @@ STEPS = {
     Mode.PUSHFORWARD: PUSHFORWARD,
     Mode.SECOND: SECOND,
     Mode.CHECKED: CHECKED,
+}
+
+#: What becomes plain Python: a kernel as it was written, with types; derivatives before anything is said of machines.
+PYTHON_STEPS = {
+    mode: (INFERENCE,) if mode is Mode.PRIMAL else steps[: len(steps) - len(LOWERING)] for mode, steps in STEPS.items()
 }
 
 

@@ -5,6 +5,8 @@
     LLVM IR      as generated, and after LLVM's own passes
     assembly     of the host
 
+A kernel that runs as plain Python ends with that in place of LLVM IR and assembly.
+
 Nothing here is computed before it is asked for: making the list of stages runs the pipeline once more, a stage's lines
 are printed when they are first read, and LLVM runs when one of its stages is read. Variables have one name through all
 IR stages, so that stages line up by variable.
@@ -37,6 +39,7 @@ __all__ = [
     "StageKind",
     "StageLine",
     "Stages",
+    "generated_stage",
     "has_gradient",
     "ir_stages",
     "native_stages",
@@ -50,6 +53,7 @@ class StageKind(Enum):
 
     PYTHON = "python"
     IR = "ir"
+    SOURCE = "source"
     LLVM = "llvm"
     ASSEMBLY = "assembly"
 
@@ -156,10 +160,12 @@ def stages_of(specialisation: Specialisation, gradient: bool = False) -> Stages:
     source = specialisation.source
     lowered = specialisation.lowered
     snapshots = specialisation.snapshots(gradient=gradient)
+    last = snapshots[-1].after if snapshots else lowered.function
+    config = specialisation.config
     found = [
         python_stage(source.tree, source.file),
         *ir_stages(lowered.function, snapshots, specialisation.front_end_seconds),
-        *native_stages(snapshots[-1].after if snapshots else lowered.function, specialisation.config),
+        *([generated_stage(last, config)] if config.arch == "python" else native_stages(last, config)),
     ]
     return Stages(source.name, gradient, _sources(specialisation), tuple(found))
 
@@ -317,6 +323,22 @@ def _known_by(op: Op) -> Var | None:
     if op.outs:
         return op.outs[0]
     return op.regions[0].params[0] if op.regions and op.regions[0].params else None
+
+
+# plain Python
+
+
+def generated_stage(fn: Function, config: Config) -> Stage:
+    """What `ti.init(arch=ti.python)` runs."""
+
+    def lines() -> list[StageLine]:
+        module = importlib.import_module("tinote.compiler.python_launch").generated(fn, config)
+        found: list[StageLine] = []
+        for text, node in importlib.import_module("tinote.compiler.codegen.python_text").lines_of(module.tree):
+            found.append(StageLine(text, _span(node, fn.loc.file), text.endswith(":")))
+        return found
+
+    return Stage("plain Python", StageKind.SOURCE, lines)
 
 
 # LLVM

@@ -70,7 +70,6 @@ Value = Any  # Number, or a flat tuple of them for a tensor, or a list for a cel
 
 _OWN_KINDS = (BufferKind.TEMPORARY, BufferKind.PRIVATE, BufferKind.SAVED)  # memory that a run brings with it
 _DEFAULTS = Defaults()
-_DIVISIONS = (p.floordiv, p.mod, p.raw_div, p.raw_mod)
 
 
 class StepLimitError(Exception):
@@ -248,7 +247,7 @@ class _Machine:
     ) -> Number:
         if prim.rule is not None:
             values = [v if t is None else p.cast_number(t, v) for t, v in zip(operands, values, strict=True)]
-        if prim in _DIVISIONS and dtype.kind != "f" and values[1] == 0:
+        if prim in p.DIVISIONS and dtype.kind != "f" and values[1] == 0:
             return 0
         return prim.evaluate(dtype, *values)
 

@@ -9,7 +9,7 @@ from enum import Enum
 from string import Formatter
 from typing import NamedTuple, cast
 
-__all__ = ["FaultKind", "Hole", "formatted", "join_message", "split_message"]
+__all__ = ["FaultKind", "Hole", "formatted", "join_message", "merged", "nested_parts", "split_message"]
 
 
 class FaultKind(Enum):
@@ -51,6 +51,29 @@ def join_message(parts: Iterable[str | Hole]) -> str:
             for part in parts
         ]
     )
+
+
+def nested_parts(shape: tuple[int, ...]) -> list[str | None]:
+    """The parts that print a tensor as nested lists; None stands for the next component in row-major order."""
+    if not shape:
+        return [None]
+    parts: list[str | None] = ["["]
+    for k in range(shape[0]):
+        if k:
+            parts.append(", ")
+        parts += nested_parts(shape[1:])
+    return [*parts, "]"]
+
+
+def merged(parts: Iterable[str | None]) -> list[str | None]:
+    """`parts` with neighbouring texts joined."""
+    found: list[str | None] = []
+    for part in parts:
+        if part is not None and found and found[-1] is not None:
+            found[-1] += part
+        else:
+            found.append(part)
+    return found
 
 
 def formatted(value: object, spec: str) -> str:

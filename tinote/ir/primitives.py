@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 
 from tinote.ir.types import Scalar, Tensor, Type, element_type, f32, i32, i64, promote, shape_of, u1, u32, u64
 
-__all__ = ["ATOMICS", "PRIMITIVES", "Defaults", "Primitive", "broadcast_shape", "neutral", "operand_type"]
+__all__ = ["ATOMICS", "DIVISIONS", "PRIMITIVES", "Defaults", "Primitive", "broadcast_shape", "neutral", "operand_type"]
 
 Number = Any  # int or float, as the type asks
 
@@ -399,6 +399,8 @@ random_bits = _define(
 
 #: What an `Atomic` may combine with.
 ATOMICS = (add, mul, minimum, maximum, and_, or_, xor)
+#: What has no value for a divisor of zero, if it is an integer.
+DIVISIONS = (floordiv, mod, raw_div, raw_mod)
 
 
 def neutral(prim: Primitive, t: Scalar) -> Number:

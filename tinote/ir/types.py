@@ -48,6 +48,9 @@ __all__ = [
 ]
 
 
+_SINGLE, _HALF = struct.Struct("<f"), struct.Struct("<e")
+
+
 class Scalar:
     """A number type: `kind` is 'f', 'i', 'u', or 'b' for truth values. One object a type, compared by identity."""
 
@@ -89,8 +92,8 @@ class Scalar:
         if self.bits == 64 or value != value:
             return float(value)
         try:
-            code = "<f" if self.bits == 32 else "<e"
-            return struct.unpack(code, struct.pack(code, value))[0]  # type: ignore[no-any-return]
+            narrow = _SINGLE if self.bits == 32 else _HALF
+            return narrow.unpack(narrow.pack(value))[0]  # type: ignore[no-any-return]
         except OverflowError:
             return math.copysign(math.inf, value)
 

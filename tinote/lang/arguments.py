@@ -86,7 +86,7 @@ class Arguments:
     @property
     def gradient_tasks(self) -> tuple[TaskSummary, ...]:
         """What each task of the gradient does."""
-        return self._tasks(self.specialisation.native(self.mode).tasks)
+        return self._tasks(self.specialisation.code(self.mode).tasks)
 
     @cached_property
     def needs(self) -> GradientNeeds:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinote.errors import DifferentiationError, Note, TinoteError, at_users_frames
+from tinote.errors import DifferentiationError, Note, TinoteError, at_users_frames, users_trace
 from tinote.lang.arguments import arguments_of
 from tinote.lang.world import claim_gradients
 
@@ -38,7 +38,7 @@ class KernelGradient:
             claim_gradients(arguments.gradient_tasks, clear=False)
             native.launch((*values, instance.last_seed) if instance.needs_seed else values)
         except TinoteError as error:
-            raise error.with_traceback(None) from None
+            raise error.with_traceback(users_trace(error)) from None
         except KeyboardInterrupt as interrupt:
             raise at_users_frames(interrupt) from None
 

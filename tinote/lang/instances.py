@@ -7,7 +7,7 @@ import types
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from tinote.compiler.driver import Mode, Native, Origin, Specialisation
+from tinote.compiler.driver import Code, Mode, Origin, Specialisation
 from tinote.compiler.frontend.protocol import ArrayArgument, Capture, CaptureKind, StructArgument, TemplateArgument
 from tinote.errors import TinoteError
 from tinote.lang.structured import results_of
@@ -148,12 +148,25 @@ class Instance:
 
     def llvm(self, optimised: bool = False, *, gradient: bool = False) -> Listing:
         """The LLVM IR, as generated or after LLVM's own passes."""
-        found = [s for s in self.specialisation.stages(gradient=gradient).stages if s.kind.value == "llvm"]
-        return Listing(found[1 if optimised else 0].text)
+        return Listing(self._native("llvm", gradient)[1 if optimised else 0].text)
 
     def asm(self, *, gradient: bool = False) -> Listing:
         """The machine code, as assembly."""
-        return Listing(self.specialisation.stages(gradient=gradient).stages[-1].text)
+        return Listing(self._native("assembly", gradient)[0].text)
+
+    def python(self, *, gradient: bool = False) -> Listing:
+        """The plain Python that `ti.init(arch=ti.python)` runs in place of machine code."""
+        return Listing(self.specialisation.python(gradient=gradient).text)
+
+    def _native(self, kind: str, gradient: bool) -> list[Any]:
+        """The stages behind the IR that are of this kind."""
+        if self.specialisation.config.arch == "python":
+            raise TinoteError(
+                f"'{self.kernel_name}' runs as plain Python: there is no machine code to show",
+                self.specialisation.source.span,
+                hint=f"see {self.kernel_name}.python(), or compile it with ti.init(arch=ti.cpu)",
+            )
+        return [s for s in self.specialisation.stages(gradient=gradient).stages if s.kind.value == kind]
 
     def __repr__(self) -> str:
         return f"<instance {self.signature}: {_count(self.calls, 'call')}, made in {1e3 * self.seconds:.1f} ms>"
@@ -191,7 +204,7 @@ class Instances(list[Instance]):
         return table_as_html(self._HEADS, self._rows(), left=4) if self else html.escape(repr(self))
 
 
-def _origins(compiled: Iterable[tuple[Mode, Native]]) -> str:
+def _origins(compiled: Iterable[tuple[Mode, Code]]) -> str:
     return ", ".join(
         native.origin.value if mode is Mode.PRIMAL else f"{mode.value}: {native.origin.value}"
         for mode, native in compiled

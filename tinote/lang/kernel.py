@@ -30,7 +30,7 @@ from tinote.compiler.frontend.protocol import (
 )
 from tinote.compiler.modes import defaults_of
 from tinote.config import Config
-from tinote.errors import KernelTypeError, TinoteError, at_users_frames
+from tinote.errors import KernelTypeError, TinoteError, at_users_frames, users_trace
 from tinote.ir.types import Tensor
 from tinote.lang.binding import Binding
 from tinote.lang.func import plain_function
@@ -177,7 +177,7 @@ class Kernel:
                 open_recorder.launched()
         except TinoteError as error:
             # The message shows the user's line; the frames below this one are the compiler's own.
-            raise error.with_traceback(None) from None
+            raise error.with_traceback(users_trace(error)) from None
         except KeyboardInterrupt as interrupt:
             raise at_users_frames(interrupt) from None
         return instance.result(results) if results else None
@@ -217,6 +217,10 @@ class Kernel:
     def asm(self, *, gradient: bool = False) -> Listing:
         """The assembly of the last instance."""
         return self._latest().asm(gradient=gradient)
+
+    def python(self, *, gradient: bool = False) -> Listing:
+        """The last instance as plain Python: what `ti.init(arch=ti.python)` runs in place of machine code."""
+        return self._latest().python(gradient=gradient)
 
     def specialise(self, /, *args: Any, **kwargs: Any) -> Specialisation:
         """The specialisation for these arguments, compiled but not launched."""

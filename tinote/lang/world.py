@@ -42,7 +42,9 @@ __all__ = [
 
 
 class Arch:
-    """A target that programs may ask for. Only the CPU is real; the others fall back to it, with one warning."""
+    """A target that programs may ask for: the CPU, or plain Python; the others fall back to the CPU, with one
+    warning.
+    """
 
     __slots__ = ("name", "real")
 
@@ -55,7 +57,7 @@ class Arch:
 
 
 _ARCHES = {
-    **{name: Arch(name, True) for name in ("cpu", "x64", "arm64")},
+    **{name: Arch(name, True) for name in ("cpu", "x64", "arm64", "python")},
     **{
         name: Arch(name, False)
         for name in ("gpu", "cuda", "vulkan", "metal", "opengl", "gles", "amdgpu", "dx11", "dx12", "cc")
@@ -260,12 +262,13 @@ def init(
 ) -> None:
     """Start afresh with these options: fields made before are gone.
 
-    `arch`: `ti.cpu`; others fall back to it with one warning; of a list, the first that is there. `default_fp`,
-    `default_ip`: the types of literals and of `float` and `int`. `fast_math`: permit reassociation and approximations
-    (NaN and infinity stay). `num_threads`: at most so many threads a launch. `random_seed`: of `ti.random`.
-    `bounds_check`: check indices that are not proved in range. `debug`: report overflow of signed integers, and verify
-    each step of the compiler. `memory_limit`: bytes that one launch may save for its gradient. `print_ir`: print the IR
-    after every step that changes it. `kernel_profiler`: measure what each task takes (`ti.profiler`).
+    `arch`: `ti.cpu`, or `ti.python`, which runs kernels as plain Python that a debugger can step through; others fall
+    back to the CPU with one warning; of a list, the first that is there. `default_fp`, `default_ip`: the types of
+    literals and of `float` and `int`. `fast_math`: permit reassociation and approximations (NaN and infinity stay).
+    `num_threads`: at most so many threads a launch. `random_seed`: of `ti.random`. `bounds_check`: check indices that
+    are not proved in range. `debug`: report overflow of signed integers, and verify each step of the compiler.
+    `memory_limit`: bytes that one launch may save for its gradient. `print_ir`: print the IR after every step that
+    changes it. `kernel_profiler`: measure what each task takes (`ti.profiler`).
     `offline_cache`: keep machine code on disk for later sessions.
     """
     if default_fp not in (f32, f64):
@@ -293,6 +296,7 @@ def init(
         warnings.warn(f"{wanted!r} is not available; kernels run on the CPU", stacklevel=2)
     reset()
     config = Config(
+        arch="python" if wanted.name == "python" else "cpu",
         debug=debug,
         default_fp=default_fp.name,
         default_ip=default_ip.name,

@@ -21,7 +21,8 @@ def show_times(specialisation: Specialisation, *, gradient: bool) -> None:
         else:
             rows.append((snapshot.step, snapshot.seconds))
     rows.append(("steps that changed nothing", idle))
-    rows.append(("LLVM" + (" (machine code was known)" if native.cached else ""), native.seconds))
+    last = "plain Python" if specialisation.config.arch == "python" else "LLVM"
+    rows.append((last + (" (machine code was known)" if native.cached else ""), native.seconds))
     width = max(len(name) for name, _ in rows)
     name = specialisation.source.name + (".grad" if gradient else "")
     print(f"{name}: {1e3 * sum(s for _, s in rows):.1f} ms")

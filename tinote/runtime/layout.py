@@ -34,6 +34,7 @@ __all__ = [
     "STATUS_OVERFLOW",
     "STOP",
     "STOP_IDLE",
+    "WORDS",
     "names",
 ]
 
@@ -136,6 +137,22 @@ CHUNK_FIRST_CAPACITY = 256 << 10
 CHUNK_MAX_CAPACITY = 64 << 20
 CHUNK_OVERHEAD = 128  # header and alignment
 ARENA_KEEP = 64 << 20  # bytes of chunks that a block keeps for its next launch
+
+#: How a number of each type stands in an 8-byte slot: format characters of `struct`, the number's own first.
+WORDS = {
+    "f16": "e6x",
+    "f32": "f4x",
+    "f64": "d",
+    "i8": "b7x",
+    "i16": "h6x",
+    "i32": "i4x",
+    "i64": "q",
+    "u1": "?7x",
+    "u8": "B7x",
+    "u16": "H6x",
+    "u32": "I4x",
+    "u64": "Q",
+}
 
 
 def names() -> dict[str, int]:

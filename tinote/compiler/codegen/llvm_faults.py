@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from tinote.compiler.codegen.llvm_emitter import Emitter
 from tinote.compiler.codegen.llvm_text import TYPES
+from tinote.compiler.codegen.sites import array_named, bounds_site, fault_site, first_index, print_site, shown_by
 from tinote.errors import CompilerBug
-from tinote.ir.messages import split_message
 from tinote.ir.nodes import Atom, Check, FaultKind, Lit, Print
 from tinote.ir.types import Scalar
-from tinote.runtime.sites import Bounds, Part, Site, SiteKind, Value
+from tinote.runtime.sites import Site
 
 __all__ = ["check", "fail_unless", "print_"]
-
-_PAYLOAD_WORDS = 6
 
 
 def word(e: Emitter, atom: Atom) -> str:
@@ -55,55 +53,23 @@ def check(e: Emitter, op: Check) -> None:
         before = e.value(f"load i1, ptr {e.gathered}")
         e.do(f"store i1 {e.value(f'and i1 {before}, {e.use(condition)}')}, ptr {e.gathered}")
         return
-    shown = op.args[1:][:_PAYLOAD_WORDS]
-    if op.kind is FaultKind.BOUNDS:
-        array = e.module.array_named(op.text, op.axis)
-        if array is not None and array.rank < _PAYLOAD_WORDS:
-            # Its whole shape, which nobody knew before the launch.
-            extents = [e.wide_extent(array, axis) for axis in range(array.rank)]
-            axis = op.axis if array.rank > 1 else None
-            site = Site(SiteKind.BOUNDS, op.loc, op.text, Bounds(None, (0,), tuple(range(1, array.rank + 1)), axis))
-            fail_unless(e, e.use(condition), site, [word(e, op.args[1]), *extents])
-            return
-    fail_unless(e, e.use(condition), _fault_site(e, op, shown), [word(e, a) for a in shown])
-
-
-def _fault_site(e: Emitter, op: Check, shown: tuple[Atom, ...]) -> Site:
-    kind = SiteKind(op.kind.value)
-    if op.kind is FaultKind.BOUNDS:
-        shape = e.module.shape_named(op.text, op.axis, op.args[2])
-        first = op.args[3] if len(op.args) > 3 else None
-        counted = int(first.value) if isinstance(first, Lit) else 0
-        return Site(kind, op.loc, op.text, Bounds(shape, (0,), () if shape else (1,), op.axis, counted))
-    if op.kind in (FaultKind.ASSERT, FaultKind.OVERFLOW):
-        return Site(kind, op.loc, op.text, _message(op.text, shown))
-    return Site(kind, op.loc, op.text)
+    if op.kind is not FaultKind.BOUNDS:
+        fail_unless(e, e.use(condition), fault_site(op), [word(e, a) for a in shown_by(op)])
+        return
+    index, extent = op.args[1:3]
+    buffers = e.module.buffers
+    known = int(extent.value) if isinstance(extent, Lit) else None
+    site = bounds_site(buffers, op.text, op.axis, known, op.loc, first_index(op))
+    array = array_named(buffers, op.text, op.axis)
+    # Of an array its whole shape, which nobody knew before the launch.
+    words = [word(e, extent)] if array is None else [e.wide_extent(array, axis) for axis in range(array.rank)]
+    fail_unless(e, e.use(condition), site, [word(e, index), *words])
 
 
 def print_(e: Emitter, op: Print) -> None:
-    values = iter(zip(op.args, op.specs, strict=True))
-    parts: list[Part] = [_value(*next(values)) if part is None else part for part in op.parts]
-    number = e.module.site(Site(SiteKind.PRINT, op.loc, "", tuple(parts)))
+    number = e.module.site(print_site(op))
     e.words = max(e.words, len(op.args))
     for k, a in enumerate(op.args):
         value = word(e, a)
         e.do(f"store i64 {value}, ptr {e.value(f'getelementptr i64, ptr %words, i64 {k}')}")
     e.do(f"call void @tn_print(ptr %block, i32 {number}, i32 {len(op.args)}, ptr {'%words' if op.args else 'null'})")
-
-
-def _value(atom: Atom, spec: str) -> Value:
-    assert isinstance(atom.type, Scalar)
-    return Value(atom.type.name, spec)
-
-
-def _message(text: str, shown: tuple[Atom, ...]) -> tuple[Part, ...]:
-    """A format text as parts; what has no room in a fault's payload is shown as dots."""
-    rest = iter(shown)
-    parts: list[Part] = []
-    for part in split_message(text):
-        if isinstance(part, str):
-            parts.append(part)
-        else:
-            atom = next(rest, None)
-            parts.append("..." if atom is None else _value(atom, part.spec))
-    return tuple(parts)

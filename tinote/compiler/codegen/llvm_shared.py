@@ -8,7 +8,7 @@ from tinote.compiler.codegen.llvm_alias import Aliasing
 from tinote.compiler.codegen.llvm_debug import DebugInfo
 from tinote.compiler.codegen.llvm_layout import make_layout
 from tinote.compiler.codegen.llvm_text import Metadata
-from tinote.ir.nodes import Atom, Buffer, Function, Lit
+from tinote.ir.nodes import Function
 from tinote.ir.query import buffers_of
 from tinote.runtime.sites import Site
 
@@ -46,8 +46,8 @@ class Shared:
         # Node 0 is empty: what `!invariant.load` asks for.
         self.metadata.add("!{}")
         self.debug = DebugInfo(options.source or fn.loc.file, options.line_tables)
-        self._buffers = buffers_of(fn)
-        self.aliasing = Aliasing(self.metadata, self._buffers)
+        self.buffers = buffers_of(fn)
+        self.aliasing = Aliasing(self.metadata, self.buffers)
         self.likely = self.metadata.add('!{!"branch_weights", i32 2000, i32 1}')
         self.unlikely = self.metadata.add('!{!"branch_weights", i32 1, i32 2000}')
         self.sites: list[Site] = []
@@ -56,20 +56,3 @@ class Shared:
         """The number of a site."""
         self.sites.append(site)
         return len(self.sites) - 1
-
-    def shape_named(self, name: str, axis: int, extent: Atom) -> tuple[int, ...] | None:
-        """The shape of the buffer that a bounds check is about, where it is known."""
-        shapes = {b.shape for b in self._buffers if b.name == name and len(b.shape) > axis}
-        if len(shapes) != 1:
-            return None
-        (shape,) = shapes
-        if None in shape or (isinstance(extent, Lit) and extent.value != shape[axis]):
-            return None
-        return shape  # type: ignore[return-value]
-
-    def array_named(self, name: str, axis: int) -> Buffer | None:
-        """The array of unknown shape of which a bounds check is about an index dimension, if its name tells. (What
-        shadows an array has the same name and shape.)
-        """
-        found = [b for b in self._buffers if b.name == name and len(b.shape) > axis]
-        return found[0] if len({b.shape for b in found}) == 1 and None in found[0].shape else None

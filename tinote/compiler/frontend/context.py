@@ -20,6 +20,7 @@ from tinote.compiler.frontend.protocol import (
 from tinote.compiler.frontend.scopes import Anchor, Constant, Frame, ParallelNest, Scope
 from tinote.compiler.frontend.values import (
     Declared,
+    Value,
     is_number,
 )
 from tinote.config import Config
@@ -33,7 +34,7 @@ from tinote.errors import (
     TinoteError,
 )
 from tinote.ir.build import Builder, OpenRegion
-from tinote.ir.nodes import Atom, Buffer, Var
+from tinote.ir.nodes import Atom, Buffer, Lit, Var
 from tinote.ir.primitives import Defaults
 from tinote.ir.types import (
     Scalar,
@@ -257,3 +258,12 @@ class Context:
     def bind(self, name: str, value: Any, what: str = "") -> None:
         """Let a name stand for a front-end value in the current scope."""
         self.scope.names[name] = Constant(name, value, self.b.loc, what, self.depth)
+        self.show(name, value)
+
+    def show(self, name: str, value: Any) -> None:
+        """In plain Python, let a value be a local variable here, for debuggers to stop at and to show, even where the
+        code needs none.
+        """
+        if self.config.arch == "python" and isinstance(value, Value):
+            if isinstance(value.atom, Lit) or value.atom.name != name:
+                self.b.local(value.type, value.atom, name)

@@ -352,6 +352,7 @@ class Statements(Bindings):
         front = None if node.value is None else self.evaluate(node.value)
         if isinstance(front, Text):
             self.error("text cannot be returned")
+        self.show("result", front)
         if results.seen and (front is None) != (results.cells is None and results.direct is None):
             self.error(
                 "some `return`s of this function give a value and others do not",

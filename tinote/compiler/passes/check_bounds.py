@@ -43,7 +43,6 @@ from tinote.ir.types import Scalar, Tensor, i32, is_integer, u1
 
 __all__ = ["check_bounds"]
 
-_DIVISIONS = (p.floordiv, p.mod, p.raw_div, p.raw_mod)
 #: Stands among what was tested for a check that always fails.
 _NEVER_REACHED = "never reached"
 
@@ -81,7 +80,7 @@ class _Checker(Rewriter):
         if isinstance(op, Load | Store | Atomic):
             self.access(op)
         elif isinstance(op, Prim):
-            if op.prim in _DIVISIONS:
+            if op.prim in p.DIVISIONS:
                 self.division(op)
             elif op.prim is p.extract or op.prim is p.insert:
                 self.component(op)
@@ -145,11 +144,12 @@ class _Checker(Rewriter):
         assert isinstance(tensor, Var) and isinstance(tensor.type, Tensor)
         known = self.accesses.known_before(op)
         indices = op.args[1:] if op.prim is p.extract else op.args[1:-1]
+        name = tensor.name or (op.out.name if op.prim is p.insert else "") or "local array"
         for axis, (index, extent) in enumerate(zip(indices, tensor.type.shape, strict=True)):
             sides = self.accesses.between(self.accesses.affine(index), constant(extent), known)
             if sides != (True, True) and self.first_time((index, extent)):
                 assert isinstance(index.type, Scalar)
-                self.test(op, index, sides, Lit(extent, index.type), tensor.name or "local array", axis)
+                self.test(op, index, sides, Lit(extent, index.type), name, axis)
 
     def division(self, op: Prim) -> None:
         divisor = op.args[1]

@@ -9,8 +9,7 @@
                                                     check overflow "{} + {} does not fit into i32" %5, %a, %b
 
 It runs on the program as it was written, before any simplification. Narrow results are compared with those in i64;
-i64 has its own conditions. An indivisible `+=` is checked through the old value. Unsigned integers wrap by their
-meaning (hashes and random numbers rely on it), and conversions between types are asked for: neither is reported.
+i64 has its own conditions. An indivisible `+=` is checked through the old value.
 """
 
 from __future__ import annotations
@@ -19,30 +18,12 @@ from collections.abc import Sequence
 
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Atom, Atomic, Check, FaultKind, Function, Lit, Op, Prim, Var
+from tinote.ir.overflow import may_overflow, overflow_text
 from tinote.ir.primitives import Primitive
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 from tinote.ir.types import Scalar, f64, i64, u1
 
-__all__ = ["check_overflow", "may_overflow"]
-
-_SIGNS: dict[Primitive, str] = {
-    p.add: "{} + {}",
-    p.sub: "{} - {}",
-    p.mul: "{} * {}",
-    p.power: "{} ** {}",
-    p.shl: "{} << {}",
-    p.floordiv: "{} // {}",
-    p.raw_div: "{} / {}",
-    p.neg: "-({})",
-    p.absolute: "abs({})",
-}
-
-
-def may_overflow(op: Op) -> bool:
-    """Whether an operation computes a signed integer that may not fit into its type."""
-    if isinstance(op, Atomic):
-        return op.buffer.dtype.kind == "i" and op.prim in (p.add, p.mul)
-    return isinstance(op, Prim) and op.prim in _SIGNS and isinstance(t := op.out.type, Scalar) and t.kind == "i"
+__all__ = ["check_overflow"]
 
 
 def check_overflow(fn: Function) -> Function:
@@ -72,8 +53,7 @@ class _Checker(Rewriter):
         t = result.type
         assert isinstance(t, Scalar)
         condition = self.fits(op, prim, t, args, result)
-        text = f"integer overflow: {_SIGNS[prim]} does not fit into {t.name}"
-        self.emit(Check(FaultKind.OVERFLOW, (condition, *args), text, 0, op.loc))
+        self.emit(Check(FaultKind.OVERFLOW, (condition, *args), overflow_text(prim, t), 0, op.loc))
 
     def fits(self, op: Op, prim: Primitive, t: Scalar, args: tuple[Atom, ...], result: Atom) -> Atom:
         """Whether `result`, which is `prim` on `args`, is what integers without end would give."""

@@ -42,8 +42,6 @@ from tinote.ir.types import Tensor, is_integer
 
 __all__ = ["hoist_invariants"]
 
-_DIVISIONS = (p.floordiv, p.mod, p.raw_div, p.raw_mod)
-
 
 def hoist_invariants(fn: Function) -> Function:
     """`fn` with what does not change in a loop computed before it."""
@@ -106,7 +104,7 @@ class _Hoister(Rewriter):
 
     def movable(self, loop: Op, op: Op, written: set[Buffer], surely: bool) -> bool:
         if isinstance(op, Prim):
-            if op.prim in _DIVISIONS and is_integer(op.out.type):
+            if op.prim in p.DIVISIONS and is_integer(op.out.type):
                 return type(op.args[1]) is Lit and op.args[1].value != 0
             return op.prim not in (p.extract, p.insert) or surely or _inside_tensor(op)
         if isinstance(op, Extent):

@@ -19,7 +19,7 @@ from itertools import product
 
 from tinote.errors import KernelTypeError
 from tinote.ir import primitives as p
-from tinote.ir.messages import Hole, join_message, split_message
+from tinote.ir.messages import Hole, join_message, merged, nested_parts, split_message
 from tinote.ir.nodes import (
     Atom,
     Atomic,
@@ -308,7 +308,7 @@ class _Scalariser:
                 continue
             arg, spec = next(rest)
             if isinstance(arg.type, Tensor):
-                parts += _nested(arg.type.shape)
+                parts += nested_parts(arg.type.shape)
                 args += self.components(arg, op)
             else:
                 parts.append(None)
@@ -317,7 +317,7 @@ class _Scalariser:
         if len(args) == len(op.args) and all(a is b for a, b in zip(args, op.args, strict=True)):
             self.out.append(op)
         else:
-            self.out.append(Print(tuple(_merged(parts)), tuple(args), op.loc, tuple(specs)))
+            self.out.append(Print(tuple(merged(parts)), tuple(args), op.loc, tuple(specs)))
 
     def check(self, op: Check) -> None:
         args: list[Atom] = [self.get(op.args[0])]
@@ -330,7 +330,7 @@ class _Scalariser:
             arg = next(rest)
             if isinstance(arg.type, Tensor):
                 args += self.components(arg, op)
-                parts += [part if piece is None else piece for piece in _nested(arg.type.shape)]
+                parts += [part if piece is None else piece for piece in nested_parts(arg.type.shape)]
             else:
                 args.append(self.get(arg))
                 parts.append(part)
@@ -351,26 +351,3 @@ def _position(t: Type, indices: tuple[Atom, ...], near: Op) -> int:
             raise KernelTypeError(f"index {index.value} is outside of a tensor of shape {t.shape}", near.loc)
         position = position * extent + int(index.value)
     return position
-
-
-def _nested(shape: tuple[int, ...]) -> list[str | None]:
-    """The parts that print a tensor as nested lists."""
-    if not shape:
-        return [None]
-    parts: list[str | None] = ["["]
-    for k in range(shape[0]):
-        if k:
-            parts.append(", ")
-        parts += _nested(shape[1:])
-    return [*parts, "]"]
-
-
-def _merged(parts: list[str | None]) -> list[str | None]:
-    """`parts` with neighbouring texts joined."""
-    found: list[str | None] = []
-    for part in parts:
-        if part is not None and found and found[-1] is not None:
-            found[-1] += part
-        else:
-            found.append(part)
-    return found

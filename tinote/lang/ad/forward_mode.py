@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from tinote.compiler.driver import Native
+from tinote.compiler.driver import Code
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.buffers import Buffer
 from tinote.lang.arguments import arguments_of, place_in
@@ -74,7 +74,7 @@ class FwdMode:
         for field in self.params:
             field.dual.fill(0)
 
-    def launching(self, instance: Instance, values: tuple[Any, ...]) -> Native:
+    def launching(self, instance: Instance, values: tuple[Any, ...]) -> Code:
         """The kernel is launched in its version with tangents."""
         self._follow(instance, values, varying=False)
         return instance.specialisation.tangent()

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tinote.compiler.modes import Mode
-from tinote.compiler.native import Native
+from tinote.compiler.native import Code
 from tinote.errors import DifferentiationError
 from tinote.ir.buffers import Buffer
 from tinote.ir.types import Tensor
@@ -33,7 +33,7 @@ class _Link(NamedTuple):
 
 
 class _Launch:
-    """A launch with variables, in place of a `Native`. `tangents`: the kernel's pushforward runs, not the kernel."""
+    """A launch with variables, in place of its `Code`. `tangents`: the kernel's pushforward runs, not the kernel."""
 
     def __init__(self, variables: Variables, instance: Instance, number: int, *, tangents: bool) -> None:
         self.variables = variables
@@ -48,16 +48,16 @@ class _Launch:
         specialisation = self.instance.specialisation
         arrays = len(specialisation.arrays)
         scalars = values[arrays:]
-        native = specialisation.native(Mode.PUSHFORWARD if self.tangents else Mode.PRIMAL)
-        kinds = [t.kind for t in native.recipe.parameters[: len(scalars)]]
+        code = specialisation.code(Mode.PUSHFORWARD if self.tangents else Mode.PRIMAL)
+        kinds = [t.kind for t in code.parameters[: len(scalars)]]
         floats = [value for kind, value in zip(kinds, scalars, strict=True) if kind == "f"]
         for kind, value in zip(kinds, scalars, strict=True):
             if kind != "f" and isinstance(value, Variable):
                 float(value)  # which says what is wrong
         inputs = [(k, value) for k, value in enumerate(floats) if isinstance(value, Variable)]
         extra = [v.tangent if isinstance(v, Variable) else 0.0 for v in floats] if self.tangents else []
-        results = native.launch((*_plain(values), *extra))
-        returned = self._kinds_of_results(native)
+        results = code.launch((*_plain(values), *extra))
+        returned = self._kinds_of_results(code)
         count = len(returned)
         tangents = iter(results[count:]) if self.tangents else iter(())
         found: list[Any] = []
@@ -69,8 +69,8 @@ class _Launch:
         self.link = _Link(inputs, [v for v in found if isinstance(v, Variable)], len(floats))
         return tuple(found)
 
-    def _kinds_of_results(self, native: Native) -> list[str]:
-        kinds = [t.kind for _, t in native.recipe.results]
+    def _kinds_of_results(self, code: Code) -> list[str]:
+        kinds = [t.kind for t in code.results]
         return kinds[: len(kinds) - self._returned_floats()] if self.tangents else kinds
 
     def _returned_floats(self) -> int:
@@ -142,7 +142,7 @@ class Trace(Recording):
             for k, variable in link.inputs:
                 given[k] = variable.tangent
             values += [*given, *[seed.tangent for seed in seeds]]
-        results = record.instance.specialisation.native(self.mode).launch(values)
+        results = record.instance.specialisation.code(self.mode).launch(values)
         for k, variable in link.inputs:
             tangent = results[link.floats + k] if self.tangents else 0.0
             self.variables.accumulate(variable, Dual(results[k], tangent))

@@ -17,7 +17,7 @@ import numpy as np
 
 from tinote.autodiff.access_rules import Kind
 from tinote.autodiff.instrument import Instrumented, Ledger, Site, Word
-from tinote.compiler.driver import BoundArray, Native
+from tinote.compiler.driver import BoundArray, Code
 from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.shadows import Array, Shadows, bound_over
@@ -61,7 +61,7 @@ class _Seen(NamedTuple):
 class CheckedLaunch:
     """The machine code of one launch that checks itself. `ledger`: what it will have counted."""
 
-    def __init__(self, native: Native, arrays: int, checks: Sequence[BoundArray], ledger: Array) -> None:
+    def __init__(self, native: Code, arrays: int, checks: Sequence[BoundArray], ledger: Array) -> None:
         self._native = native
         self._arrays = arrays
         self._checks = checks

@@ -47,4 +47,4 @@ const duration = (seconds) => {
   return seconds < 0.9995 ? `${Math.round(seconds * 1e3)} ms` : `${seconds.toPrecision(2)} s`;
 };
 const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
-const nounOf = (kind) => (kind === "python" ? "node" : kind === "ir" ? "operation" : "instruction");
+const nounOf = (kind) => ({ python: "node", ir: "operation", source: "line" })[kind] ?? "instruction";

@@ -1,0 +1,51 @@
+"""Running functions as generated Python on the interpreter's memory, so that the two can be compared."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tests.codegen.native import Image
+from tinote.compiler.modes import Mode
+from tinote.compiler.pipeline import PYTHON_STEPS, run_pipeline
+from tinote.compiler.python_launch import PythonCode
+from tinote.config import Config
+from tinote.ir.memory import DictMemory
+from tinote.ir.nodes import Buffer, BufferKind, Function
+from tinote.ir.query import buffers_of
+from tinote.runtime.memory import Memory
+from tinote.source import Span
+
+__all__ = ["STRICT", "code_of", "execute", "placed", "prepared"]
+
+STRICT = Config(arch="python", fast_math=False, overflow_check=False)
+
+
+def placed(fn: Function) -> Function:
+    """`fn` with a place in a file."""
+    return Function(fn.name, fn.region, Span("program.py", 1))
+
+
+def prepared(fn: Function, mode: Mode = Mode.PRIMAL, config: Config = STRICT) -> Function:
+    """A function in first form, in the form that becomes Python."""
+    return placed(run_pipeline(fn, PYTHON_STEPS[mode], config)[0])
+
+
+def code_of(fn: Function) -> PythonCode:
+    """The code of a function without memory."""
+    return PythonCode(placed(fn), STRICT, {}, lambda buffer: Memory(0))
+
+
+def execute(fn: Function, args: Sequence[Any], memory: DictMemory, config: Config = STRICT) -> tuple[Any, ...]:
+    """Run `fn` on a copy of `memory` and copy what it left back; gives what it returned."""
+    fields = [b for b in buffers_of(fn) if b.kind in (BufferKind.FIELD, BufferKind.SAVED)]
+    images = {buffer: Image(buffer, memory) for buffer in fields}
+
+    def memory_of(buffer: Buffer) -> Memory:
+        return images[buffer].bytes
+
+    try:
+        return PythonCode(fn, config, {}, memory_of).launch(args)
+    finally:
+        for image in images.values():
+            image.read_back()
