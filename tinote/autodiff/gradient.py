@@ -47,15 +47,20 @@ def reverse(fn: Function, defaults: Defaults = DEFAULTS, *, arguments: bool = Fa
     """
     fn = unfold_atomics(fn)
     gradient = _reverse(fn, defaults, NOTHING, arguments)
-    hazards = tuple(find_hazards(fn, gradient.needed_loads))
-    if not hazards:
-        return gradient
-    gradient = _reverse(fn, defaults, plan_keeping(fn, hazards), arguments)
-    for hazard in find_hazards(fn, gradient.needed_loads):
-        refuse(
-            hazard,
-            hint="write to another field, or split the kernel so that reading and overwriting are separate launches",
-        )
+    hazards: tuple[Hazard, ...] = ()
+    kept: set[Buffer] = set()
+    # What runs again for its effects on one buffer may need what another one held before it was overwritten.
+    while found := tuple(find_hazards(fn, gradient.needed_loads)):
+        overwritten = {hazard.load.buffer for hazard in found}
+        if overwritten <= kept:
+            refuse(
+                found[0],
+                hint="write to another field, or split the kernel so that reading and overwriting are separate "
+                "launches",
+            )
+        kept |= overwritten
+        hazards += found
+        gradient = _reverse(fn, defaults, plan_keeping(fn, hazards), arguments)
     return gradient._replace(hazards=hazards)
 
 
