@@ -5,8 +5,8 @@ only read (at any index), or each iteration reads and writes its own elements, o
 anything goes. So the result does not depend on the order of iterations, and overwriting happens at all three depths:
 between launches, between the pieces of a kernel, and inside of serial loops. Numbers stay within a few units.
 
-A serial loop stands in a kernel of its own, and so does a loop that writes to the array argument: a kernel that needs
-old values of both kinds of loops, or of several loops over an array, may be refused.
+A loop that writes to the array argument stands in a kernel of its own: between the pieces of one kernel only values of
+fields are kept, whose shape is known.
 """
 
 from __future__ import annotations
@@ -269,7 +269,7 @@ class TapeWriter:
             if self.chance(0.5):
                 lines += self.assign(names, "    ", 0)
             return lines
-        serial, two = alone and kind < 0.35, self.chance(0.2)
+        serial, two = kind < 0.35, self.chance(0.2)
         self.indices = (self.name("i"), self.name("j")) if two else (self.name("i"),)
         self.choose_ways(not serial)
         if not alone:
