@@ -32,6 +32,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="N",
         help="how many random kernels each property test generates (default: %(default)s)",
     )
+    group.addoption(
+        "--random-from",
+        type=int,
+        default=0,
+        metavar="SEED",
+        help="the seed of the first of them, so that a long run can be made in parts (default: %(default)s)",
+    )
 
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)
@@ -103,9 +110,10 @@ def golden(request: pytest.FixtureRequest) -> Golden:
 
 
 @pytest.fixture
-def random_programs(request: pytest.FixtureRequest) -> int:
-    """How many random programs a property test generates: the option `--random-programs`."""
-    return int(request.config.getoption("--random-programs"))
+def random_programs(request: pytest.FixtureRequest) -> range:
+    """The seeds of the random programs of a property test: the options `--random-programs` and `--random-from`."""
+    first, count = [int(request.config.getoption(option)) for option in ("--random-from", "--random-programs")]
+    return range(first, first + count)
 
 
 def _place(file: Path) -> str:

@@ -105,6 +105,22 @@ def test_what_python_writes_inside_is_constant() -> None:
     assert y.dual.to_numpy().tolist() == [3.0, 0.0]
 
 
+def test_a_copy_of_a_field_onto_itself_keeps_its_dual() -> None:
+    x = ti.field(ti.f64, 2, needs_dual=True)
+
+    @ti.kernel
+    def square():
+        for i in x:
+            x[i] = x[i] * x[i]
+
+    x.from_numpy(np.array([2.0, 3.0]))
+    with ti.ad.FwdMode(loss=x, param=x, seed=[1.0, 10.0]):
+        square()
+        x.copy_from(x)
+        tangents = x.dual.to_numpy().tolist()
+    assert tangents == [4.0, 60.0]
+
+
 def test_several_parameters_and_losses() -> None:
     a, b = (ti.field(ti.f64, (), needs_dual=True) for _ in range(2))
     p, q = (ti.field(ti.f64, (), needs_dual=True) for _ in range(2))

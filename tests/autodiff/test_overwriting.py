@@ -231,3 +231,18 @@ def test_serial_and_parallel_parts_together() -> None:
         parallel(b, lambda i: squash(b, q, i))
 
     assert_gradient(made(build))
+
+
+def test_what_runs_again_needs_what_another_buffer_held() -> None:
+    """The maximum needs the old y, which is computed again from x, which is overwritten in between."""
+
+    def build(b: Builder, q: Program) -> None:
+        one = (Lit(1, i32),)
+        b.store(q.y, one, b.load(q.x, one))
+        b.store(q.x, one, real(0.0))
+        b.atomic(p.maximum, q.y, one, real(0.1))
+
+    program = made(build)
+    assert program.fn is not None
+    assert {buffer.name for buffer in reverse(program.fn).restored} == {"x", "y"}
+    assert_gradient(program)

@@ -148,3 +148,71 @@ def test_a_while_beside_a_parallel_loop() -> None:
     assert x.grad[0] == pytest.approx(2 * np.sin(twice) * np.cos(twice) * np.cos(once) * np.cos(a[0]))
     np.testing.assert_allclose(x.grad.to_numpy()[1:], 2 * a[1:])
     assert x[0] == pytest.approx(np.sin(twice))  # the fields are as the kernel left them
+
+
+def test_a_while_inside_of_a_branch_counts_its_turns_for_the_way_back() -> None:
+    x = ti.field(ti.f64, N, needs_grad=True)
+    y = ti.field(ti.f64, N, needs_grad=True)
+    loss = ti.field(ti.f64, (), needs_grad=True)
+
+    @ti.kernel
+    def step():
+        for i in x:
+            if i % 2 == 1:
+                r = 0.5
+                turn = 0
+                while turn < i:
+                    r = ti.sin(r + x[i])
+                    turn += 1
+                y[i] *= r
+
+    @ti.kernel
+    def total():
+        for i in y:
+            loss[None] += y[i] * y[i]
+
+    def run(a: np.ndarray) -> float:
+        x.from_numpy(a)
+        y.from_numpy(np.linspace(0.4, 1.1, N))
+        with ti.ad.Tape(loss):
+            step()
+            step()
+            total()
+        return loss[None]
+
+    a = np.random.default_rng(2).random(N)
+    run(a)
+    got = x.grad.to_numpy()
+    wanted = [(run(a + d) - run(a - d)) / 2e-6 for d in 1e-6 * np.eye(N)]
+    np.testing.assert_allclose(got, wanted, rtol=1e-6, atol=1e-9)
+
+
+def test_a_local_of_the_kernel_that_a_loop_overwrites_is_no_field() -> None:
+    """The loop in the function stands at the top of the kernel, and its local in memory of the launch."""
+    x = ti.field(ti.f64, (), needs_grad=True)
+    y = ti.field(ti.f64, (), needs_grad=True)
+
+    @ti.func
+    def damped(a, b):
+        r = b
+        for _ in range(3):
+            r = ti.sin(r + a) * 0.8
+            if r < -0.2:
+                return r - 0.5 * a
+        return r
+
+    @ti.kernel
+    def step():
+        y[None] = damped(x[None], y[None])
+
+    def run(a: float) -> float:
+        x[None] = a
+        y.fill(0.3)
+        with ti.ad.Tape(y, clear_gradients=True):
+            step()
+            step()
+        return y[None]
+
+    run(0.7)
+    got = x.grad[None]
+    assert got == pytest.approx((run(0.7 + 1e-6) - run(0.7 - 1e-6)) / 2e-6, rel=1e-6)

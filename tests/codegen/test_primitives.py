@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.codegen.accuracy import ULPS
 from tests.codegen.native import STRICT, execute, lower
 from tinote.compiler.codegen.llvm import Options
 from tinote.compiler.codegen.llvm_prims import EMITTERS, NO_CODE
@@ -19,20 +20,6 @@ from tinote.ir.nodes import Atom, Buffer, For, Function, Lit, Region, Var
 from tinote.ir.primitives import PRIMITIVES, Primitive
 from tinote.ir.types import FLOATS, INTEGERS, SCALARS, Scalar, f16, f32, f64, i32, i64, u1, u32, u64
 
-# Largest error in units of the last place that a function may show.
-ULPS = {
-    p.exp: 2,
-    p.log: 2,
-    p.sin: 2,
-    p.cos: 2,
-    p.tan: 4,
-    p.asin: 4,
-    p.acos: 4,
-    p.atan2: 4,
-    p.tanh: 4,
-    p.power: 2,
-    p.rsqrt: 2,
-}
 FLOAT_ONLY = {p.div, p.sqrt, p.rsqrt, p.exp, p.log, p.sin, p.cos, p.tan, p.asin, p.acos, p.atan2, p.tanh, p.isnan}
 FLOAT_ONLY |= {p.surrogate}
 BITS_ONLY = {p.and_, p.or_, p.xor, p.invert, p.shl, p.shr}

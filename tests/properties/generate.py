@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from tests.properties.values import NUMBERS, SHAPES, ValueWriter
+from tests.properties.values import ARRAYS, NUMBERS, SHAPES, ValueWriter
 from tests.properties.writer import Program, smallest
 from tinote.ir import primitives as p
 from tinote.ir.nodes import (
@@ -31,23 +31,13 @@ from tinote.ir.nodes import (
     Region,
     Var,
     While,
+    row_major,
 )
-from tinote.ir.types import (
-    Ref,
-    Tensor,
-    f32,
-    f64,
-    i32,
-    i64,
-    shape_of,
-    u8,
-    u64,
-    weak_int,
-)
+from tinote.ir.types import SCALARS, Ref, Scalar, Tensor, f16, f32, f64, i32, i64, shape_of, u8, u16, u32, u64, weak_int
 
 __all__ = ["Program", "generate", "smallest"]
 
-STORED = (f32, f64, i32, i64, u8)
+STORED = (*SCALARS, f32, f32, f64, i32, i32, i64, u8)
 
 
 def generate(seed: int, size: int = 12, *, carries: bool = True, maths: bool = True) -> Program:
@@ -71,15 +61,31 @@ class _KernelWriter(ValueWriter):
     # the whole
 
     def make_buffers(self) -> list[Buffer]:
-        buffers: list[Buffer] = []
-        for k in range(self.random.randint(2, 5)):
-            rank = self.choice((0, 1, 1, 1, 2))
-            shape = tuple([self.random.randint(1, 5) for _ in range(rank)])
-            element = self.choice(SHAPES) if self.chance(0.35) else ()
-            buffers.append(Buffer("fghpq"[k], self.choice(STORED), shape, element))
+        buffers = [self.buffer("fghpq"[k]) for k in range(self.random.randint(2, 5))]
         if self.chance(0.3):
             buffers.append(Buffer("t", self.choice(STORED), (), (), BufferKind.TEMPORARY))
+            self.extents[buffers[-1]] = ()
         return buffers
+
+    def buffer(self, name: str) -> Buffer:
+        """A field in one of several layouts, or an array whose shape is known at launch only."""
+        rank = self.choice((0, 1, 1, 1, 2, 2, 3))
+        extents = tuple([self.random.randint(1, 5) for _ in range(rank)])
+        element = self.choice(SHAPES) if self.chance(0.35) else ()
+        dtype = self.choice(STORED)
+        kind = self.random.random()
+        if rank and kind < 0.2:
+            shape = tuple([None if self.chance(0.8) else n for n in extents])
+            made = Buffer(name, dtype, shape, element, BufferKind.ARRAY)
+        elif rank and kind < 0.4:
+            # One plane a component, the first index fastest.
+            planes = row_major((*element, *extents[::-1]), dtype.size)
+            strides, parts = planes[len(element) :][::-1], planes[: len(element)]
+            made = Buffer(name, dtype, extents, element, strides=strides, element_strides=parts)
+        else:
+            made = Buffer(name, dtype, extents, element)
+        self.extents[made] = extents
+        return made
 
     def program(self) -> Program:
         n, a = Var(i32, "n"), Var(self.choice((f32, f64, i64)), "a")
@@ -101,7 +107,7 @@ class _KernelWriter(ValueWriter):
             return tuple([self.scalar(1) for _ in range(self.random.randint(0, 2))])
 
         region = self.region(tuple(params), body)
-        contents = {b: self.filled(b) for b in self.buffers if b.kind is BufferKind.FIELD}
+        contents = {b: self.filled(b) for b in self.buffers if b.kind is not BufferKind.TEMPORARY}
         return Program(
             self.seed,
             self.size,
@@ -116,7 +122,7 @@ class _KernelWriter(ValueWriter):
         def part(shape: tuple[int, ...]) -> Any:
             return [part(shape[1:]) for _ in range(shape[0])] if shape else self.value(buffer.dtype)
 
-        return part(tuple([n for n in buffer.shape if n is not None]) + buffer.element)
+        return part(self.extents[buffer] + buffer.element)
 
     # statements
 
@@ -153,6 +159,9 @@ class _KernelWriter(ValueWriter):
         mine = self.locals[self.settable :]
         if not mine or self.chance(0.3):
             t = self.choice(NUMBERS)
+            if self.chance(0.15):
+                self.locals.append(self.builder.local(Tensor(t, self.choice(ARRAYS)), None, self.name("c")))
+                return
             content = Tensor(t, self.choice(SHAPES)) if self.chance(0.3) else t
             initial = self.of_shape(shape_of(content), 2) if self.chance(0.8) else None
             self.locals.append(self.builder.local(content, initial, self.name("c")))
@@ -160,14 +169,15 @@ class _KernelWriter(ValueWriter):
         cell = self.choice(mine)
         assert isinstance(cell.type, Ref)
         shape = shape_of(cell.type.content)
-        if shape and self.chance(0.6):
+        if shape and (shape in ARRAYS or self.chance(0.6)):
             value = self.scalar(2)
             self.builder.set(cell, value, *[self.index(n) for n in shape])
         else:
             self.builder.set(cell, self.of_shape(shape, 2))
 
     def message(self) -> None:
-        value = self.scalar(1)
+        # Machine code prints narrow floats and truth values in another form than the interpreter does.
+        value = self.integer(1) if self.chance(0.5) else self.builder.cast(self.scalar(1), f64)
         if self.chance(0.5) and self.touch is None:
             self.builder.emit(Print(("value ", None, "\n"), (value,)))
         else:
@@ -199,10 +209,10 @@ class _KernelWriter(ValueWriter):
     def loop(self) -> None:
         """A serial loop: over a literal range, up to a variable, or from one; sometimes carrying values."""
         hi, below = self.bound()
-        lo: Atom = Lit(0, weak_int)
-        if self.chance(0.25):
-            lo = Lit(self.random.randint(0, 3), i32)
-        index = Var(i32, self.name("k"))
+        t = hi.type
+        assert isinstance(t, Scalar)
+        lo = Lit(self.random.randint(0, 3), t) if self.chance(0.25) else Lit(0, weak_int)
+        index = Var(t if t.bits else i32, self.name("k"))
         self.below[index] = below
         carried, initial = self.carried()
 
@@ -217,11 +227,11 @@ class _KernelWriter(ValueWriter):
 
     def bound(self) -> tuple[Atom, int]:
         """An upper bound of a loop, and a number that the index stays below."""
-        known = self.seen(lambda v: v in self.below and v.type is i32)
+        known = self.seen(lambda v: v in self.below)
         if known is not None and self.chance(0.5):
             return known, max(self.below[known] - 1, 1)
         n = self.random.randint(0, 4)
-        return Lit(n, self.choice((weak_int, i32))), max(n, 1)
+        return Lit(n, self.choice((weak_int, weak_int, i32, i32, i64, u8, u16, u32, u64))), max(n, 1)
 
     def carried(self) -> tuple[tuple[Var, ...], tuple[Atom, ...]]:
         if not self.carries or self.chance(0.6):
@@ -260,7 +270,8 @@ class _KernelWriter(ValueWriter):
         self.budget -= 1
         ranks = 2 if self.chance(0.3) else 1
         model = [b for b in self.buffers if b.rank >= ranks]
-        bounds = [n or 1 for n in self.choice(model).shape[:ranks]] if model else [3] * ranks
+        chosen = self.choice(model) if model else None
+        bounds = [3] * ranks if chosen is None else list(self.extents[chosen][:ranks])
         indices = tuple([Var(i32, self.name("ij"[axis])) for axis in range(ranks)])
         self.below.update(zip(indices, bounds, strict=True))
         self.touch = {b: self.way(b, bounds) for b in self.buffers}
@@ -282,7 +293,7 @@ class _KernelWriter(ValueWriter):
                 if axis == ranks:
                     return body()
                 region = self.region((indices[axis],), nest(axis + 1))
-                hi = Lit(bounds[axis], i32)
+                hi = Lit(bounds[axis], i32) if chosen is None else self.builder.extent(chosen, axis)
                 self.builder.emit(For(Lit(0, i32), hi, (), region, parallel=True))
                 return ()
 
@@ -297,14 +308,14 @@ class _KernelWriter(ValueWriter):
 
         They "read" it, or each touches its "own" elements, or "none" touches it, or all accumulate by this primitive.
         """
-        fits = len(bounds) <= buffer.rank and all(n <= (buffer.shape[k] or 0) for k, n in enumerate(bounds))
+        fits = len(bounds) <= buffer.rank and all(n <= self.extents[buffer][k] for k, n in enumerate(bounds))
         if buffer in self.approximate:
             return p.add if self.chance(0.5) else "none"
         if self.chance(0.45) and fits:
             return "own"
         if self.chance(0.4):
             if buffer.dtype.kind == "f":
-                if self.chance(0.5):
+                if self.chance(0.5) and buffer.dtype is not f16:
                     self.approximate.add(buffer)
                     return p.add
                 return "read"

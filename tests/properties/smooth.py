@@ -2,8 +2,9 @@
 
 Each is a chain of parallel loops from inputs over intermediate fields to a sum: straight lines, branches, inner loops
 with constant and run-time bounds that carry locals, `while` loops, vectors, loads at computed indices, stores and
-atomic sums. Every element is written before anything reads it and never overwritten afterwards. Values stay within a
-few units, and functions within the interior of their domains, so that differences are good to many digits.
+atomic operations. Iterations overwrite elements of their own, in straight lines and in loops, and later parallel loops
+overwrite what earlier ones have read. Values stay within a few units, and functions within the interior of their
+domains, so that differences are good to many digits.
 """
 
 from __future__ import annotations
@@ -33,12 +34,15 @@ class _SmoothWriter(Writer):
         self.locals: list[Var] = []
         self.extent = self.random.randint(1, 4)
         self.readable: list[Buffer] = []
+        self.own: list[Buffer] = []  # what each iteration of the present parallel loop reads and writes at its index
         self.index_of_iteration: Var | None = None
 
     def field(self, name: str, shape: tuple[int, ...], element: tuple[int, ...] = ()) -> Buffer:
         buffer = Buffer(name, f64, shape, element)
         buffer.adjoint = Buffer(f"{name}.grad", f64, shape, element)
         buffer.adjoint.primal = buffer
+        buffer.tangent = Buffer(f"{name}.dual", f64, shape, element)
+        buffer.tangent.primal = buffer
         return buffer
 
     def program(self) -> Program:
@@ -50,6 +54,8 @@ class _SmoothWriter(Writer):
             inputs.append(self.field("w", ()))
         if self.chance(0.3):
             inputs.append(self.field("m", (self.extent, 2)))
+        if self.chance(0.5):
+            inputs.append(self.field("q", (self.extent,)))
         self.readable = list(inputs)
         middle = [self.field("yzv"[k], (self.extent,)) for k in range(self.random.randint(0, 2))]
         loss = self.field("L", ())
@@ -63,8 +69,8 @@ class _SmoothWriter(Writer):
 
         region = self.region((n,), body)
         fields = [*inputs, *middle, loss]
-        adjoints = [b.adjoint for b in fields if b.adjoint is not None]
-        contents = {b: self.filled(b, b in inputs) for b in fields} | {b: self.filled(b, False) for b in adjoints}
+        others = [other for b in fields for other in (b.adjoint, b.tangent) if other is not None]
+        contents = {b: self.filled(b, b in inputs) for b in fields} | {b: self.filled(b, False) for b in others}
         return Program(
             self.seed,
             self.size,
@@ -92,6 +98,9 @@ class _SmoothWriter(Writer):
         self.index_of_iteration = index
         outer = len(self.locals)
         budget, self.budget = self.budget, max(self.budget // 2, 2)
+        readable = self.readable
+        self.own = [b for b in readable if b.rank == 1 and self.chance(0.35)]
+        self.readable = [b for b in readable if b not in self.own]
 
         def body() -> tuple[Atom, ...]:
             while self.budget > 0:
@@ -109,6 +118,7 @@ class _SmoothWriter(Writer):
         self.builder.emit(For(Lit(0, i32), Lit(self.extent, i32), (), region, parallel=True))
         del self.locals[outer:]
         self.budget = budget
+        self.readable, self.own = readable, []
 
     def sum_in_loop(self, target: Buffer) -> None:
         """A sum into memory from an inner loop."""
@@ -136,6 +146,8 @@ class _SmoothWriter(Writer):
     def statement(self) -> None:
         self.budget -= 1
         choices: list[Callable[[], object]] = [self.bind, self.set_local, self.set_local, self.accumulate]
+        if self.own:
+            choices += [self.overwrite, self.overwrite, self.update]
         if self.depth < 2:
             choices += [self.branch, self.loop, self.loop, self.while_loop]
         self.choice(choices)()
@@ -154,6 +166,28 @@ class _SmoothWriter(Writer):
             self.builder.set(cell, self.limited(self.scalar(2), 1.0), self.index(2))
         else:
             self.builder.set(cell, self.limited(self.of_type(cell.type.content, 2), 1.0))
+
+    def own_place(self) -> tuple[Buffer, list[Atom]]:
+        """An element of this iteration, or a component of one."""
+        buffer = self.choice(self.own)
+        assert self.index_of_iteration is not None
+        return buffer, [self.index_of_iteration, *[self.index(n) for n in buffer.element]]
+
+    def overwrite(self) -> None:
+        """A new value in place of one that may have been read: often a function of it."""
+        buffer, place = self.own_place()
+        value = self.scalar(2)
+        if self.chance(0.5):
+            value = self.builder.prim(self.choice((p.add, p.mul)), self.builder.load(buffer, place), value)
+        self.builder.store(buffer, place, self.limited(value, 1.0))
+
+    def update(self) -> None:
+        """An atomic operation on an element of this iteration, sometimes with use of the old value."""
+        buffer, place = self.own_place()
+        prim = self.choice((p.add, p.add, p.mul, p.minimum, p.maximum))
+        old = self.builder.atomic(prim, buffer, place, self.limited(self.scalar(1), 1.0), old=self.chance(0.4))
+        if old is not None:
+            self.show(old)
 
     def accumulate(self) -> None:
         """`s = s * factor + something` for a local: a value that a loop carries from turn to turn."""
@@ -251,7 +285,10 @@ class _SmoothWriter(Writer):
         return self.builder.prim(p.mod, moved, Lit(extent, i32))
 
     def load(self) -> Atom:
-        buffer = self.choice(self.readable)
+        buffer = self.choice([*self.readable, *self.own])
+        if buffer in self.own:
+            assert self.index_of_iteration is not None
+            return self.builder.load(buffer, [self.index_of_iteration, *[self.index(n) for n in buffer.element]])
         index = [self.index(n or 1) for n in buffer.shape]
         return self.builder.load(buffer, [*index, *[self.index(n) for n in buffer.element]])
 

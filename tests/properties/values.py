@@ -11,6 +11,9 @@ from tinote.ir.nodes import (
     Var,
 )
 from tinote.ir.types import (
+    FLOATS,
+    INTEGERS,
+    SCALARS,
     Ref,
     Scalar,
     Tensor,
@@ -28,9 +31,10 @@ from tinote.ir.types import (
     weak_int,
 )
 
-__all__ = ["NUMBERS", "SHAPES", "ValueWriter"]
+__all__ = ["ARRAYS", "NUMBERS", "SHAPES", "ValueWriter"]
 
-NUMBERS = (f32, f64, i32, i64, u8, u32)
+#: every type; those that programs use most three times as often
+NUMBERS = (*SCALARS, f32, f32, f64, f64, i32, i32, i64, i64, u8, u8, u32, u32)
 ARITHMETIC = (p.add, p.sub, p.mul, p.add, p.sub, p.mul, p.minimum, p.maximum)
 BITS = (p.and_, p.or_, p.xor, p.shl, p.shr)
 DIVISIONS = (p.floordiv, p.mod, p.raw_div, p.raw_mod)
@@ -38,6 +42,8 @@ COMPARISONS = (p.lt, p.le, p.gt, p.ge, p.eq, p.ne)
 ROUNDINGS = (p.floor, p.ceil, p.round_)
 MATHS = (p.sin, p.cos, p.exp, p.log, p.tanh, p.tan, p.asin, p.acos, p.rsqrt)
 SHAPES = ((2,), (3,), (2, 2))
+#: of local arrays, which are read and written by component
+ARRAYS = ((7,), (4, 3))
 
 
 class ValueWriter(Writer):
@@ -50,6 +56,8 @@ class ValueWriter(Writer):
         self.depth = 0
         self.locals: list[Var] = []
         self.buffers: list[Buffer] = []
+        #: the lengths of each buffer's dimensions, also of those that the compiler does not know
+        self.extents: dict[Buffer, tuple[int, ...]] = {}
         self.approximate: set[Buffer] = set()
         #: inside a parallel loop: how a buffer may be touched ("read", "own", "none", or the primitive that all
         #: accumulate by); None outside
@@ -73,7 +81,7 @@ class ValueWriter(Writer):
         own: tuple[Atom, ...] = ()
         if self.touch is not None and self.touch[buffer] == "own":
             own = self.own_index
-        index: list[Atom] = [*own, *[self.index(n or 1) for n in buffer.shape[len(own) :]]]
+        index: list[Atom] = [*own, *[self.index(n) for n in self.extents[buffer][len(own) :]]]
         if buffer.element and components:
             index += [self.index(n) for n in buffer.element]
         return index
@@ -86,7 +94,7 @@ class ValueWriter(Writer):
             return t.round(self.choice((0.0, 1.0, -2.5, self.random.uniform(-4, 4), self.random.uniform(-4, 4))))
         if self.chance(0.1):
             return self.choice((t.lowest, t.highest))
-        return self.random.randint(max(t.lowest, -9), 9)
+        return self.random.randint(max(t.lowest, -9), min(t.highest, 9))
 
     def of_shape(self, shape: tuple[int, ...], depth: int) -> Atom:
         return self.vector(shape, depth) if shape else self.scalar(depth)
@@ -122,7 +130,7 @@ class ValueWriter(Writer):
     def leaf(self) -> Atom:
         kind = self.random.random()
         if kind < 0.45:
-            seen = self.seen(lambda v: isinstance(v.type, Scalar) and v.type is not u1)
+            seen = self.seen(lambda v: isinstance(v.type, Scalar))
             if seen is not None:
                 return seen
         if kind < 0.6 and self.locals:
@@ -142,7 +150,7 @@ class ValueWriter(Writer):
 
     def get_local(self, shape: tuple[int, ...]) -> Atom:
         """A local of this shape, or a component of one for a scalar; a literal if there is none."""
-        wanted = (shape,) if shape else ((), *SHAPES)
+        wanted = (shape,) if shape else ((), *SHAPES, *ARRAYS)
         fitting = [c for c in self.locals if isinstance(c.type, Ref) and shape_of(c.type.content) in wanted]
         if not fitting or self.depth >= 6:
             return self.literal()
@@ -201,11 +209,11 @@ class ValueWriter(Writer):
         value = self.scalar(depth)
         if isinstance(value.type, Scalar) and is_integer(value.type):
             return value
-        return self.builder.cast(value, self.choice((i32, i64, u8, u32)))
+        return self.builder.cast(value, self.choice((i32, i64, u8, u32, *INTEGERS)))
 
     def floating(self, depth: int) -> Atom:
         value = self.scalar(depth)
-        return value if is_float(value.type) else self.builder.cast(value, self.choice((f32, f64)))
+        return value if is_float(value.type) else self.builder.cast(value, self.choice((f32, f64, *FLOATS)))
 
     def truth(self, depth: int) -> Atom:
         kind = self.random.random()

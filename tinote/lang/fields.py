@@ -390,6 +390,8 @@ class Field(Located, Exchanged):
                 f"'{self.name}' has elements of shape {self._array.shape} in all, "
                 f"and '{other.name}' of shape {source.shape}: they cannot be copied"
             )
+        if other is self:
+            return
         self._wrote()
         note_replacement(self.buffer, other.buffer)
         self._array[...] = source

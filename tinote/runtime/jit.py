@@ -98,6 +98,9 @@ class _Engine:
     def __init__(self) -> None:
         llvm.initialize_native_target()
         llvm.initialize_native_asmprinter()
+        # The reader of LLVM text would verify what has debug information itself, and end the process if it is not
+        # valid.
+        llvm.set_option("tinote", "-disable-auto-upgrade-debug-info")
         self.machines: dict[int, llvm.TargetMachine] = {}
         # JITLink rather than the older linker: it keeps a library's sections together and refuses by an error what does
         # not fit.
@@ -233,12 +236,30 @@ def _run_passes(module: llvm.ModuleRef, level: int, machine: llvm.TargetMachine)
     options.loop_unrolling = level >= 2
     builder = llvm.create_pass_builder(machine, options)
     manager = builder.getModulePassManager()
+    careful = _mixes_conversions(module)
+    if careful:
+        llvm.set_option("tinote", "-disable-vector-combine=true")
     try:
         manager.run(module, builder)
     finally:
+        if careful:
+            llvm.set_option("tinote", "-disable-vector-combine=false")
         # The class inherits the empty `_dispose` of its first base (llvmlite 0.50) and would leak 80 kB a compilation.
         NewPassManager._dispose(manager)
         manager.detach()
+
+
+def _mixes_conversions(module: llvm.ModuleRef) -> bool:
+    """Whether floats of several widths are converted to one integer type. `VectorCombine` would join two such
+    conversions into one of both operands, which are of different types, and the process would end (LLVM 22:
+    "Invalid shuffle vector instruction operands").
+    """
+    sources: dict[str, set[str]] = {}
+    for function in module.functions:
+        if function.name.startswith(("llvm.fptosi.sat.", "llvm.fptoui.sat.")):
+            target, _, source = function.name.rpartition(".")
+            sources.setdefault(target, set()).add(source)
+    return any(len(widths) > 1 for widths in sources.values())
 
 
 def _optimised(text: str, level: int, machine: llvm.TargetMachine) -> llvm.ModuleRef:

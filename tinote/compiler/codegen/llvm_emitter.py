@@ -100,6 +100,9 @@ class Emitter(FunctionText):
 
     def wide_extent(self, buffer: Buffer, axis: int) -> str:
         """The extent as an i64: the slot is that wide, and an extent is never negative."""
+        known = buffer.shape[axis]
+        if known is not None:
+            return str(known)
         key = (buffer, -100 - axis)
         found = self._constants.get(key)
         if found is None:

@@ -1,0 +1,108 @@
+"""Random kernels as machine code: at every optimisation level, on one thread and on two, with fast maths and without.
+
+    pytest tests/properties --random-programs 5000      many more than usual, each at all four levels
+
+Integers, conversions and IEEE arithmetic must agree with the interpreter to the last bit, functions within the bounds
+of `tests.codegen.accuracy`, and fast maths within what rounding can make of the program (`tests.properties.rounding`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from tests.codegen.native import execute
+from tests.properties.compare import Outcome, difference, run
+from tests.properties.generate import Program, generate
+from tests.properties.rounding import disagreement, spread
+from tests.properties.test_programs import SIZE, report
+from tinote.compiler.codegen import llvm
+from tinote.compiler.passes import privatise
+from tinote.compiler.pipeline import PRIMAL, run_pipeline
+from tinote.config import Config
+from tinote.ir.nodes import Function
+
+LEVELS = (0, 1, 2, 3)
+USUAL = 200
+
+
+@pytest.fixture(autouse=True)
+def everything_pays(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loops of random programs are short and their buffers small: threads and copies are used all the same."""
+    monkeypatch.setattr(privatise, "_UPDATES_PER_ELEMENT", 0)
+    monkeypatch.setattr(llvm, "PARALLEL_WORTH", 1)
+
+
+def native(program: Program, fn: Function, level: int, threads: int, fast_math: bool) -> Outcome:
+    """What machine code leaves of the program. Tensors that it returns are taken apart."""
+    memory, printed = program.memory(), [""]
+    options = llvm.Options(fast_math=fast_math)
+    returned = execute(
+        fn, program.arguments, memory, on_print=printed.append, threads=threads, options=options, level=level
+    )
+    return Outcome(returned, {b: memory.nested(b) for b in program.contents}, ["".join(printed)])
+
+
+def lowered(program: Program, fast_math: bool) -> Function:
+    return run_pipeline(program.function, PRIMAL, Config(debug=True, overflow_check=False, fast_math=fast_math))[0]
+
+
+def taken_apart(outcome: Outcome) -> Outcome:
+    """An outcome of the interpreter as machine code gives it."""
+    flat = tuple([x for value in outcome.returned for x in (value if isinstance(value, tuple) else (value,))])
+    return outcome._replace(returned=flat, printed=["".join(outcome.printed)])
+
+
+def wrong_strictly(program: Program, levels: Sequence[int]) -> str:
+    """What machine code computes differently with IEEE arithmetic, at the first of these levels where it does."""
+    fn = lowered(program, False)
+    possible = [taken_apart(o) for o in ([run(program, program.function)] if program.exact else spread(program, False))]
+    for level in levels:
+        threads = 1 + (program.seed + level) % 2
+        found = native(program, fn, level, threads, False)
+        if program.exact:
+            wrong = difference(program, possible[0], found)
+        else:
+            wrong = disagreement(program, possible, found) or ""
+        if wrong:
+            return f"at level {level} on {threads} threads: {wrong}"
+    return ""
+
+
+def some(seeds: range, part: int) -> range:
+    """One program in so many, because LLVM takes its time; all of them in a long run."""
+    return seeds if len(seeds) > USUAL else seeds[::part]
+
+
+def levels(seed: int, count: int) -> Sequence[int]:
+    """Each program at one level in turn, or at all of them in a long run."""
+    return LEVELS if count > USUAL else (LEVELS[seed % 4],)
+
+
+def test_machine_code_is_exact(random_programs: range) -> None:
+    for seed in some(random_programs, 2):
+        chosen = levels(seed // 2, len(random_programs))
+        report(generate, lambda program, chosen=chosen: wrong_strictly(program, chosen), seed, SIZE)
+
+
+def test_fast_maths_stays_near(random_programs: range) -> None:
+    decided = 0
+
+    def wrong(program: Program) -> str:
+        nonlocal decided
+        possible = [taken_apart(o) for o in spread(program, True)]
+        fn = lowered(program, True)
+        for level in chosen:
+            threads = 1 + (program.seed + level) % 2
+            problem = disagreement(program, possible, native(program, fn, level, threads, True))
+            if problem:
+                return f"at level {level} on {threads} threads: {problem}"
+            decided += problem is not None
+        return ""
+
+    seeds = some(random_programs, 4)
+    for seed in seeds:
+        chosen = levels(seed // 4 + 1, len(random_programs))
+        report(generate, wrong, seed, SIZE)
+    assert decided > 0.5 * len(chosen) * len(seeds), decided

@@ -1,0 +1,227 @@
+"""Deliberately broken rules, passes and machine code: the random programs of an ordinary run notice each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+
+from tests.passes.witness import broken_promises
+from tests.properties import test_programs
+from tests.properties.generate import Program, generate
+from tests.properties.smooth import generate_smooth
+from tests.properties.test_compiled import wrong_strictly
+from tests.properties.test_programs import SIZE, SMOOTH_SIZE, STRICT, changed_meaning, wrong_gradient
+from tinote.autodiff import gradient, reverse
+from tinote.autodiff.overwriting import plan_keeping
+from tinote.autodiff.rules import RULES
+from tinote.compiler.codegen import llvm
+from tinote.compiler.codegen.llvm_prims import EMITTERS
+from tinote.compiler.passes import (
+    accumulate,
+    cse,
+    demote_atomics,
+    forward_stores,
+    hoist_invariants,
+    privatise,
+    vectorise,
+)
+from tinote.compiler.pipeline import PRIMAL, Fixpoint, Snapshot, Step, run_pipeline
+from tinote.ir import primitives as p
+from tinote.ir.build import Builder
+from tinote.ir.nodes import Atomic, Function, Lit, Op, Prim, Store
+from tinote.ir.primitives import Primitive
+from tinote.ir.query import walk
+from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
+from tinote.ir.types import element_type, is_float
+
+PROGRAMS = 200
+
+
+def caught(
+    make: Callable[[int, int], Program],
+    size: int,
+    problem: Callable[[Program], object],
+    concerned: Callable[[Program], bool] = lambda program: True,
+) -> bool:
+    """Whether one of the programs of an ordinary run shows that something is broken."""
+    return any(bool(problem(program)) for program in programs(make, size) if concerned(program))
+
+
+def programs(make: Callable[[int, int], Program], size: int) -> Iterator[Program]:
+    return (make(seed, size) for seed in range(PROGRAMS))
+
+
+def uses(prim: Primitive) -> Callable[[Program], bool]:
+    """Whether a program applies a primitive."""
+    return lambda program: any(isinstance(op, Prim) and op.prim is prim for op in walk(program.function.region))
+
+
+# ---- derivative rules
+
+#: without what these programs, in f64 alone, do not use: casts between floats, and what custom gradients are made of
+RULED = [prim for prim, rule in RULES.items() if callable(rule) and prim not in (p.cast, p.surrogate)]
+
+
+@pytest.mark.parametrize("prim", [prim for prim in RULED if prim.arity != 2], ids=repr)
+def test_a_derivative_that_is_half_as_much_again(prim: Primitive, monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = RULES[prim]
+    assert callable(rule)
+
+    def wrong(e: Any, g: Any, y: Any, a: Any) -> Any:
+        return rule(e, e.builder.prim(p.mul, g, Lit(1.5, element_type(g.type))), y, a)
+
+    monkeypatch.setitem(RULES, prim, wrong)
+    assert caught(generate_smooth, 5, wrong_gradient, uses(prim))
+
+
+@pytest.mark.parametrize("operand", [0, 1])
+@pytest.mark.parametrize("prim", [prim for prim in RULED if prim.arity == 2], ids=repr)
+def test_a_derivative_that_forgets_an_operand(prim: Primitive, operand: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = RULES[prim]
+    assert callable(rule)
+
+    def wrong(e: Any, g: Any, y: Any, a: Any) -> Any:
+        return [None if k == operand else g for k, g in enumerate(rule(e, g, y, a))]
+
+    monkeypatch.setitem(RULES, prim, wrong)
+    assert caught(generate_smooth, 5, wrong_gradient, uses(prim))
+
+
+# ---- differentiation
+
+
+def adjoint_stays(reverser: Any, op: Any, env: Any, adjoints: Any) -> None:
+    with pytest.MonkeyPatch.context() as context:
+        context.setattr(Builder, "store", lambda *_: None)
+        _backward_write(reverser, op, env, adjoints)
+
+
+def nothing_reaches_the_start(reverser: Any, carried: Any, outs: Any, initial: Any, adjoints: Any) -> None:
+    _settle(reverser, carried, outs, [Lit(0.0, element_type(a.type)) for a in initial], adjoints)
+
+
+_backward_write, _settle = reverse.Reverser.backward_write, reverse.Reverser.settle
+DIFFERENTIATION = {
+    "overwritten values are not noticed": (gradient, "find_hazards", lambda fn, loads: ()),
+    "no copies between loops": (gradient, "plan_keeping", lambda fn, found: plan_keeping(fn, found)._replace(saved={})),
+    "the adjoint of an overwritten element stays": (reverse.Reverser, "backward_write", adjoint_stays),
+    "initial values of loops have no part": (reverse.Reverser, "settle", nothing_reaches_the_start),
+    "no branch is reversed": (reverse.Reverser, "backward_if", lambda self, op, *rest: None),
+    "no value varies in loops": (reverse.Reverser, "outer_varied", lambda self, *regions: []),
+}
+
+
+@pytest.mark.parametrize("name", DIFFERENTIATION)
+def test_broken_differentiation(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(*DIFFERENTIATION[name])
+    assert caught(generate_smooth, SMOOTH_SIZE, wrong_gradient)
+
+
+# ---- passes
+
+
+class Forgetful(Rewriter):
+    """Drops the last effect on memory."""
+
+    def __init__(self, fn: Function) -> None:
+        super().__init__()
+        self.left = sum(self.is_effect(op) for op in walk(fn.region))
+
+    @staticmethod
+    def is_effect(op: Op) -> bool:
+        return isinstance(op, Store | Atomic) and not op.outs
+
+    def on(self, op: Op) -> Decision:
+        self.left -= self.is_effect(op)
+        return DROP if self.is_effect(op) and not self.left else KEEP
+
+
+def broken_at(name: str, step: Step | Fixpoint) -> Step | Fixpoint:
+    """A step, or the steps of a fixed point, with an error in the one of this name."""
+    if isinstance(step, Fixpoint):
+        return step._replace(steps=tuple([broken_at(name, inner) for inner in step.steps]))
+    if step.name != name:
+        return step
+    run = step.run
+    return step._replace(run=lambda fn, context: Forgetful(fn).run(run(fn, context)))
+
+
+#: what runs anyway; the others are reached by options alone
+STEPS = [step.name for step in PRIMAL if isinstance(step, Step) and step.name != "check_overflow"]
+STEPS += [step.name for step in PRIMAL[4].steps]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("name", STEPS)
+def test_a_pass_that_loses_a_store(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    broken = tuple([broken_at(name, step) for step in PRIMAL])
+    assert broken != PRIMAL
+    monkeypatch.setattr(test_programs, "PRIMAL", broken)
+    assert caught(generate, SIZE, lambda program: f"{name}'" in changed_meaning(program).partition("\n")[0])
+
+
+PASSES = {
+    "different places never meet": (forward_stores._Forwarder, "differ", lambda *_: True),
+    "loops leave what is known": (forward_stores._Forwarder, "written_in", lambda *_: frozenset()),
+    "loops write nothing": (hoist_invariants, "_written", lambda loop: set()),
+    "nothing goes out of scope": (cse._Cse, "leave", lambda *_: None),
+    "sums are never disturbed": (accumulate._Accumulator, "disturbs", lambda *_: False),
+}
+
+
+@pytest.mark.parametrize("name", PASSES)
+def test_a_pass_that_overlooks_something(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(*PASSES[name])
+    assert caught(generate, SIZE, changed_meaning)
+
+
+def promise_broken(program: Program) -> list[str]:
+    """Promises in the marks of the compiled program that do not hold when it runs."""
+    marked: list[Function] = []
+
+    def listen(snapshot: Snapshot) -> None:
+        if snapshot.step == "vectorise":
+            marked.append(snapshot.after)
+
+    run_pipeline(program.function, PRIMAL, STRICT, listen)
+    return broken_promises(marked[0], program.arguments, program.memory())
+
+
+MARKS = {
+    "every update is alone": (demote_atomics._Demoter, "alone", lambda *_: True),
+    "every loop is independent": (vectorise._Vectoriser, "independent", lambda *_: True),
+}
+
+
+@pytest.mark.parametrize("name", MARKS)
+def test_a_mark_that_promises_too_much(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(*MARKS[name])
+    assert caught(generate, SIZE, promise_broken)
+
+
+# ---- machine code
+
+CONFUSED = {
+    p.add: p.sub, p.sub: p.add, p.mul: p.add, p.minimum: p.maximum, p.maximum: p.minimum, p.mod: p.raw_mod,
+    p.lt: p.ge, p.div: p.mul, p.sqrt: p.rsqrt, p.exp: p.tanh, p.sin: p.cos, p.asin: p.acos, p.neg: p.absolute,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("prim", CONFUSED, ids=repr)
+def test_machine_code_that_computes_something_else(prim: Primitive, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On floats: wrong integers could be indices, which are not checked where they are known to be in range."""
+    right, wrong = EMITTERS[prim], EMITTERS[CONFUSED[prim]]
+
+    def confused(f: Any, t: Any, atoms: Any, *operands: str) -> str:
+        floats = is_float(atoms[0].type) if atoms else is_float(t)
+        return (wrong if floats else right)(f, t, atoms, *operands)
+
+    monkeypatch.setitem(EMITTERS, prim, confused)
+    assert caught(generate, SIZE, lambda program: wrong_strictly(program, (0,)), uses(prim))
+
+
+def test_private_copies_that_are_not_merged(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(privatise, "_UPDATES_PER_ELEMENT", 0)
+    monkeypatch.setattr(llvm.llvm_privates, "merge", lambda e, private, offset: e.do("ret i32 0"))
+    assert caught(generate, SIZE, lambda program: wrong_strictly(program, (0,)))
