@@ -113,10 +113,11 @@ def wrong_gradient(program: Program) -> str:
             snapshots.append(snapshot)
 
     try:
-        _, gradient = run_pipeline(program.function, GRADIENT, STRICT, listen)
+        _, context = run_pipeline(program.function, GRADIENT, STRICT, listen)
         tangent, _ = run_pipeline(program.function, TANGENT, UNVERIFIED)
     except CompilerBug as error:
         return str(error)
+    gradient = context.gradient
     assert gradient is not None
     begin = program.memory()
     interpret(program.function, program.arguments, begin)
