@@ -2,7 +2,8 @@
 
 `ti.init(arch=ti.python)` runs kernels this way. The function is compiled under the user's file or cell name, with the
 user's own globals, and launched on the same memory that machine code uses; faults, prints, interrupts and `stop()` are
-those of machine code. It is for looking at what a kernel does, with a debugger or without, and a thousand times slower.
+those of machine code. It is for looking at what a kernel does, with a debugger or without; it is hundreds of times
+slower.
 """
 
 from __future__ import annotations
