@@ -7,6 +7,7 @@ from typing import Any
 
 from tests.codegen.native import Image
 from tinote.compiler.modes import Mode
+from tinote.compiler.native import BoundArray
 from tinote.compiler.pipeline import PYTHON_STEPS, run_pipeline
 from tinote.compiler.python_launch import PythonCode
 from tinote.config import Config
@@ -38,14 +39,27 @@ def code_of(fn: Function) -> PythonCode:
 
 def execute(fn: Function, args: Sequence[Any], memory: DictMemory, config: Config = STRICT) -> tuple[Any, ...]:
     """Run `fn` on a copy of `memory` and copy what it left back; gives what it returned."""
-    fields = [b for b in buffers_of(fn) if b.kind in (BufferKind.FIELD, BufferKind.SAVED)]
-    images = {buffer: Image(buffer, memory) for buffer in fields}
+    outside = [b for b in buffers_of(fn) if b.kind in (BufferKind.FIELD, BufferKind.SAVED, BufferKind.ARRAY)]
+    images = {buffer: Image(buffer, memory) for buffer in outside}
+    arrays = [b for b in dict.fromkeys(_argument(b) for b in outside) if b.kind is BufferKind.ARRAY]
 
     def memory_of(buffer: Buffer) -> Memory:
         return images[buffer].bytes
 
+    def bound(array: Buffer) -> BoundArray:
+        parts = (array, array.adjoint, array.tangent)
+        known = [images.get(part) if part is not None else None for part in parts]
+        there = next(image for image in known if image is not None)
+        addresses = [0 if image is None else image.bytes.address for image in known]
+        return BoundArray(*addresses, 0, there.shape[: array.rank], there.bytes.nbytes, True, None, images)
+
     try:
-        return PythonCode(fn, config, {}, memory_of).launch(args)
+        return PythonCode(fn, config, {}, memory_of, arrays).launch((*map(bound, arrays), *args))
     finally:
         for image in images.values():
             image.read_back()
+
+
+def _argument(buffer: Buffer) -> Buffer:
+    """The array that a buffer is, or is the gradient or dual of."""
+    return buffer if buffer.primal is None else buffer.primal
