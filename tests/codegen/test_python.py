@@ -28,7 +28,7 @@ from tinote.ir import primitives as p
 from tinote.ir.build import DEFAULTS, Builder
 from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory
-from tinote.ir.nodes import Atom, Function, Lit, Op, Region, Var
+from tinote.ir.nodes import Atom, BufferKind, Function, Lit, Op, Region, Var
 from tinote.ir.parse import parse
 from tinote.ir.primitives import PRIMITIVES, Primitive
 from tinote.ir.query import buffers_of
@@ -351,7 +351,8 @@ def test_derivatives_of_random_programs(mode: Mode, random_programs: range, caps
             memory.store(program.loss.adjoint, (), 1.0)
         interpret(fn, program.arguments, wanted)
         execute(fn, program.arguments, found)
-        for buffer in buffers_of(fn):
+        # Copies that a launch makes are its own affair.
+        for buffer in [b for b in buffers_of(fn) if b.kind in (BufferKind.FIELD, BufferKind.ARRAY)]:
             if repr(wanted.nested(buffer)) != repr(found.nested(buffer)):  # a NaN equals itself
                 return f"left {found.nested(buffer)} in {buffer.name} instead of {wanted.nested(buffer)}"
         return ""
