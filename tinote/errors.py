@@ -23,6 +23,7 @@ __all__ = [
     "DifferentiationError",
     "FieldError",
     "KernelAssertionError",
+    "KernelFiniteError",
     "KernelIndexError",
     "KernelMemoryError",
     "KernelNameError",
@@ -222,6 +223,10 @@ class AccessRuleError(DifferentiationError, KernelAssertionError):
 
 class KernelOverflowError(KernelRuntimeError, OverflowError):
     """Integer overflow, reported in debug mode."""
+
+
+class KernelFiniteError(KernelRuntimeError, ArithmeticError):
+    """A NaN or an infinity that arose in a launch that looks for it."""
 
 
 class KernelMemoryError(KernelRuntimeError, MemoryError):

@@ -237,8 +237,7 @@ class Specialisation:
         found: Code | None = self._codes.get(mode)
         if found is None:
             started = time.perf_counter()
-            # What checks mean is not kept on disk.
-            recalled = None if mode is Mode.CHECKED else self._recalled_native(mode)
+            recalled = self._recalled_native(mode) if mode.remembered else None
             found = recalled or self._compile(mode)
             found.seconds = time.perf_counter() - started  # of this mode: the front end's are apart
             self._codes[mode] = found
@@ -288,7 +287,7 @@ class Specialisation:
         recipe, text = _load("backend").make_recipe(fn, self.config)
         binary, origin = binary_cache.get(recipe.code, text, self.config.opt_level, self._store())
         native = self._bind(recipe, binary, origin, arrays)
-        if mode is not Mode.CHECKED:
+        if mode.remembered:
             self._remember(mode, recipe)
         return native
 

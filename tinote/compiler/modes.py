@@ -18,7 +18,8 @@ class Mode(Enum):
     differentiated: a pullback is launched with the adjoints of the results behind the arguments and returns the
     adjoints of the arguments; a pushforward, with the tangents of the arguments behind them, returns the results and
     then their tangents. `SECOND` is the pushforward of the pullback. `CHECKED` is the kernel itself with checks of the
-    access rules.
+    access rules. `FINITE` and `FINITE_GRADIENT` are the kernel and its reverse-mode derivative with checks that stop
+    where a NaN or an infinity arises.
     """
 
     PRIMAL = "primal"
@@ -28,11 +29,18 @@ class Mode(Enum):
     PUSHFORWARD = "pushforward"
     SECOND = "second"
     CHECKED = "checked"
+    FINITE = "finite"
+    FINITE_GRADIENT = "finite gradient"
 
     @property
     def reverses(self) -> bool:
         """Whether it runs a kernel backwards."""
         return self in (Mode.GRADIENT, Mode.PULLBACK, Mode.SECOND)
+
+    @property
+    def remembered(self) -> bool:
+        """Whether later processes find its code on disk: not what looks for faults of a program."""
+        return self not in (Mode.CHECKED, Mode.FINITE, Mode.FINITE_GRADIENT)
 
     @property
     def has_tangents(self) -> bool:

@@ -2,9 +2,10 @@
 in order.
 
 `PRIMAL` compiles a kernel, `GRADIENT` its reverse-mode derivative, `TANGENT` its forward-mode one, `CHECKED` the kernel
-with checks of the access rules. A step is a function from IR to IR that returns its argument when there is nothing to
-do; a `Fixpoint` repeats its steps until none of them changes anything. Whoever listens gets a `Snapshot` after each
-step: the old function and the new one, both immutable.
+with checks of the access rules, `FINITE` and `FINITE_GRADIENT` the first two with checks for NaN and infinity. A step
+is a function from IR to IR that returns its argument when there is nothing to do; a `Fixpoint` repeats its steps until
+none of them changes anything. Whoever listens gets a `Snapshot` after each step: the old function and the new one, both
+immutable.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from tinote.autodiff.instrument import Instrumented, instrument
 from tinote.compiler.modes import Mode, defaults_of
 from tinote.compiler.passes.accumulate import accumulate
 from tinote.compiler.passes.check_bounds import check_bounds
+from tinote.compiler.passes.check_finite import check_finite
 from tinote.compiler.passes.check_overflow import check_overflow
 from tinote.compiler.passes.cse import cse
 from tinote.compiler.passes.demote_atomics import demote_atomics
@@ -185,6 +187,13 @@ CHECKED: tuple[Step | Fixpoint, ...] = (
     *SIMPLIFICATION,
     *LOWERING,
 )
+FINITE: tuple[Step | Fixpoint, ...] = (*TYPING, _plain(check_finite, Form.SCALAR), *LOWERING)
+FINITE_GRADIENT: tuple[Step | Fixpoint, ...] = (
+    *TYPING,
+    *_reverse(arguments=False),
+    _plain(check_finite, Form.SCALAR),
+    *LOWERING,
+)
 STEPS = {
     Mode.PRIMAL: PRIMAL,
     Mode.GRADIENT: GRADIENT,
@@ -193,6 +202,8 @@ STEPS = {
     Mode.PUSHFORWARD: PUSHFORWARD,
     Mode.SECOND: SECOND,
     Mode.CHECKED: CHECKED,
+    Mode.FINITE: FINITE,
+    Mode.FINITE_GRADIENT: FINITE_GRADIENT,
 }
 
 #: What becomes plain Python: a kernel as it was written, with types; derivatives before anything is said of machines.

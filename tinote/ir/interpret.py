@@ -21,6 +21,7 @@ from typing import Any
 
 from tinote.errors import (
     KernelAssertionError,
+    KernelFiniteError,
     KernelIndexError,
     KernelMemoryError,
     KernelOverflowError,
@@ -471,6 +472,8 @@ class _Machine:
             raise KernelAssertionError(self.message(op) or "assertion failed", op.loc)
         if op.kind is FaultKind.MEMORY:
             raise KernelMemoryError(op.text or "out of memory for saved values", op.loc)
+        if op.kind is FaultKind.FINITE:
+            raise KernelFiniteError(self.message(op), op.loc)
         raise KernelOverflowError(self.message(op) or "integer overflow", op.loc)
 
     def message(self, op: Check) -> str:

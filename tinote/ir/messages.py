@@ -9,7 +9,19 @@ from enum import Enum
 from string import Formatter
 from typing import NamedTuple, cast
 
-__all__ = ["FaultKind", "Hole", "formatted", "join_message", "merged", "nested_parts", "split_message"]
+__all__ = [
+    "FaultKind",
+    "Hole",
+    "formatted",
+    "join_message",
+    "merged",
+    "nested_parts",
+    "split_message",
+    "turn_of",
+    "turn_text",
+]
+
+_TURN = ", in the turn "
 
 
 class FaultKind(Enum):
@@ -20,6 +32,7 @@ class FaultKind(Enum):
     ASSERT = 4
     MEMORY = 5
     OVERFLOW = 6
+    FINITE = 8
 
 
 class Hole(NamedTuple):
@@ -51,6 +64,21 @@ def join_message(parts: Iterable[str | Hole]) -> str:
             for part in parts
         ]
     )
+
+
+def turn_text(names: Iterable[str]) -> str:
+    """The end of a message that tells in which turn of the loops around it something happened, with a hole for each
+    loop's index.
+    """
+    shown = ", ".join([f"{name} = {{:d}}" for name in names])
+    return f"{_TURN}{shown}" if shown else ""
+
+
+def turn_of(message: str) -> tuple[str, dict[str, int]]:
+    """A message, filled in, without that end; and what that end says."""
+    text, _, shown = message.partition(_TURN)
+    pairs = [part.split(" = ") for part in shown.split(", ")] if shown else []
+    return text, {name: int(index) for name, index in pairs}
 
 
 def nested_parts(shape: tuple[int, ...]) -> list[str | None]:

@@ -394,8 +394,8 @@ class Check(Op):
     """Stop the launch with a located fault unless args[0] holds; args[1:] are shown in the message.
 
     BOUNDS: args = (condition, index, extent), the index counted from 0, and a fourth where the user counts from another
-    number: that number; `text` = the buffer's name, `axis` the dimension. ASSERT and OVERFLOW: `text` is a format
-    string (see `messages`) with one hole per further argument.
+    number: that number; `text` = the buffer's name, `axis` the dimension. ASSERT, OVERFLOW and FINITE: `text` is a
+    format string (see `messages`) with one hole per further argument.
     """
 
     __slots__ = ("axis", "kind", "text")

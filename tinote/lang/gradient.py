@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from tinote.compiler.modes import Mode
 from tinote.errors import DifferentiationError, Note, TinoteError, at_users_frames, users_trace
 from tinote.lang.arguments import arguments_of
-from tinote.lang.world import claim_gradients
+from tinote.lang.world import claim_gradients, recorder
+from tinote.source import caller
 
 __all__ = ["KernelGradient"]
 
@@ -23,8 +25,16 @@ class KernelGradient:
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> None:
         try:
+            open_recorder = recorder.get()
+            mode = Mode.GRADIENT if open_recorder is None else open_recorder.gradients
+            if mode is None:
+                raise DifferentiationError(
+                    f"the gradient of {self._kernel!r} runs inside of a tape, which would not know of it",
+                    caller(),
+                    hint="call it behind the block, or in a function with a replaced gradient",
+                )
             instance, values = self._kernel.prepare(args, kwargs)
-            native = instance.specialisation.gradient()
+            native = instance.specialisation.code(mode)
             for buffer, read, written in instance.specialisation.gradient_needs().overwritten:
                 raise DifferentiationError(
                     f"the gradient needs the value of '{buffer.name}' that is read here, "

@@ -11,6 +11,7 @@ from itertools import chain
 from numbers import Integral
 from typing import Any, Protocol
 
+from tinote.compiler.modes import Mode
 from tinote.compiler.summary import TaskSummary
 from tinote.config import Config
 from tinote.errors import FieldError
@@ -74,6 +75,10 @@ class Recorder(Protocol):
     """An open tape or forward-mode block: told of each launch and each write from Python in its own context."""
 
     clears_duals: bool  # whether a write from Python sets duals to zero
+
+    @property
+    def gradients(self) -> Mode | None:
+        """What `kernel.grad` runs in this block; None: it is refused."""
 
     def launching(self, instance: Any, values: tuple[Any, ...]) -> Any:
         """A kernel is about to be launched. Gives the machine code to run in place of the primal, if any."""

@@ -27,6 +27,7 @@ __all__ = [
     "STATUS_ASSERT",
     "STATUS_BOUNDS",
     "STATUS_DIVISION",
+    "STATUS_FINITE",
     "STATUS_INTERRUPT",
     "STATUS_LOST",
     "STATUS_MEMORY",
@@ -78,6 +79,7 @@ STATUS_ASSERT = 4
 STATUS_MEMORY = 5
 STATUS_OVERFLOW = 6
 STATUS_LOST = 7  # the process was forked inside a launch: the child has lost the workers that held pieces of it
+STATUS_FINITE = 8
 
 # --- thread pool, one cache line a concern ----------------------------------------------------------------------------
 MAX_THREADS = 256

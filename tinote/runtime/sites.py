@@ -15,6 +15,7 @@ from typing import NamedTuple
 from tinote.errors import (
     CompilerBug,
     KernelAssertionError,
+    KernelFiniteError,
     KernelIndexError,
     KernelMemoryError,
     KernelOverflowError,
@@ -37,6 +38,7 @@ class SiteKind(IntEnum):
     ASSERT = layout.STATUS_ASSERT
     MEMORY = layout.STATUS_MEMORY
     OVERFLOW = layout.STATUS_OVERFLOW
+    FINITE = layout.STATUS_FINITE
 
 
 class Value(NamedTuple):
@@ -78,6 +80,7 @@ class Site(NamedTuple):
     | ASSERT | message without values | parts of the message, or () | one a `Value` |
     | MEMORY | what was to be saved | () | bytes asked for, if any |
     | OVERFLOW | the operation in words | parts, or () | one a `Value` |
+    | FINITE | the operation in words | parts, or () | one a `Value` |
     """
 
     kind: SiteKind
@@ -226,5 +229,7 @@ def fault(status: int, site: Site, words: Sequence[int], memory_limit: int) -> K
             )
         case SiteKind.OVERFLOW:
             return KernelOverflowError(_message(site, words) or "integer overflow", site.loc)
+        case SiteKind.FINITE:
+            return KernelFiniteError(_message(site, words), site.loc)
         case _:
             raise CompilerBug("launch", f"a kernel failed at a site that only prints: {site!r}")

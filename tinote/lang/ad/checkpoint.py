@@ -21,7 +21,8 @@ from typing import Any
 
 from tqdm import tqdm
 
-from tinote.errors import DifferentiationError, KernelMemoryError, Note
+from tinote.compiler.modes import Mode
+from tinote.errors import DifferentiationError, KernelFiniteError, KernelMemoryError, Note
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.binomial import advances, distance
 from tinote.lang.ad.recording import Backward, Custom, Recording, living_buffers
@@ -248,7 +249,7 @@ class _Chain:
             self.note(buffer)
             backward.written(buffer)
 
-        launches = world.launches
+        launches, back = world.launches, backward.recording.back
         end = self.steps
         try:
             with self._bar(advances(self.steps + 1, self.slots), "steps run again") as bar:
@@ -258,12 +259,12 @@ class _Chain:
                         free = self.slots - len(self.kept) + 1
                         stop = position + distance(end - position, free) if free >= 2 else end - 1
                         while position < stop:
-                            self._replay(position, listener, taping=False)
+                            self._replay(position, listener, back, taping=False)
                             position += 1
                             bar.update()
                         if free >= 2:
                             self._keep(position)
-                    self._replay(position, listener, taping=True)
+                    self._replay(position, listener, back, taping=True)
                     bar.update()
                     end = position
                     while len(self.kept) > 1 and self.kept[-1].position >= end:
@@ -279,7 +280,7 @@ class _Chain:
             memory_of(buffer).restore(copy)
         return snapshot.position
 
-    def _replay(self, t: int, listener: Callable[[Buffer], None], *, taping: bool) -> None:
+    def _replay(self, t: int, listener: Callable[[Buffer], None], back: Mode, *, taping: bool) -> None:
         self.report.recomputed += 1
         world.launches = self._seeds[t]  # the same draws
         runner = _Runner(self, listener, t, taping=taping)
@@ -292,9 +293,13 @@ class _Chain:
                 hint="let it depend on its number and on fields alone",
             )
         if taping:
+            runner.back = back
             try:
                 runner.refuse_severed()
                 runner.reverse(restore=False)
+            except KernelFiniteError as error:
+                error.notes = (*error.notes, Note(f"in step({t}) of this loop", self.place))
+                raise
             finally:
                 runner.forget()
 

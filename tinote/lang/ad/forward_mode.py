@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tinote.compiler.driver import Code
+from tinote.compiler.modes import Mode
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.buffers import Buffer
 from tinote.lang.arguments import arguments_of, place_in
@@ -38,6 +39,7 @@ class FwdMode:
 
     #: A write from Python inside of the block stores a constant: its dual is zero.
     clears_duals = True
+    gradients = Mode.GRADIENT
 
     def __init__(self, loss: Field | Sequence[Field], param: Field | Sequence[Field], seed: Any = None) -> None:
         losses, params = _fields(loss, "loss"), _fields(param, "param")

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tinote.compiler.modes import Mode
 from tinote.errors import DifferentiationError
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.recording import numbers
@@ -57,6 +58,7 @@ class _Detective:
     """A recorder that tries each launch out before it happens."""
 
     clears_duals = False
+    gradients = Mode.GRADIENT
 
     def __init__(self, slope_of: Callable[..., Any], step: float, tolerance: float) -> None:
         self._slope_of = slope_of

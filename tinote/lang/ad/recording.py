@@ -19,10 +19,10 @@ from tinote.compiler.modes import Mode
 from tinote.compiler.summary import TaskSummary
 from tinote.errors import DifferentiationError, KernelMemoryError, Note
 from tinote.ir.nodes import Buffer
+from tinote.lang.ad.replacements import Replacement, numbers, replace_back, sever
 from tinote.lang.ad.validation import AccessRules
 from tinote.lang.arguments import Arguments, Foreign, arguments_of, own, place_in
 from tinote.lang.kernel import Instance
-from tinote.lang.layout import array_over
 from tinote.lang.world import claim_gradients, is_viewed, memory_of, recorder, world
 from tinote.runtime.memory import Memory
 from tinote.source import Span, caller
@@ -35,7 +35,8 @@ _UNKNOWN = -1  # the version of a field that holds nothing that was ever recorde
 
 class Record(NamedTuple):
     """One launch: what was launched with which values, and the version of each field that its gradient will read.
-    `copies`: what it will read of arrays that others manage.
+    `copies`: what it will read of arrays that others manage. `inputs`, `input_copies`: the same for the launch itself,
+    if it is to be run again.
     """
 
     instance: Instance
@@ -43,6 +44,8 @@ class Record(NamedTuple):
     versions: dict[Buffer, int]
     arguments: Arguments
     copies: dict[Buffer, Memory]
+    inputs: dict[Buffer, int] | None = None
+    input_copies: dict[Buffer, Memory] = {}
 
     @property
     def tasks(self) -> tuple[TaskSummary, ...]:
@@ -62,14 +65,21 @@ class Record(NamedTuple):
 
     def values_back(self) -> tuple[Any, ...]:
         """The values for the gradient: it reads the copies of arrays that others manage, and may write to them."""
-        if not self.copies:
+        return self._values(self.copies, self.arguments.needs.restored)
+
+    def values_again(self) -> tuple[Any, ...]:
+        """The values for the launch itself, run again on copies of such arrays."""
+        return self._values(self.input_copies, self.written)
+
+    def _values(self, copies: dict[Buffer, Memory], changed: frozenset[Buffer]) -> tuple[Any, ...]:
+        if not copies:
             return self.values
         arrays = self.arguments.arrays
         found: list[Any] = []
         for buffer, bound in arrays:
-            kept = self.copies.get(buffer)
+            kept = copies.get(buffer)
             if kept is not None:
-                fresh = kept.copy() if buffer in self.arguments.needs.restored else kept
+                fresh = kept.copy() if buffer in changed else kept
                 bound = bound._replace(address=fresh.address, owner=fresh)
             found.append(bound)
         return (*found, *self.values[len(arrays) :])
@@ -124,21 +134,13 @@ class Custom:
             severed.setdefault(buffer, place)
 
 
-class _Replacement(NamedTuple):
-    """After `position` records, Python gave a whole field new values: those of `source`, or constants."""
-
-    position: int
-    target: Buffer
-    source: Buffer | None
-    place: Span
-
-
 class Recording:
     """Launches in their order, with what their gradients need of memory. `listener` is told of each write beforehand.
     Unless `saves`, nothing is kept from one launch to another, and the gradients run on the fields as they are at the
     end; what a kernel overwrites within itself is kept all the same. `rules`: what checks the rules of access, if
     anything; it is told of what happens while this is the recorder, and not of what happens in a function that has a
-    gradient of its own.
+    gradient of its own. `keep`: hold on to what each launch and each gradient reads until nobody has the recording any
+    more, so that they can be run again.
 
     It is the recorder (`world.recorder`) while it records; `reverse` then runs the gradients.
     """
@@ -146,6 +148,7 @@ class Recording:
     clears_duals = False
     #: which of a kernel's gradients runs on the way back
     mode = Mode.GRADIENT
+    gradients = None  # a derivative that a kernel computes would not be recorded
 
     def __init__(
         self,
@@ -153,12 +156,18 @@ class Recording:
         *,
         saves: bool = True,
         rules: AccessRules | None = None,
+        keep: bool = False,
     ) -> None:
+        self.keep = keep
+        self.let_go = False  # whether something is gone without which the gradients cannot be run again
+        self.at = 0  # the number of the record, counted from 1, that was run last
+        #: what runs in place of a kernel's gradient on the way back
+        self.back = self.mode
         self.records: list[Record | Custom] = []
         self.rules = rules
         self._saves = saves
         self._listener = listener
-        self._replacements: list[_Replacement] = []
+        self._replacements: list[Replacement] = []
         self._touched: set[Buffer] = set()
         self._written_before: set[Buffer] = set()
         self._looked_at = 0  # so many records are counted in `_touched` and `_written_before`
@@ -180,22 +189,31 @@ class Recording:
         needs = arguments.needs
         before = {b: self._versions.get(b, 0) for b in own(needs.restored)}
         self._wanted.update(before.items())
+        inputs = self._inputs_of(arguments) if self.keep else None
         for buffer in own(arguments.touched.written):
             self.overwritten(buffer)
         versions = before
         if self._saves:
             versions = {b: self._versions.get(b, 0) for b in own(needs.loaded)} | before
-        self._pending = Record(instance, values, versions, arguments, {})
+        self._pending = Record(instance, values, versions, arguments, {}, inputs, {})
         for buffer in arguments.foreign:
             if buffer in needs.restored:
-                self._keep_foreign(self._pending, buffer)
+                self._keep_foreign(self._pending.copies, buffer)
+            if self.keep:
+                self._keep_foreign(self._pending.input_copies, buffer)
         return None if self.rules is None else self.rules.launching(instance, arguments)
 
-    def _keep_foreign(self, record: Record, buffer: Foreign) -> None:
+    def _inputs_of(self, arguments: Arguments) -> dict[Buffer, int]:
+        """The versions of what a launch is about to read."""
+        found = {b: self._versions.get(b, 0) for b in own(arguments.touched.loaded | arguments.touched.accumulated)}
+        self._wanted.update(found.items())
+        return found
+
+    def _keep_foreign(self, copies: dict[Buffer, Memory], buffer: Foreign) -> None:
         """Keep what an array that others manage holds now."""
         nbytes = buffer.bound.nbytes
         self.make_room(buffer, nbytes)
-        kept = record.copies[buffer] = Memory(nbytes)
+        kept = copies[buffer] = Memory(nbytes)
         ctypes.memmove(kept.address, buffer.bound.address, nbytes)
         self.copied_bytes += nbytes
 
@@ -208,7 +226,7 @@ class Recording:
         self._pending = None
         for buffer in record.arguments.foreign if self._saves else ():
             if buffer in record.arguments.needs.loaded and buffer not in record.copies:
-                self._keep_foreign(record, buffer)
+                self._keep_foreign(record.copies, buffer)
         self._add(record)
         if self.rules is not None:
             self.rules.launched()
@@ -270,7 +288,7 @@ class Recording:
             self.rules.copied(source, buffer)
         self._look()
         if buffer in self._touched or source is not None:
-            self._replacements.append(_Replacement(len(self.records), buffer, source, caller()))
+            self._replacements.append(Replacement(len(self.records), buffer, source, caller()))
             self._touched.add(buffer)
 
     def computed_before(self, buffer: Buffer) -> bool:
@@ -299,17 +317,19 @@ class Recording:
             tasks = record.tasks if isinstance(record, Custom) else record.arguments.gradient_tasks
             claim_gradients(tasks, clear=clear)
 
-    def reverse(self, *, restore: bool = True) -> None:
+    def reverse(self, *, restore: bool = True, done: Callable[[Custom], None] | None = None) -> None:
         """Run the gradients of all that was recorded, the last first, each on the fields as it left them; afterwards
-        the fields hold again what they hold now, unless `restore` is false and nobody asks for that.
+        the fields hold again what they hold now, unless `restore` is false and nobody asks for that. `done` is told of
+        each gradient of the user's own that has run.
         """
         self._shown = dict(self._versions)
         self._restores = restore
         replacements = list(self._replacements)
         try:
             for position in range(len(self.records), 0, -1):
-                _replace_back(replacements, position)
+                replace_back(replacements, position)
                 record = self.records[position - 1]
+                self.at = position
                 self._show(record.versions)
                 if isinstance(record, Record):
                     self.launch_back(position, record)
@@ -317,23 +337,51 @@ class Recording:
                     self._shown.update(dict.fromkeys(own(record.arguments.needs.restored), _UNKNOWN))
                 else:
                     self._run(record)
-            _replace_back(replacements, 0)
+                    if done is not None:
+                        done(record)
+            replace_back(replacements, 0)
         finally:
-            for buffer, final in self._finals.items():
-                memory_of(buffer).restore(final)
-            self._finals = {}
+            self._put_back()
+
+    def run_again(self) -> None:
+        """Run the launches themselves once more, with checks for NaN and infinity, each on the fields as it found them;
+        those that the recording did not keep the inputs of are left out.
+        """
+        self._shown = dict(self._versions)
+        try:
+            for position, record in enumerate(self.records, 1):
+                if isinstance(record, Custom) or record.inputs is None:
+                    continue
+                self.at = position
+                self._show(record.inputs)
+                for buffer in own(record.written):
+                    self.disturbed(buffer)
+                record.instance.specialisation.code(Mode.FINITE).launch(record.values_again())
+        finally:
+            self._put_back()
+
+    def _put_back(self) -> None:
+        for buffer, final in self._finals.items():
+            memory_of(buffer).restore(final)
+        self._finals = {}
 
     def launch_back(self, position: int, record: Record) -> None:
         """Run the gradient of one launch, the record at `position`, counted from 1."""
-        record.instance.specialisation.gradient().launch(record.values_back())
+        record.instance.specialisation.code(self.back).launch(record.values_back())
 
     def forget(self) -> None:
-        """Let the copies go: nothing will be reversed any more."""
-        self._copies.clear()
+        """Let the copies go, unless they are to be kept: nothing will be reversed any more."""
+        if self.keep:
+            for buffer in {buffer for buffer, _ in self._wanted}:
+                self.overwritten(buffer)  # by whatever comes next
+        else:
+            holds = any(r.copies if isinstance(r, Record) else r.release for r in self.records)
+            self.let_go = bool(self._copies) or holds
+            self._copies.clear()
         if self.rules is not None:
             self.rules.release()
         for record in self.records:
-            if isinstance(record, Custom) and record.release is not None:
+            if isinstance(record, Custom) and record.release is not None and not self.keep:
                 record.release()
 
     def disturbed(self, buffer: Buffer) -> None:
@@ -374,7 +422,7 @@ class Recording:
         coming = next(replacements)
         for position, record in enumerate(self.records):
             while coming is not None and coming.position <= position:
-                _sever(severed, coming)
+                sever(severed, coming)
                 coming = next(replacements)
             if isinstance(record, Custom):
                 record.sever(severed)
@@ -385,7 +433,7 @@ class Recording:
             for buffer, place in record.arguments.needs.severed:
                 severed.setdefault(buffer, place)
         while coming is not None:
-            _sever(severed, coming)
+            sever(severed, coming)
             coming = next(replacements)
         return severed
 
@@ -397,6 +445,11 @@ class Backward:
 
     def __init__(self, recording: Recording) -> None:
         self.recording = recording
+
+    @property
+    def gradients(self) -> Mode:
+        """What `kernel.grad` runs: what runs on the whole way back."""
+        return self.recording.back
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched."""
@@ -415,47 +468,6 @@ class Backward:
         """Nothing is recorded."""
 
 
-def _replace_back(replacements: list[_Replacement], position: int) -> None:
-    """The reverse of what Python did after so many records: the gradient of new values is not that of the old."""
-    while replacements and replacements[-1].position >= position:
-        done = replacements.pop()
-        if done.target.adjoint is None:
-            continue
-        source = None if done.source is None else done.source.adjoint
-        _move(done.target.adjoint, source)
-        if done.target.adjoint.tangent is not None:
-            _move(done.target.adjoint.tangent, None if source is None else source.tangent)
-
-
-def _move(target: Buffer, source: Buffer | None) -> None:
-    if source is not None:
-        numbers(source)[...] += numbers(target)
-    numbers(target)[...] = 0
-
-
-def _sever(severed: dict[Buffer, Span], done: _Replacement) -> None:
-    """What a copy by Python means for the chain from parameter to loss."""
-    target, source = done.target, done.source
-    if source is None:
-        severed.pop(target, None)
-    elif source in severed:
-        if target.adjoint is not None:
-            raise DifferentiationError(
-                f"'{source.name}' has no gradient, but values that are differentiated go through it",
-                severed[source],
-                hint=f"make '{source.name}' with needs_grad=True",
-                notes=[Note(f"from there they are copied to '{target.name}'", done.place)],
-            )
-        severed.setdefault(target, severed[source])
-    elif source.adjoint is not None and target.adjoint is None and target.dtype.kind == "f":
-        severed.setdefault(target, done.place)
-
-
 def living_buffers() -> set[Buffer]:
     """The memory of all living fields, gradients and duals left out."""
     return {f.buffer for f in list(world.fields) if f.buffer.primal is None}
-
-
-def numbers(buffer: Buffer) -> np.ndarray[Any, Any]:
-    """All numbers of a field, sharing its memory, in the shape of the field with that of its elements behind."""
-    return array_over(buffer, memory_of(buffer))

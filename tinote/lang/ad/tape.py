@@ -57,6 +57,9 @@ class Tape(Recording):
     `validation`, with `ti.init(debug=True)`: check the rules, element by element, and raise at the first launch that
     breaks one. `"collect"`: only note it. `violations`: what was found, in order. Launches under a tape that checks run
     on one thread.
+
+    `keep`: hold on to what the launches and their gradients have read as long as the tape lives, within the session's
+    `memory_limit`, so that `ti.ad.find_nan` can run them again.
     """
 
     def __init__(
@@ -66,6 +69,7 @@ class Tape(Recording):
         validation: bool | Literal["collect"] = False,
         *,
         on_overwrite: Literal["auto", "error", "unchecked"] = "auto",
+        keep: bool = False,
     ) -> None:
         if not isinstance(loss, Field):
             raise DifferentiationError(f"the loss of a tape must be a field, not {loss!r}", caller())
@@ -91,7 +95,7 @@ class Tape(Recording):
             validation = False
         raises = validation is True or on_overwrite == "error"
         rules = AccessRules(raises=raises) if validation or raises else None
-        super().__init__(saves=on_overwrite != "unchecked", rules=rules)
+        super().__init__(saves=on_overwrite != "unchecked", rules=rules, keep=keep)
         self.loss = loss
         self.clear_gradients = clear_gradients
         self._token: Token[Recorder | None] | None = None

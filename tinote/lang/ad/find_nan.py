@@ -1,0 +1,151 @@
+"""`ti.ad.find_nan`: where the first NaN or infinity of a gradient came from.
+
+    with ti.ad.Tape(loss, keep=True) as tape:
+        step()
+        measure()
+    print(ti.ad.find_nan(tape))
+
+    launch 1 of 2, the gradient of 'step'
+    cell 3, line 4
+        4 |         y[i] = ti.sqrt(x[i])
+          |                ^^^^^^^^^^^^^
+    in the derivative of sqrt: 1.0 / 0.0 is inf, in the turn i = 2
+
+The launches and then their gradients run again as the versions of themselves that stop where such a number arises
+(`compiler/passes/check_finite.py`), with loops in order, on one thread. Everything is left as it was.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from tinote.compiler.modes import Mode
+from tinote.errors import DifferentiationError, KernelFiniteError, Note, TinoteError
+from tinote.ir.messages import turn_of
+from tinote.lang.ad.functional import refuse_open_recorder
+from tinote.lang.ad.recording import Custom
+from tinote.lang.ad.replacements import numbers
+from tinote.lang.ad.states import gradients_kept
+from tinote.lang.ad.tape import Tape
+from tinote.lang.world import gradient_memories, world
+from tinote.source import Span, caller
+
+__all__ = ["Finding", "NanReport", "find_nan"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Where a NaN or an infinity arose: in the launch number `launch` under the tape, counted from 1, of `kernel`, or
+    in its gradient (`backward`).
+
+    `message`: the operation with its operands and what it gave; `place`: the user's line; `turn`: the indices of the
+    loops around it, by their names. `notes`: further places, such as the step of a checkpointed loop.
+    """
+
+    backward: bool
+    launch: int
+    launches: int
+    kernel: str
+    message: str
+    place: Span
+    turn: dict[str, int] = field(default_factory=dict)
+    notes: tuple[Note, ...] = ()
+
+    def __repr__(self) -> str:
+        what = "the gradient of " if self.backward else ""
+        turn = ", ".join([f"{name} = {index}" for name, index in self.turn.items()])
+        message = f"{self.message}, in the turn {turn}" if turn else self.message
+        lines = TinoteError(message, self.place, notes=self.notes).lines()
+        return "\n".join([f"launch {self.launch} of {self.launches}, {what}'{self.kernel}'", *lines])
+
+
+@dataclass(frozen=True)
+class NanReport:
+    """What `find_nan` found. `primal`: the first in the program itself, if it could be run again (`searched_primal`);
+    `backward`: the first on the way back. Either may be None. True if there is anything.
+    """
+
+    launches: int
+    primal: Finding | None
+    backward: Finding | None
+    searched_primal: bool
+
+    @property
+    def first(self) -> Finding | None:
+        """What came first."""
+        return self.primal or self.backward
+
+    def __bool__(self) -> bool:
+        return self.first is not None
+
+    def __repr__(self) -> str:
+        found = [repr(finding) for finding in (self.primal, self.backward) if finding is not None]
+        if not found:
+            found = [f"no NaN and no infinity on the way back through {self.launches} launches"]
+        if not self.searched_primal:
+            found.append("(the launches themselves were not run again: the tape was opened without keep=True)")
+        return "\n\n".join(found)
+
+
+def find_nan(tape: Tape) -> NanReport:
+    """The first NaN or infinity of the backward pass of a tape that has closed, and of the program before it.
+
+    A tape with `keep=True` can be searched at any time. One without can if nothing was overwritten under it and the
+    fields still hold what they held at its end; then only the backward pass is searched. The backward pass starts from
+    gradients of zero, and an infinity that reaches no gradient is no finding, such as in the arm of a `select` that is
+    not taken. Raises `DifferentiationError` for a tape that cannot be searched.
+    """
+    if not isinstance(tape, Tape):
+        raise DifferentiationError(f"find_nan looks into a tape, not {tape!r}", caller())
+    refuse_open_recorder("find_nan")
+    if not tape.keep and tape.let_go:
+        raise DifferentiationError(
+            "find_nan cannot run the gradients of this tape again: it let go of overwritten values when it closed",
+            caller(),
+            hint="open it as Tape(loss, keep=True)",
+        )
+    with gradients_kept():
+        primal = _search(tape, backward=False) if tape.keep else None
+        return NanReport(len(tape.records), primal, _search(tape, backward=True), tape.keep)
+
+
+def _search(tape: Tape, *, backward: bool) -> Finding | None:
+    tape.back = Mode.FINITE_GRADIENT
+    launches = world.launches
+    try:
+        if backward:
+            for memory in gradient_memories():
+                memory.clear()
+            tape.loss.grad.fill(1)
+            tape.reverse(done=_look_behind)
+        else:
+            tape.run_again()
+    except KernelFiniteError as error:
+        record = tape.records[tape.at - 1]
+        name = record.name if isinstance(record, Custom) else record.instance.kernel_name
+        message, turn = turn_of(error.message)
+        return Finding(backward, tape.at, len(tape.records), name, message, error.span, turn, error.notes)
+    finally:
+        tape.back = Mode.GRADIENT
+        world.launches = launches
+    return None
+
+
+def _look_behind(custom: Custom) -> None:
+    """Stop when a gradient of the user's own has left such a number."""
+    for one in list(world.fields):
+        if not one.has_grad or one.buffer.primal is not None:
+            continue
+        wrong = np.argwhere(~np.isfinite(numbers(one.grad.buffer)))
+        if len(wrong):
+            index: list[Any] = wrong[0].tolist()
+            rank = len(one.shape)
+            shown = ", ".join(map(str, index[:rank])) or "None"
+            component = f"[{', '.join(map(str, index[rank:]))}]" if index[rank:] else ""
+            value = numbers(one.grad.buffer)[tuple(index)]
+            raise KernelFiniteError(
+                f"this gradient of its own leaves {value} in {one.name}.grad[{shown}]{component}", custom.place
+            )
