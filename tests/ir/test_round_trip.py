@@ -207,7 +207,7 @@ MISTAKES = {
     "expected the end of the line": "func f():\n  %a: ref i32 = local 1i32\n  set %a, 1i32 2i32\n",
     "expected the end of the text": "func f():\n  pass\nfunc g():\n  pass\n",
     "this is not IR": "func f():\n  §\n",
-    "expected one of bounds, division, assert, memory, overflow": "func f():\n  check maybe true\n",
+    "expected one of bounds, division, assert, memory, overflow, finite": "func f():\n  check maybe true\n",
     "expected one of field, array, temporary, saved, private": "buffer @x: f32 somewhere ()\nfunc f():\n  pass\n",
     "a buffer holds scalars or tensors": "buffer @x: ref f32 field ()\nfunc f():\n  pass\n",
     "expected '['": "buffer @x: i32 field ()\nfunc f():\n  store @x, 1i32\n",

@@ -35,6 +35,7 @@ from tinote.ir.types import Tensor
 from tinote.lang.binding import Binding
 from tinote.lang.func import plain_function
 from tinote.lang.gradient import KernelGradient
+from tinote.lang.gradient_cost import GradientCost, cost_of
 from tinote.lang.instances import Instance, Instances, Listing
 from tinote.lang.matrix import Matrix
 from tinote.lang.ndarrays import ArrayBuffers, refuse_read_only
@@ -187,6 +188,10 @@ class Kernel:
         """The gradient of this kernel, to be called with its arguments."""
         return KernelGradient(self)
 
+    def grad_cost(self, /, *args: Any, **kwargs: Any) -> GradientCost:
+        """What the gradient of a launch with these arguments would save, compute again and accumulate."""
+        return cost_of(*self.prepare(args, kwargs))
+
     @property
     def instances(self) -> Instances:
         """The template signatures that were compiled, and older versions of them, whose captures have changed since."""
@@ -258,6 +263,10 @@ class BoundKernel(functools.partial[Any]):
     @property
     def grad(self) -> KernelGradient:
         return KernelGradient(self)
+
+    def grad_cost(self, /, *args: Any, **kwargs: Any) -> GradientCost:
+        """The same of a kernel."""
+        return cost_of(*self.prepare(args, kwargs))
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
