@@ -167,7 +167,7 @@ class Recording:
         self.rules = rules
         self._saves = saves
         self._listener = listener
-        self._replacements: list[Replacement] = []
+        self.replacements: list[Replacement] = []
         self._touched: set[Buffer] = set()
         self._written_before: set[Buffer] = set()
         self._looked_at = 0  # so many records are counted in `_touched` and `_written_before`
@@ -176,6 +176,7 @@ class Recording:
         self._wanted: set[tuple[Buffer, int]] = set()
         self._copies: dict[tuple[Buffer, int], Memory] = {}
         self.copied_bytes = 0
+        self.copied: list[tuple[int, Buffer, int]] = []  # behind so many records a field, and the bytes of it
         self._shown: dict[Buffer, int] = {}
         self._finals: dict[Buffer, Memory] = {}
         self._restores = True
@@ -261,14 +262,20 @@ class Recording:
             self._listener(buffer)
         if self.rules is not None and recorder.get() is not self:
             self.rules.forget(buffer)
-        version = self._versions.get(buffer, 0)
-        key = (buffer, version)
-        if key in self._wanted and key not in self._copies:
-            memory = memory_of(buffer)
-            self.make_room(buffer, memory.nbytes)
-            self._copies[key] = memory.copy()
-            self.copied_bytes += memory.nbytes
-        self._versions[buffer] = version + 1
+        if self._save(buffer):
+            self.copied.append((len(self.records), buffer, memory_of(buffer).nbytes))
+        self._versions[buffer] = self._versions.get(buffer, 0) + 1
+
+    def _save(self, buffer: Buffer) -> bool:
+        """Keep the present version of a field if it is needed; whether it was not kept yet."""
+        key = (buffer, self._versions.get(buffer, 0))
+        if key not in self._wanted or key in self._copies:
+            return False
+        memory = memory_of(buffer)
+        self.make_room(buffer, memory.nbytes)
+        self._copies[key] = memory.copy()
+        self.copied_bytes += memory.nbytes
+        return True
 
     def make_room(self, buffer: Buffer, nbytes: int) -> None:
         """So many bytes more are to be kept. Raises `KernelMemoryError` past the session's limit."""
@@ -288,7 +295,7 @@ class Recording:
             self.rules.copied(source, buffer)
         self._look()
         if buffer in self._touched or source is not None:
-            self._replacements.append(Replacement(len(self.records), buffer, source, caller()))
+            self.replacements.append(Replacement(len(self.records), buffer, source, caller()))
             self._touched.add(buffer)
 
     def computed_before(self, buffer: Buffer) -> bool:
@@ -324,7 +331,7 @@ class Recording:
         """
         self._shown = dict(self._versions)
         self._restores = restore
-        replacements = list(self._replacements)
+        replacements = list(self.replacements)
         try:
             for position in range(len(self.records), 0, -1):
                 replace_back(replacements, position)
@@ -373,7 +380,8 @@ class Recording:
         """Let the copies go, unless they are to be kept: nothing will be reversed any more."""
         if self.keep:
             for buffer in {buffer for buffer, _ in self._wanted}:
-                self.overwritten(buffer)  # by whatever comes next
+                self._save(buffer)
+                self._versions[buffer] = self._versions.get(buffer, 0) + 1  # it may change from now on
         else:
             holds = any(r.copies if isinstance(r, Record) else r.release for r in self.records)
             self.let_go = bool(self._copies) or holds
@@ -418,7 +426,7 @@ class Recording:
         `DifferentiationError`. `severed`: the fields that hold such values at the start; gives those at the end.
         """
         severed = {} if severed is None else dict(severed)
-        replacements = iter([*self._replacements, None])
+        replacements = iter([*self.replacements, None])
         coming = next(replacements)
         for position, record in enumerate(self.records):
             while coming is not None and coming.position <= position:

@@ -16,6 +16,7 @@ from types import TracebackType
 from typing import Literal
 
 from tinote.errors import DifferentiationError, at_users_frames
+from tinote.lang.ad.graph import TapeGraph, graph_of
 from tinote.lang.ad.recording import Record, Recording
 from tinote.lang.ad.validation import AccessRules
 from tinote.lang.ad.violations import Violation
@@ -105,6 +106,10 @@ class Tape(Recording):
     def violations(self) -> list[Violation]:
         """Where the rules of access were broken, in order; empty for a tape that does not check them."""
         return [] if self.rules is None else list(self.rules.violations)
+
+    def graph(self) -> TapeGraph:
+        """A picture of what was recorded so far."""
+        return graph_of(self, self.loss.buffer)
 
     def __enter__(self) -> Tape:
         if self._entered:
