@@ -1,7 +1,7 @@
 """`ti.ad`: tape, gradients and everything else that differentiates programs."""
 
 from tinote.lang.ad.check import gradcheck
-from tinote.lang.ad.checkpoint import checkpoint
+from tinote.lang.ad.checkpoint import Checkpoints, checkpoint
 from tinote.lang.ad.custom import grad_for, grad_replaced, no_grad
 from tinote.lang.ad.find_nan import Finding, NanReport, find_nan
 from tinote.lang.ad.forward_mode import FwdMode
@@ -10,6 +10,7 @@ from tinote.lang.ad.tape import Tape, clear_all_gradients
 from tinote.lang.ad.violations import Violation
 
 __all__ = [
+    "Checkpoints",
     "Finding",
     "FwdMode",
     "NanReport",

@@ -23,9 +23,9 @@ from tinote.lang.ad.locate import Suspect, suspects_of
 from tinote.lang.ad.recording import Custom, Record, Recording, numbers
 from tinote.lang.ad.states import Remembered, bring_back, duals_kept, gradients_kept, remembered
 from tinote.lang.fields import Field
-from tinote.source import place_name
+from tinote.source import Span, place_name
 
-__all__ = ["Element", "GradientReport", "gradcheck"]
+__all__ = ["Compared", "Element", "GradientReport", "compare", "gradcheck", "require_f64"]
 
 _FLOOR = 1e-3  # below this share of a field's largest slope, numbers are compared to that share
 
@@ -131,7 +131,7 @@ def gradcheck(
     task.require_scalar()
     task.require("grad")
     for one in (*task.wrt, task.loss_field):
-        _require_f64(task, one.buffer, one.name)
+        require_f64("gradcheck", one.buffer, one.name, task.place)
     refuse_open_recorder("gradcheck")
     report = GradientReport(tolerance, sum(size_of(one) for one in task.wrt))
     start = remembered()
@@ -143,11 +143,11 @@ def gradcheck(
             try:
                 for record in recording.records:
                     for buffer in record.touched:
-                        _require_f64(task, buffer, buffer.name)
+                        require_f64("gradcheck", buffer, buffer.name, task.place)
                 gradients = [np.asarray(g) for g in pull_back(run, np.ones(()), keep=True)]
             finally:
                 recording.forget()
-            _compare(task, tuple(args), start, gradients, step, elements, report)
+            compare(task, tuple(args), start, gradients, step, elements, report)
             _compare_modes(task, tuple(args), start, gradients, report)
             if not report.ok:
                 _find_blame(task, tuple(args), start, recording, step, report)
@@ -165,11 +165,12 @@ def gradcheck(
     return report
 
 
-def _require_f64(task: Derivative, buffer: Buffer, name: str) -> None:
+def require_f64(what: str, buffer: Buffer, name: str, place: Span) -> None:
+    """Differences of anything shorter say little. Raises `DifferentiationError`."""
     if buffer.dtype.kind == "f" and buffer.dtype.bits != 64:
         raise DifferentiationError(
-            f"gradcheck compares in f64, but '{name}' is a field of {buffer.dtype}",
-            task.place,
+            f"{what} compares in f64, but '{name}' is a field of {buffer.dtype}",
+            place,
             hint="make it a field of ti.f64, and ti.init(default_fp=ti.f64)",
         )
 
@@ -177,8 +178,16 @@ def _require_f64(task: Derivative, buffer: Buffer, name: str) -> None:
 # ---- differences
 
 
-def _compare(
-    task: Derivative,
+class Compared(NamedTuple):
+    """What is compared: `f` computes `loss_field` from `wrt`."""
+
+    f: Callable[..., Any]
+    wrt: Sequence[Field]
+    loss_field: Field
+
+
+def compare(
+    task: Derivative | Compared,
     args: tuple[Any, ...],
     start: Remembered,
     gradients: list[np.ndarray[Any, Any]],
@@ -186,6 +195,9 @@ def _compare(
     limit: int | None,
     report: GradientReport,
 ) -> None:
+    """Compare `gradients` of the fields `task.wrt`, of at most `limit` elements each, with differences of the loss that
+    `task.f(*args)` computes from the fields as they were at `start`. Leaves what it finds in `report`.
+    """
     bring_back(start)
     origins = [numbers(one.buffer).copy() for one in task.wrt]
 

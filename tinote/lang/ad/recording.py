@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -134,13 +134,23 @@ class Custom:
             severed.setdefault(buffer, place)
 
 
+class PythonWrites(Protocol):
+    """Who is told of what Python writes to fields under a recording."""
+
+    def written(self, records: int, buffer: Buffer, position: Any) -> None:
+        """Behind so many records Python is about to write to a field, at `position` in its array (`Recorder`)."""
+
+    def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
+        """What was just said to be written is a whole field, from `source` or from outside."""
+
+
 class Recording:
     """Launches in their order, with what their gradients need of memory. `listener` is told of each write beforehand.
     Unless `saves`, nothing is kept from one launch to another, and the gradients run on the fields as they are at the
     end; what a kernel overwrites within itself is kept all the same. `rules`: what checks the rules of access, if
     anything; it is told of what happens while this is the recorder, and not of what happens in a function that has a
     gradient of its own. `keep`: hold on to what each launch and each gradient reads until nobody has the recording any
-    more, so that they can be run again.
+    more, so that they can be run again. `check`: who is told of what Python writes.
 
     It is the recorder (`world.recorder`) while it records; `reverse` then runs the gradients.
     """
@@ -157,7 +167,9 @@ class Recording:
         saves: bool = True,
         rules: AccessRules | None = None,
         keep: bool = False,
+        check: PythonWrites | None = None,
     ) -> None:
+        self.check = check
         self.keep = keep
         self.let_go = False  # whether something is gone without which the gradients cannot be run again
         self.at = 0  # the number of the record, counted from 1, that was run last
@@ -255,6 +267,8 @@ class Recording:
         if self.rules is not None and position is not None and recorder.get() is self:
             self.rules.written(buffer, position)
         self.overwritten(buffer)
+        if self.check is not None:
+            self.check.written(len(self.records), buffer, position)
 
     def overwritten(self, buffer: Buffer) -> None:
         """A field is about to be written, by whomever: keep what is needed of it on the way back."""
@@ -293,6 +307,8 @@ class Recording:
             return
         if self.rules is not None and source is not None and recorder.get() is self:
             self.rules.copied(source, buffer)
+        if self.check is not None:
+            self.check.replaced(buffer, source)
         self._look()
         if buffer in self._touched or source is not None:
             self.replacements.append(Replacement(len(self.records), buffer, source, caller()))

@@ -11,13 +11,16 @@ What is recorded, and how overwritten values come back, stands in `recording.py`
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from contextvars import Token
 from types import TracebackType
 from typing import Literal
 
 from tinote.errors import DifferentiationError, at_users_frames
+from tinote.lang.ad.check import GradientReport
 from tinote.lang.ad.graph import TapeGraph, graph_of
 from tinote.lang.ad.recording import Record, Recording
+from tinote.lang.ad.tape_check import GradientCheck
 from tinote.lang.ad.validation import AccessRules
 from tinote.lang.ad.violations import Violation
 from tinote.lang.fields import Field
@@ -59,6 +62,10 @@ class Tape(Recording):
     breaks one. `"collect"`: only note it. `violations`: what was found, in order. Launches under a tape that checks run
     on one thread.
 
+    `grad_check`: fields whose gradients are compared with differences of the loss at the end of the block, which runs
+    the launches again; True for all that they use. All is f64. `grad_report` is what was found (`ti.ad.gradcheck`);
+    when something disagrees, it is raised as a `DifferentiationError`. Implies `keep`.
+
     `keep`: hold on to what the launches and their gradients have read as long as the tape lives, within the session's
     `memory_limit`, so that `ti.ad.find_nan` can run them again.
     """
@@ -68,6 +75,7 @@ class Tape(Recording):
         loss: Field,
         clear_gradients: bool = True,
         validation: bool | Literal["collect"] = False,
+        grad_check: Sequence[Field] | bool | None = None,
         *,
         on_overwrite: Literal["auto", "error", "unchecked"] = "auto",
         keep: bool = False,
@@ -96,8 +104,17 @@ class Tape(Recording):
             validation = False
         raises = validation is True or on_overwrite == "error"
         rules = AccessRules(raises=raises) if validation or raises else None
-        super().__init__(saves=on_overwrite != "unchecked", rules=rules, keep=keep)
+        check = GradientCheck(grad_check, loss) if grad_check else None
+        super().__init__(
+            None if check is None else check.settle,
+            saves=on_overwrite != "unchecked",
+            rules=rules,
+            keep=keep or check is not None,
+            check=check,
+        )
         self.loss = loss
+        self.grad_report: GradientReport | None = None
+        self._check = check
         self.clear_gradients = clear_gradients
         self._token: Token[Recorder | None] | None = None
         self._entered = False
@@ -120,6 +137,8 @@ class Tape(Recording):
         if self.clear_gradients:
             _clear(gradient_memories())
         self.loss.fill(0)
+        if self._check is not None:
+            self._check.start()
         self._token = recorder.set(self)
         return self
 
@@ -133,6 +152,8 @@ class Tape(Recording):
                 if self.rules is not None:
                     self.rules.look_outside()
                 self._differentiate()
+                if self._check is not None:
+                    self.grad_report = self._check.compare(self)
         except KeyboardInterrupt as interrupt:
             raise at_users_frames(interrupt) from None
         finally:
