@@ -4,6 +4,7 @@ chain from parameter to loss would break.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import NamedTuple
 
 from tinote.autodiff.activity import reached_from
@@ -14,8 +15,8 @@ from tinote.autodiff.races import refuse_races
 from tinote.autodiff.reverse import Reverser
 from tinote.autodiff.unfold import unfold_atomics
 from tinote.errors import DifferentiationError, Note
-from tinote.ir.nodes import Atomic, Buffer, BufferKind, Function, Load, Store
-from tinote.ir.primitives import Defaults
+from tinote.ir.nodes import Atom, Atomic, Buffer, BufferKind, Function, Lit, Load, Prim, Store
+from tinote.ir.primitives import Defaults, surrogate
 from tinote.ir.query import free_variables, walk
 from tinote.source import Span
 
@@ -66,8 +67,10 @@ def reverse(fn: Function, defaults: Defaults = DEFAULTS, *, arguments: bool = Fa
 def _reverse(fn: Function, defaults: Defaults, keeping: Keeping, arguments: bool) -> Gradient:
     reverser = Reverser(fn, defaults, keeping, arguments=arguments)
     region = reverser.function_region()
-    if region.body:
+    writes = [op for op in walk(fn.region) if isinstance(op, Store | Atomic)]
+    if region.body or any(op.buffer.adjoint is not None for op in writes):
         _refuse_gradient_access(fn)
+    if region.body:
         refuse_races(fn)
     for store in reverser.severed:
         refuse_broken_chain(store.buffer, store.loc, fn, arguments=arguments)
@@ -81,6 +84,7 @@ def _reverse(fn: Function, defaults: Defaults, keeping: Keeping, arguments: bool
             and op.origin not in found
         ):
             needed[op.origin] = None
+    _refuse_needed_gradients(needed)
     for v in free_variables(region):
         if v in reverser.unavailable:
             raise DifferentiationError(
@@ -114,12 +118,40 @@ def refuse_broken_chain(buffer: Buffer, place: Span, fn: Function, *, arguments:
 
 
 def _refuse_gradient_access(fn: Function) -> None:
-    """A kernel that itself works on gradients has no derivative by these rules."""
+    """A kernel that itself works on gradients has no derivative by these rules, unless it takes those that it reads for
+    constants (`ti.stop_grad`).
+    """
+    varying: set[Atom] = set()
     for op in walk(fn.region):
-        if isinstance(op, Load | Store | Atomic) and op.buffer.primal is not None:
-            verb = "reads" if isinstance(op, Load) else "writes"
+        varying.update(op.args[1:] if isinstance(op, Prim) and _stops(op) else op.args)
+        varying.update(*[inner.yields for inner in op.regions])
+    varying.update(fn.region.yields)
+    for op in walk(fn.region):
+        if not isinstance(op, Load | Store | Atomic) or op.buffer.primal is None:
+            continue
+        if isinstance(op, Load) and op.out not in varying:
+            continue
+        verb = "reads" if isinstance(op, Load) else "writes"
+        read = f"read it under ti.stop_grad({op.buffer.name}) if it is a constant here, " if verb == "reads" else ""
+        raise DifferentiationError(
+            f"this kernel {verb} the gradient '{op.buffer.name}' and cannot be differentiated itself",
+            op.loc,
+            hint=f"{read}launch it outside of the tape, or put this part into a kernel of its own",
+        )
+
+
+def _stops(op: Prim) -> bool:
+    """Whether the first operand becomes a constant."""
+    return op.prim is surrogate and isinstance(op.args[1], Lit) and op.args[1].value == 0
+
+
+def _refuse_needed_gradients(needed: Iterable[Load]) -> None:
+    """The way back changes gradients while it goes on: it cannot read one again as the kernel found it."""
+    for load in needed:
+        if load.buffer.primal is not None:
             raise DifferentiationError(
-                f"this kernel {verb} the gradient '{op.buffer.name}' and cannot be differentiated itself",
-                op.loc,
-                hint="launch it outside of the tape, or put this part into a kernel of its own",
+                f"the derivative needs the value of the gradient '{load.buffer.name}' as the kernel found it, "
+                "and the way back changes that",
+                load.loc,
+                hint="copy it into a field of its own before, and read that",
             )
