@@ -20,7 +20,7 @@ from tinote.ir.primitives import Defaults, surrogate
 from tinote.ir.query import free_variables, walk
 from tinote.source import Span
 
-__all__ = ["Gradient", "refuse_broken_chain", "reverse"]
+__all__ = ["Gradient", "refuse_broken_chain", "refuse_gradient_access", "reverse"]
 
 DEFAULTS = Defaults()
 
@@ -67,10 +67,8 @@ def reverse(fn: Function, defaults: Defaults = DEFAULTS, *, arguments: bool = Fa
 def _reverse(fn: Function, defaults: Defaults, keeping: Keeping, arguments: bool) -> Gradient:
     reverser = Reverser(fn, defaults, keeping, arguments=arguments)
     region = reverser.function_region()
-    writes = [op for op in walk(fn.region) if isinstance(op, Store | Atomic)]
-    if region.body or any(op.buffer.adjoint is not None for op in writes):
-        _refuse_gradient_access(fn)
     if region.body:
+        refuse_gradient_access(fn)
         refuse_races(fn)
     for store in reverser.severed:
         refuse_broken_chain(store.buffer, store.loc, fn, arguments=arguments)
@@ -117,7 +115,7 @@ def refuse_broken_chain(buffer: Buffer, place: Span, fn: Function, *, arguments:
     return writes
 
 
-def _refuse_gradient_access(fn: Function) -> None:
+def refuse_gradient_access(fn: Function) -> None:
     """A kernel that itself works on gradients has no derivative by these rules, unless it takes those that it reads for
     constants (`ti.stop_grad`).
     """

@@ -230,6 +230,10 @@ class Specialisation:
         writes = gradient.refuse_broken_chain(buffer, place, self.gradient_facts(mode).primal, arguments=arguments)
         return [(write.buffer, write.loc) for write in writes]
 
+    def refuse_gradient_access(self, mode: Mode) -> None:
+        """Raise `DifferentiationError` when the kernel works on gradients other than as constants."""
+        importlib.import_module("tinote.autodiff.gradient").refuse_gradient_access(self.gradient_facts(mode).primal)
+
     def code(self, mode: Mode) -> Code:
         """What runs the kernel in `mode`, compiled at the first call. Raises `DifferentiationError`."""
         if mode.has_tangents:

@@ -90,8 +90,14 @@ class Arguments:
 
     @cached_property
     def needs(self) -> GradientNeeds:
-        """What the gradient asks of memory. Raises `DifferentiationError`."""
+        """What the gradient asks of memory. Raises `DifferentiationError`, also for a kernel that computes values to be
+        differentiated from gradients, even if nothing comes back through it.
+        """
         found = self.specialisation.gradient_needs(self.mode)
+        touched = self.specialisation.touched()
+        reads = any(b.primal is not None for b in touched.loaded)
+        if reads and any(b.adjoint is not None for b in touched.written):
+            self.specialisation.refuse_gradient_access(self.mode)
         if not self._actual:
             return found
         return GradientNeeds(
