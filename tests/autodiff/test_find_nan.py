@@ -9,7 +9,11 @@ import pytest
 
 import tinote as ti
 from tests.autodiff.user import array, scalar, session  # noqa: F401
+from tests.properties.compare import difference, run
+from tests.properties.smooth import generate_smooth
 from tinote.compiler.passes.check_finite import check_finite
+from tinote.compiler.pipeline import FINITE, FINITE_GRADIENT, GRADIENT, PRIMAL, run_pipeline
+from tinote.config import Config
 from tinote.errors import DifferentiationError, KernelFiniteError
 from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory
@@ -368,3 +372,20 @@ def test_the_first_operation_is_blamed(value: float, message: str):
     else:
         interpret(checked, (), memory)
         assert memory.load(y, (0,)) == 2.5
+
+
+def test_checks_change_nothing_where_all_is_finite():
+    """Random smooth programs and their gradients compute the same with the checks in them."""
+    strict = Config(debug=True, overflow_check=False, fast_math=False)
+    compared = 0
+    for seed in range(8):
+        program = generate_smooth(seed)
+        for plain, checked in ((PRIMAL, FINITE), (GRADIENT, FINITE_GRADIENT)):
+            try:
+                wanted = run(program, run_pipeline(program.function, plain, strict)[0])
+            except DifferentiationError:
+                continue
+            found = run(program, run_pipeline(program.function, checked, strict)[0])
+            assert difference(program, wanted, found) == "", (seed, checked)
+            compared += 1
+    assert compared > 8

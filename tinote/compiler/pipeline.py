@@ -46,6 +46,8 @@ from tinote.ir.verify import Form, InvalidIR, verify
 
 __all__ = [
     "CHECKED",
+    "FINITE",
+    "FINITE_GRADIENT",
     "GRADIENT",
     "PRIMAL",
     "PYTHON_STEPS",
