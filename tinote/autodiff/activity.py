@@ -28,7 +28,7 @@ from tinote.ir.nodes import (
 from tinote.ir.query import walk
 from tinote.ir.types import Ref, Stack, is_float
 
-__all__ = ["guarded_variables", "reached_from", "varied_variables"]
+__all__ = ["can_vary", "guarded_variables", "reached_from", "varied_variables"]
 
 
 class _Activity:
@@ -115,6 +115,15 @@ def varied_variables(fn: Function, *, arguments: bool = False) -> tuple[set[Var]
     activity = _Activity()
     activity.settle(fn, arguments=arguments)
     return activity.varied, activity.temporaries
+
+
+def can_vary(buffer: Buffer, *, tangents: bool = False) -> bool:
+    """Whether a buffer may hold values that are differentiated: it has a gradient (a dual, for `tangents`), or is a
+    temporary of floats.
+    """
+    if buffer.kind is BufferKind.TEMPORARY:
+        return buffer.dtype.kind == "f"
+    return (buffer.tangent if tangents else buffer.adjoint) is not None
 
 
 def reached_from(fn: Function, buffer: Buffer, *, tangents: bool = False) -> tuple[list[Store | Atomic], bool]:

@@ -18,7 +18,7 @@ Method: tangent propagation; Griewank and Walther, "Evaluating Derivatives", 2nd
 
 from __future__ import annotations
 
-from tinote.autodiff.activity import guarded_variables, reached_from
+from tinote.autodiff.activity import can_vary, guarded_variables, reached_from
 from tinote.autodiff.rules import RULES, Emit, NoDerivative
 from tinote.autodiff.unfold import unfold_atomics
 from tinote.errors import DifferentiationError, Note
@@ -61,7 +61,9 @@ def forward(fn: Function, defaults: Defaults = DEFAULTS, *, arguments: bool = Fa
     of each float parameter, and also returns the tangents of the floats that it returns. Raises `DifferentiationError`,
     located, for what has no derivative yet.
     """
-    transform = _Forward(unfold_atomics(fn), defaults, arguments)
+    # Values and tangents are computed together: any order will do for what the turns of a parallel loop share.
+    unfolded = unfold_atomics(fn, lambda op, rivals: can_vary(op.buffer, tangents=True))
+    transform = _Forward(unfolded, defaults, arguments)
     tangent = transform.function()
     for lost in transform.lost:
         _refuse_broken_chain(fn, lost, arguments)
@@ -198,9 +200,6 @@ class _Forward:
     def atomic(self, op: Atomic) -> None:
         dual = self.tangent_of(op.buffer)
         tangent = self.tangent(op.value)
-        if dual is not None and (op.prim is not p.add or op.outs):
-            what = "the old value that an atomic operation returns" if op.outs else f"an atomic `{op.prim}`"
-            raise DifferentiationError(f"{what} is not differentiated yet", op.loc, hint="accumulate with += instead")
         self.builder.emit(op)
         if dual is None and tangent is not None:
             self.lost.append(op)

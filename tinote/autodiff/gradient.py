@@ -4,16 +4,18 @@ chain from parameter to loss would break.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
-from tinote.autodiff.activity import reached_from
+from tinote.autodiff.activity import can_vary, reached_from
 from tinote.autodiff.hazards import Hazard, find_hazards, refuse
 from tinote.autodiff.keeping import NOTHING, Keeping
-from tinote.autodiff.overwriting import kept_loads, plan_keeping
+from tinote.autodiff.overwriting import begins_anew, kept_loads, plan_keeping, with_temporaries
 from tinote.autodiff.races import refuse_races
 from tinote.autodiff.reverse import Reverser
-from tinote.autodiff.unfold import unfold_atomics
+from tinote.autodiff.unfold import order_is_free, unfold_atomics
 from tinote.errors import DifferentiationError, Note
+from tinote.ir.access import Access
 from tinote.ir.nodes import Atomic, Buffer, BufferKind, Function, Load, Store
 from tinote.ir.primitives import Defaults
 from tinote.ir.query import free_variables, walk
@@ -30,7 +32,7 @@ class Gradient(NamedTuple):
     `needed_loads`: the primal loads that it executes again. `severed`: stores of a varying value into a buffer without
     a gradient, behind which the chain from parameter to loss breaks if anybody reads it. `primal`: what was
     differentiated. `restored`: the buffers that must be as they were before the primal launch when the gradient begins,
-    because of `hazards`.
+    because of `hazards`. What the launch gives new values first need not be: the gradient works on a temporary.
     """
 
     function: Function
@@ -45,14 +47,14 @@ def reverse(fn: Function, defaults: Defaults = DEFAULTS, *, arguments: bool = Fa
     """Differentiate `fn` (scalar form, simplified), also with respect to its float arguments if `arguments` says so
     (`Reverser`). Raises `DifferentiationError`, located, for what has no derivative yet.
     """
-    fn = unfold_atomics(fn)
+    given, fn = fn, unfold_atomics(fn, _may_order)
     hazards: tuple[Hazard, ...] = ()
     keeping = NOTHING
     while True:
-        gradient = _reverse(fn, defaults, keeping, arguments)
+        gradient = _reverse(fn, given, defaults, keeping, arguments)
         further = tuple(find_hazards(fn, gradient.needed_loads))
         if not further:
-            return gradient._replace(hazards=hazards)
+            return gradient._replace(hazards=tuple([h for h in hazards if h.load.buffer in gradient.restored]))
         if all(hazard.load.buffer in keeping.buffers for hazard in further):
             refuse(
                 further[0],
@@ -63,12 +65,16 @@ def reverse(fn: Function, defaults: Defaults = DEFAULTS, *, arguments: bool = Fa
         keeping = plan_keeping(fn, hazards)
 
 
-def _reverse(fn: Function, defaults: Defaults, keeping: Keeping, arguments: bool) -> Gradient:
+def _may_order(op: Atomic, rivals: Sequence[Access]) -> bool:
+    return can_vary(op.buffer) and order_is_free(op, rivals)
+
+
+def _reverse(fn: Function, given: Function, defaults: Defaults, keeping: Keeping, arguments: bool) -> Gradient:
     reverser = Reverser(fn, defaults, keeping, arguments=arguments)
     region = reverser.function_region()
     if region.body:
         _refuse_gradient_access(fn)
-        refuse_races(fn)
+        refuse_races(given)
     for store in reverser.severed:
         refuse_broken_chain(store.buffer, store.loc, fn, arguments=arguments)
     found = kept_loads(fn, keeping)
@@ -89,8 +95,10 @@ def _reverse(fn: Function, defaults: Defaults, keeping: Keeping, arguments: bool
                 hint="compute with the value before or after the update instead",
             )
     grad = Function(f"{fn.name}.grad", region, fn.loc)
-    # Temporaries begin anew with every launch: the function itself fills them.
-    restored = frozenset([buffer for buffer in keeping.buffers if buffer.kind is not BufferKind.TEMPORARY])
+    kept = [b for b in keeping.buffers if b.kind is not BufferKind.TEMPORARY]
+    anew = [b for b in kept if begins_anew(fn, b)]
+    grad = with_temporaries(grad, anew)
+    restored = frozenset(kept).difference(anew)
     return Gradient(grad, tuple(needed), tuple(reverser.severed), fn, restored)
 
 

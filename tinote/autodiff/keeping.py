@@ -199,17 +199,14 @@ class Keeper:
         """Copy `op` with its effects on the kept buffers and on temporaries, without its other effects."""
         if isinstance(op, Check | Print):
             return None
-        if (
-            isinstance(op, Store | Atomic)
-            and op.buffer not in self.buffers
-            and op.buffer.kind is not BufferKind.TEMPORARY
-        ):
-            for v in op.outs:
-                env[v] = lost = Var(v.type, v.name)
-                self.reverser.unavailable[lost] = op
-            return None
         args = tuple([look(env, a) for a in op.args])
         outs = tuple([Var(v.type, v.name) for v in op.outs])
+        if isinstance(op, Store | Atomic):
+            # A value that an atomic operation returned depended on the moment of execution: it cannot be had again.
+            self.reverser.unavailable.update(dict.fromkeys(outs, op))
+            env.update(zip(op.outs, outs, strict=True))
+            kept = op.buffer in self.buffers or op.buffer.kind is BufferKind.TEMPORARY
+            return self.reverser.register(op, op.rebuilt(args, (), ())) if kept else None
         if not op.regions:
             env.update(zip(op.outs, outs, strict=True))
             return self.reverser.register(op, op.rebuilt(args, (), outs))

@@ -4,15 +4,16 @@ effects in the gradient.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from tinote.autodiff.hazards import Hazard, refuse
 from tinote.autodiff.keeping import Keeping
 from tinote.ir.buffers import Buffer, BufferKind
-from tinote.ir.nodes import Atomic, For, Function, Load, Memory, Op, Region, Store
+from tinote.ir.nodes import Atom, Atomic, For, Function, Lit, Load, Memory, Op, Region, Store, Var
 from tinote.ir.query import walk
+from tinote.ir.rewrite import KEEP, Decision, Rewriter
 
-__all__ = ["plan_keeping"]
+__all__ = ["begins_anew", "kept_loads", "plan_keeping", "with_temporaries"]
 
 
 def plan_keeping(fn: Function, hazards: Sequence[Hazard]) -> Keeping:
@@ -56,6 +57,29 @@ def _writes_temporary(op: Op) -> bool:
     )
 
 
+def begins_anew(fn: Function, buffer: Buffer) -> bool:
+    """Whether what a launch does first to `buffer` is to give each of its elements a value: what it held before does
+    not matter.
+    """
+    for op in fn.region.body:
+        found = [i for i in walk(Region((), (op,))) if isinstance(i, Memory) and i.buffer is buffer]
+        if found:
+            return len(found) == 1 and not buffer.element and _fills(op, found[0], ())
+    return False
+
+
+def _fills(op: Op, store: Memory, indices: tuple[Var, ...]) -> bool:
+    """Whether `op`, in the turns that loops with these indices take, stores to all elements."""
+    if op is store:
+        return isinstance(op, Store) and op.index == indices
+    axis = len(indices)
+    if not isinstance(op, For) or axis == store.buffer.rank or not isinstance(op.lo, Lit) or op.lo.value != 0:
+        return False
+    if not isinstance(op.hi, Lit) or op.hi.value != store.buffer.shape[axis]:
+        return False
+    return any(_fills(inner, store, (*indices, op.index)) for inner in op.body.body)
+
+
 def kept_loads(fn: Function, keeping: Keeping) -> set[Load]:
     """The loads that find their values in any case, because what they read is as it was."""
     return {
@@ -65,3 +89,24 @@ def kept_loads(fn: Function, keeping: Keeping) -> set[Load]:
         for inner in walk(Region((), (op,)))
         if isinstance(inner, Load) and inner.buffer in keeping.buffers
     }
+
+
+def with_temporaries(fn: Function, buffers: Iterable[Buffer]) -> Function:
+    """`fn` with a temporary in place of each of `buffers`, so that it leaves them alone."""
+    stand_ins = {b: Buffer(b.name, b.dtype, b.shape, b.element, BufferKind.TEMPORARY) for b in buffers}
+    return _Redirect(stand_ins).run(fn) if stand_ins else fn
+
+
+class _Redirect(Rewriter):
+    def __init__(self, stand_ins: dict[Buffer, Buffer]) -> None:
+        super().__init__()
+        self.stand_ins = stand_ins
+
+    def on(self, op: Op) -> Decision | Sequence[Atom]:
+        if not isinstance(op, Memory) or op.buffer not in self.stand_ins:
+            return KEEP
+        redirected = op.rebuilt(op.args)
+        assert isinstance(redirected, Memory)
+        redirected.buffer = self.stand_ins[op.buffer]
+        self.emit(redirected)
+        return op.outs

@@ -276,13 +276,17 @@ class Reverser:
         index = [look(env, a) for a in op.index]
         if isinstance(op, Atomic) and op.prim is not p.add:
             raise DifferentiationError(
-                f"an atomic `{op.prim}` on a field with a gradient is not differentiated yet",
+                f"the gradient of this atomic `{op.prim}` depends on the order in which the turns of a parallel loop "
+                f"touch '{op.buffer.name}'",
                 op.loc,
-                hint="accumulate with += instead",
+                hint="write ti.loop_config(serialize=True) in front of the loop",
             )
         if isinstance(op, Atomic) and op.outs and adjoints.pop(op.out, None) is not None:
             raise DifferentiationError(
-                "the old value that an atomic operation returns is not differentiated yet", op.loc
+                "the old value that this atomic operation returns depends on the order in which the turns of a "
+                f"parallel loop touch '{op.buffer.name}'",
+                op.loc,
+                hint="write ti.loop_config(serialize=True) in front of the loop",
             )
         g = self.builder.load(target, index)
         if isinstance(op, Store):
