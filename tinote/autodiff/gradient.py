@@ -10,6 +10,7 @@ from typing import NamedTuple
 from tinote.autodiff.activity import can_vary, reached_from
 from tinote.autodiff.hazards import Hazard, find_hazards, refuse
 from tinote.autodiff.keeping import NOTHING, Keeping
+from tinote.autodiff.old_values import NO_OLD_VALUES, OldValues, plan_old_values, replay
 from tinote.autodiff.overwriting import begins_anew, kept_loads, plan_keeping, with_temporaries
 from tinote.autodiff.races import refuse_races
 from tinote.autodiff.reverse import Reverser
@@ -33,6 +34,7 @@ class Gradient(NamedTuple):
     a gradient, behind which the chain from parameter to loss breaks if anybody reads it. `primal`: what was
     differentiated. `restored`: the buffers that must be as they were before the primal launch when the gradient begins,
     because of `hazards`. What the launch gives new values first need not be: the gradient works on a temporary.
+    `old_values`: what the primal launch must have saved, in the order in which a launch gets it behind its arrays.
     """
 
     function: Function
@@ -41,20 +43,28 @@ class Gradient(NamedTuple):
     primal: Function
     restored: frozenset[Buffer] = frozenset()
     hazards: tuple[Hazard, ...] = ()
+    old_values: OldValues = NO_OLD_VALUES
 
 
 def reverse(fn: Function, defaults: Defaults = DEFAULTS, *, arguments: bool = False) -> Gradient:
     """Differentiate `fn` (scalar form, simplified), also with respect to its float arguments if `arguments` says so
     (`Reverser`). Raises `DifferentiationError`, located, for what has no derivative yet.
     """
-    given, fn = fn, unfold_atomics(fn, _may_order)
+    old = plan_old_values(fn)
+    saved = {value.buffer for value in old.values}
+    given, fn = fn, unfold_atomics(replay(fn, old), _may_order)
     hazards: tuple[Hazard, ...] = ()
     keeping = NOTHING
     while True:
         gradient = _reverse(fn, given, defaults, keeping, arguments)
         further = tuple(find_hazards(fn, gradient.needed_loads))
         if not further:
-            return gradient._replace(hazards=tuple([h for h in hazards if h.load.buffer in gradient.restored]))
+            read = {load.buffer for load in gradient.needed_loads}
+            return gradient._replace(
+                needed_loads=tuple([load for load in gradient.needed_loads if load.buffer not in saved]),
+                hazards=tuple([h for h in hazards if h.load.buffer in gradient.restored]),
+                old_values=old if read & saved else NO_OLD_VALUES,
+            )
         if all(hazard.load.buffer in keeping.buffers for hazard in further):
             refuse(
                 further[0],
@@ -90,9 +100,11 @@ def _reverse(fn: Function, given: Function, defaults: Defaults, keeping: Keeping
     for v in free_variables(region):
         if v in reverser.unavailable:
             raise DifferentiationError(
-                "the gradient needs the old value that this atomic operation returned, which is not saved yet",
+                "the gradient needs the old value that this atomic operation returned, which depends on the order in "
+                "which the turns of a parallel loop ran, and is kept only where it is no differentiated value itself "
+                "and the number of turns is known before the launch",
                 reverser.unavailable[v].loc,
-                hint="compute with the value before or after the update instead",
+                hint="write ti.loop_config(serialize=True) in front of the loop",
             )
     grad = Function(f"{fn.name}.grad", region, fn.loc)
     kept = [b for b in keeping.buffers if b.kind is not BufferKind.TEMPORARY]

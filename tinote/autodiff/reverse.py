@@ -274,17 +274,11 @@ class Reverser:
                 self.severed.append(op)
             return
         index = [look(env, a) for a in op.index]
-        if isinstance(op, Atomic) and op.prim is not p.add:
+        returned = [g for v in op.outs if (g := adjoints.pop(v, None)) is not None]
+        if isinstance(op, Atomic) and (op.prim is not p.add or returned):
+            what = "the old value that this returns" if op.prim is p.add else f"the gradient of this atomic `{op.prim}`"
             raise DifferentiationError(
-                f"the gradient of this atomic `{op.prim}` depends on the order in which the turns of a parallel loop "
-                f"touch '{op.buffer.name}'",
-                op.loc,
-                hint="write ti.loop_config(serialize=True) in front of the loop",
-            )
-        if isinstance(op, Atomic) and op.outs and adjoints.pop(op.out, None) is not None:
-            raise DifferentiationError(
-                "the old value that this atomic operation returns depends on the order in which the turns of a "
-                f"parallel loop touch '{op.buffer.name}'",
+                f"{what} depends on the order in which the turns of a parallel loop touch '{op.buffer.name}'",
                 op.loc,
                 hint="write ti.loop_config(serialize=True) in front of the loop",
             )

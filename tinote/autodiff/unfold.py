@@ -23,7 +23,7 @@ from tinote.ir.query import walk
 from tinote.ir.ranges import Loop
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 
-__all__ = ["order_is_free", "unfold_atomics"]
+__all__ = ["order_is_free", "rivals_of", "unfold_atomics"]
 
 
 def unfold_atomics(fn: Function, may_order: Callable[[Atomic, Sequence[Access]], bool]) -> Function:
@@ -38,13 +38,13 @@ def unfold_atomics(fn: Function, may_order: Callable[[Atomic, Sequence[Access]],
     chosen: set[Op] = set()
     serial: set[Op] = set()
     for op in wanted:
-        loops = _parallel_loops(accesses.of(op))
-        rivals = _rivals(accesses.of(op), loops, accesses)
+        rivals = rivals_of(accesses.of(op), accesses)
         if not any(rival.writes for rival in rivals):
             chosen.add(op)
         elif may_order(op, rivals):
             chosen.add(op)
-            serial.update(inner for inner in walk(Region((), (loops[0].op,))) if isinstance(inner, For))
+            outermost = _parallel_loops(accesses.of(op))[0].op
+            serial.update(inner for inner in walk(Region((), (outermost,))) if isinstance(inner, For))
     return _Unfold(chosen, serial).run(fn) if chosen else fn
 
 
@@ -55,18 +55,19 @@ def order_is_free(op: Atomic, rivals: Sequence[Access]) -> bool:
     )
 
 
-def _parallel_loops(access: Access) -> list[Loop]:
-    return [loop for loop in access.loops if isinstance(loop.op, For) and loop.op.parallel]
-
-
-def _rivals(access: Access, loops: list[Loop], accesses: Accesses) -> list[Access]:
-    """What may touch the elements of `access` in other turns of `loops`, the parallel ones around it; with itself."""
+def rivals_of(access: Access, accesses: Accesses) -> list[Access]:
+    """What may touch the elements of `access` in other turns of the parallel loops around it; itself included."""
+    loops = _parallel_loops(access)
     return [
         other
         for other in (accesses.within(loops[0]) if loops else ())
         if root_of(other.buffer) is root_of(access.buffer)
         and any(other.inside(loop) and accesses.may_meet_across(access, other, loop) for loop in loops)
     ]
+
+
+def _parallel_loops(access: Access) -> list[Loop]:
+    return [loop for loop in access.loops if isinstance(loop.op, For) and loop.op.parallel]
 
 
 class _Unfold(Rewriter):

@@ -18,7 +18,7 @@ class Mode(Enum):
     differentiated: a pullback is launched with the adjoints of the results behind the arguments and returns the
     adjoints of the arguments; a pushforward, with the tangents of the arguments behind them, returns the results and
     then their tangents. `SECOND` is the pushforward of the pullback. `CHECKED` is the kernel itself with checks of the
-    access rules.
+    access rules, `RECORDING` the kernel itself, which also saves the old values that its gradient needs.
     """
 
     PRIMAL = "primal"
@@ -28,6 +28,7 @@ class Mode(Enum):
     PUSHFORWARD = "pushforward"
     SECOND = "second"
     CHECKED = "checked"
+    RECORDING = "recording"
 
     @property
     def reverses(self) -> bool:

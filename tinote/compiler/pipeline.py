@@ -2,9 +2,10 @@
 in order.
 
 `PRIMAL` compiles a kernel, `GRADIENT` its reverse-mode derivative, `TANGENT` its forward-mode one, `CHECKED` the kernel
-with checks of the access rules. A step is a function from IR to IR that returns its argument when there is nothing to
-do; a `Fixpoint` repeats its steps until none of them changes anything. Whoever listens gets a `Snapshot` after each
-step: the old function and the new one, both immutable.
+with checks of the access rules, `RECORDING` the kernel that saves the old values that its gradient needs. A step is a
+function from IR to IR that returns its argument when there is nothing to do; a `Fixpoint` repeats its steps until none
+of them changes anything. Whoever listens gets a `Snapshot` after each step: the old function and the new one, both
+immutable.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from typing import NamedTuple
 from tinote.autodiff.forward import forward
 from tinote.autodiff.gradient import Gradient, reverse
 from tinote.autodiff.instrument import Instrumented, instrument
+from tinote.autodiff.old_values import NO_OLD_VALUES, plan_old_values, record
 from tinote.compiler.modes import Mode, defaults_of
 from tinote.compiler.passes.accumulate import accumulate
 from tinote.compiler.passes.check_bounds import check_bounds
@@ -47,6 +49,7 @@ __all__ = [
     "GRADIENT",
     "PRIMAL",
     "PYTHON_STEPS",
+    "RECORDING",
     "STEPS",
     "TANGENT",
     "Context",
@@ -77,6 +80,7 @@ class Context:
         self.config = config
         self.defaults = defaults_of(config)
         self.gradient: Gradient | None = None
+        self.old_values = NO_OLD_VALUES
         self.instrumented: Instrumented | None = None
 
 
@@ -139,6 +143,11 @@ def _instrument(fn: Function, context: Context) -> Function:
     return context.instrumented.function
 
 
+def _record(fn: Function, context: Context) -> Function:
+    context.old_values = plan_old_values(fn)
+    return record(fn, context.old_values)
+
+
 def _check(fn: Function, context: Context) -> Function:
     return check_bounds(fn) if context.config.bounds_check else fn
 
@@ -185,6 +194,7 @@ CHECKED: tuple[Step | Fixpoint, ...] = (
     *SIMPLIFICATION,
     *LOWERING,
 )
+RECORDING: tuple[Step | Fixpoint, ...] = (*TYPING, Step(_record, Form.SCALAR, "record"), *LOWERING)
 STEPS = {
     Mode.PRIMAL: PRIMAL,
     Mode.GRADIENT: GRADIENT,
@@ -193,6 +203,7 @@ STEPS = {
     Mode.PUSHFORWARD: PUSHFORWARD,
     Mode.SECOND: SECOND,
     Mode.CHECKED: CHECKED,
+    Mode.RECORDING: RECORDING,
 }
 
 #: What becomes plain Python: a kernel as it was written, with types; derivatives before anything is said of machines.

@@ -99,6 +99,7 @@ class Arguments:
             tuple([(self.actual(b), place) for b, place in found.severed]),
             self._set(found.restored),
             tuple([(self.actual(b), read, written) for b, read, written in found.overwritten]),
+            tuple([(self.actual(b), place) for b, place in found.old_values]),
         )
 
     def pairs(self, formals: Iterable[Buffer]) -> Iterable[tuple[Buffer, Buffer]]:

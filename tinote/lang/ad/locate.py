@@ -91,6 +91,8 @@ class _Detective:
         kept: dict[Buffer, Any],
     ) -> None:
         gradient = instance.specialisation.gradient()
+        if instance.specialisation.gradient_needs().old_values:
+            return  # a launch on its own has not saved them
         origins = {b: numbers(b).copy() for b in varied}
         directions = {b: self._rng.standard_normal(origins[b].shape) for b in varied}
         weights = {b: self._rng.standard_normal(origins[b].shape) for b in varied if b in written}

@@ -19,6 +19,7 @@ from tinote.compiler.modes import Mode
 from tinote.compiler.summary import TaskSummary
 from tinote.errors import DifferentiationError, KernelMemoryError, Note
 from tinote.ir.nodes import Buffer
+from tinote.lang.ad.old_values import SavingLaunch
 from tinote.lang.ad.validation import AccessRules
 from tinote.lang.arguments import Arguments, Foreign, arguments_of, own, place_in
 from tinote.lang.kernel import Instance
@@ -35,7 +36,7 @@ _UNKNOWN = -1  # the version of a field that holds nothing that was ever recorde
 
 class Record(NamedTuple):
     """One launch: what was launched with which values, and the version of each field that its gradient will read.
-    `copies`: what it will read of arrays that others manage.
+    `copies`: what it will read of arrays that others manage; `old_values`: those that the launch returns and saves.
     """
 
     instance: Instance
@@ -43,6 +44,7 @@ class Record(NamedTuple):
     versions: dict[Buffer, int]
     arguments: Arguments
     copies: dict[Buffer, Memory]
+    old_values: SavingLaunch | None = None
 
     @property
     def tasks(self) -> tuple[TaskSummary, ...]:
@@ -63,7 +65,7 @@ class Record(NamedTuple):
     def values_back(self) -> tuple[Any, ...]:
         """The values for the gradient: it reads the copies of arrays that others manage, and may write to them."""
         if not self.copies:
-            return self.values
+            return self._with_old_values(self.values)
         arrays = self.arguments.arrays
         found: list[Any] = []
         for buffer, bound in arrays:
@@ -72,7 +74,10 @@ class Record(NamedTuple):
                 fresh = kept.copy() if buffer in self.arguments.needs.restored else kept
                 bound = bound._replace(address=fresh.address, owner=fresh)
             found.append(bound)
-        return (*found, *self.values[len(arrays) :])
+        return self._with_old_values((*found, *self.values[len(arrays) :]))
+
+    def _with_old_values(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        return values if self.old_values is None else self.old_values.extended(values)
 
 
 @dataclass(eq=False)
@@ -185,11 +190,26 @@ class Recording:
         versions = before
         if self._saves:
             versions = {b: self._versions.get(b, 0) for b in own(needs.loaded)} | before
-        self._pending = Record(instance, values, versions, arguments, {})
+        saving = self._saving(instance, values, arguments) if needs.old_values else None
+        self._pending = Record(instance, values, versions, arguments, {}, saving)
         for buffer in arguments.foreign:
             if buffer in needs.restored:
                 self._keep_foreign(self._pending, buffer)
-        return None if self.rules is None else self.rules.launching(instance, arguments)
+        return saving if self.rules is None else self.rules.launching(instance, arguments)
+
+    def _saving(self, instance: Instance, values: tuple[Any, ...], arguments: Arguments) -> SavingLaunch:
+        """A launch that saves the old values which its gradient needs."""
+        buffer, place = arguments.needs.old_values[0]
+        if self.rules is not None:
+            raise DifferentiationError(
+                f"the gradient needs the old values of '{buffer.name}' that are returned here, which a tape that "
+                "validates does not keep",
+                place,
+                hint="write ti.loop_config(serialize=True) in front of the loop, or leave validation out",
+            )
+        saving = SavingLaunch(instance.specialisation, values, lambda nbytes: self.make_room(buffer, nbytes))
+        self.copied_bytes += saving.nbytes
+        return saving
 
     def _keep_foreign(self, record: Record, buffer: Foreign) -> None:
         """Keep what an array that others manage holds now."""
