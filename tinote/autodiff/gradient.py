@@ -35,6 +35,7 @@ class Gradient(NamedTuple):
     differentiated. `restored`: the buffers that must be as they were before the primal launch when the gradient begins,
     because of `hazards`. What the launch gives new values first need not be: the gradient works on a temporary.
     `old_values`: what the primal launch must have saved, in the order in which a launch gets it behind its arrays.
+    `copies`: memory, and the array that has its shape, which the launch gets behind these.
     """
 
     function: Function
@@ -44,6 +45,7 @@ class Gradient(NamedTuple):
     restored: frozenset[Buffer] = frozenset()
     hazards: tuple[Hazard, ...] = ()
     old_values: OldValues = NO_OLD_VALUES
+    copies: tuple[tuple[Buffer, Buffer], ...] = ()
 
 
 def reverse(fn: Function, defaults: Defaults = DEFAULTS, *, arguments: bool = False) -> Gradient:
@@ -111,7 +113,7 @@ def _reverse(fn: Function, given: Function, defaults: Defaults, keeping: Keeping
     anew = [b for b in kept if begins_anew(fn, b)]
     grad = with_temporaries(grad, anew)
     restored = frozenset(kept).difference(anew)
-    return Gradient(grad, tuple(needed), tuple(reverser.severed), fn, restored)
+    return Gradient(grad, tuple(needed), tuple(reverser.severed), fn, restored, copies=keeping.provided)
 
 
 def refuse_broken_chain(buffer: Buffer, place: Span, fn: Function, *, arguments: bool = False) -> list[Store | Atomic]:

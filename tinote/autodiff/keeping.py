@@ -68,22 +68,26 @@ class Keeping(NamedTuple):
     fused: frozenset[Op]
     saved: dict[Op, tuple[tuple[Buffer, Buffer], ...]]
 
+    @property
+    def provided(self) -> tuple[tuple[Buffer, Buffer], ...]:
+        """The pairs whose copy a launch has to provide, because only it knows the shape."""
+        return tuple([pair for pairs in self.saved.values() for pair in pairs if None in pair[0].shape])
+
 
 NOTHING = Keeping(frozenset(), frozenset(), frozenset(), {})
 
 
 def copy_buffer(builder: Builder, source: Buffer, target: Buffer) -> None:
-    """Emit loops that copy all elements of a buffer of known shape."""
+    """Emit loops that copy all elements of a buffer."""
 
     def level(index: tuple[Var, ...]) -> None:
         axis = len(index)
         if axis < target.rank:
-            extent = target.shape[axis]
-            assert extent is not None
             position = Var(i32, "i")
             with builder.region(position) as inside:
                 level((*index, position))
-            builder.emit(For(Lit(0, i32), Lit(extent, i32), (), inside.close(), (), builder.loc, parallel=True))
+            extent = builder.extent(target, axis)
+            builder.emit(For(Lit(0, i32), extent, (), inside.close(), (), builder.loc, parallel=True))
             return
         for component in product(*[range(n) for n in target.element]):
             place = (*index, *[Lit(k, i32) for k in component])

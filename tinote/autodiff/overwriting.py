@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tinote.autodiff.hazards import Hazard, refuse
+from tinote.autodiff.hazards import Hazard
 from tinote.autodiff.keeping import Keeping
 from tinote.ir.buffers import Buffer, BufferKind
 from tinote.ir.nodes import Atom, Atomic, For, Function, Lit, Load, Memory, Op, Region, Store, Var
@@ -23,7 +23,7 @@ def plan_keeping(fn: Function, hazards: Sequence[Hazard]) -> Keeping:
     A parallel loop runs again in the reverse part, on the buffers as they were when it ran first: where other
     operations follow that depend on it, or it fills a temporary, a copy of these buffers is taken before. The last one
     needs none. So does a serial loop, `while` or branch beside parallel loops: what it saves would otherwise have to
-    last from one task of the launch to another. Raises `DifferentiationError` for an array whose shape is not known.
+    last from one task of the launch to another.
     """
     buffers = frozenset(hazard.load.buffer for hazard in hazards)
     touched: dict[Op, dict[Buffer, None]] = {}
@@ -37,17 +37,19 @@ def plan_keeping(fn: Function, hazards: Sequence[Hazard]) -> Keeping:
     last = list(touched)[-1]
     for number, (op, found) in enumerate(touched.items()):
         if op in fused and (op is not last or op.outs or _writes_temporary(op)):
-            saved[op] = tuple([(_copy_of(buffer, number, hazards), buffer) for buffer in found])
+            saved[op] = tuple([(_copy_of(buffer, number), buffer) for buffer in found])
     return Keeping(frozenset(touched), buffers, fused, saved)
 
 
-def _copy_of(buffer: Buffer, number: int, hazards: Sequence[Hazard]) -> Buffer:
-    if None in buffer.shape:
-        refuse(
-            next(h for h in hazards if h.load.buffer is buffer),
-            hint="put the loops into kernels of their own: a tape keeps what is overwritten between launches",
-        )
-    return Buffer(f"{buffer.name}.before.{number}", buffer.dtype, buffer.shape, buffer.element, BufferKind.SAVED)
+def _copy_of(buffer: Buffer, number: int) -> Buffer:
+    """Memory for a copy. Where the shape is known at launch only, the launch has to provide it."""
+    name = f"{buffer.name}.before.{number}"
+    if None not in buffer.shape:
+        return Buffer(name, buffer.dtype, buffer.shape, buffer.element, BufferKind.SAVED)
+    copy = Buffer(name, buffer.dtype, buffer.shape, buffer.element, BufferKind.ARRAY)
+    if buffer.tangent is not None:
+        copy.tangent = Buffer(f"{name}.dual", buffer.dtype, buffer.shape, buffer.element, BufferKind.ARRAY)
+    return copy
 
 
 def _writes_temporary(op: Op) -> bool:

@@ -67,6 +67,7 @@ class GradientNeeds(NamedTuple):
     gradient (`Gradient.severed`). `restored`: what must be as it was before the primal launch when the gradient begins;
     `overwritten` says why: a buffer, where it is read, and where it is overwritten afterwards. `old_values`: the
     buffers whose old values the primal launch must have saved (`Specialisation.recording`), and where it returned them.
+    `copied`: the arrays of which a launch of the gradient needs memory for a copy, behind its arrays and old values.
     """
 
     loaded: frozenset[Buffer]
@@ -74,6 +75,7 @@ class GradientNeeds(NamedTuple):
     restored: frozenset[Buffer] = frozenset()
     overwritten: tuple[tuple[Buffer, Span, Span], ...] = ()
     old_values: tuple[tuple[Buffer, Span], ...] = ()
+    copied: tuple[Buffer, ...] = ()
 
 
 class Specialisation:
@@ -301,7 +303,8 @@ class Specialisation:
         arrays = self.arrays
         if facts.gradient is not None:
             self._gradient_facts[mode] = facts.gradient
-            arrays = (*arrays, *[value.buffer for value in facts.gradient.old_values.values])
+            saved = [value.buffer for value in facts.gradient.old_values.values]
+            arrays = (*arrays, *saved, *[copy for copy, _ in facts.gradient.copies])
         if mode is Mode.RECORDING:
             self._old_values = facts.old_values
             arrays = (*arrays, *[value.buffer for value in facts.old_values.values])
@@ -397,7 +400,8 @@ class Specialisation:
         severed = tuple([(store.buffer, store.loc) for store in facts.severed])
         overwritten = tuple([(h.load.buffer, h.load.loc, h.write.loc) for h in facts.hazards])
         old_values = tuple([(value.op.buffer, value.op.loc) for value in facts.old_values.values])
-        return GradientNeeds(loaded, severed, restored, overwritten, old_values)
+        copied = tuple([array for _, array in facts.copies])
+        return GradientNeeds(loaded, severed, restored, overwritten, old_values, copied)
 
     # ---- looking inside
 

@@ -29,18 +29,15 @@ class SavingLaunch:
         sizes = [max(math.prod(s), 1) * v.buffer.dtype.size for s, v in zip(shapes, old.values, strict=True)]
         self.nbytes = sum(sizes)
         make_room(self.nbytes)
-        self._saved: list[BoundArray] = []
+        #: where they are, in the order in which a gradient gets them behind the kernel's arrays
+        self.saved: list[BoundArray] = []
         for shape, nbytes in zip(shapes, sizes, strict=True):
             memory = Memory(nbytes)
-            self._saved.append(BoundArray(memory.address, 0, 0, 0, shape, nbytes, True, None, memory))
-
-    def extended(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        """Values of a launch with the old values behind the kernel's arrays."""
-        return (*values[: self._arrays], *self._saved, *values[self._arrays :])
+            self.saved.append(BoundArray(memory.address, 0, 0, 0, shape, nbytes, True, None, memory))
 
     def launch(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """Run with the values that the launch of the kernel itself gets."""
-        return self._native.launch(self.extended(values))
+        return self._native.launch((*values[: self._arrays], *self.saved, *values[self._arrays :]))
 
 
 class _Present:

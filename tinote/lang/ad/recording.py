@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinote.compiler.modes import Mode
+from tinote.compiler.native import BoundArray
 from tinote.compiler.summary import TaskSummary
 from tinote.errors import DifferentiationError, KernelMemoryError, Note
 from tinote.ir.nodes import Buffer
@@ -63,21 +64,31 @@ class Record(NamedTuple):
         return self.arguments.touched.written
 
     def values_back(self) -> tuple[Any, ...]:
-        """The values for the gradient: it reads the copies of arrays that others manage, and may write to them."""
-        if not self.copies:
-            return self._with_old_values(self.values)
+        """The values for the gradient: it reads the copies of arrays that others manage, and may write to them. Behind
+        the arrays stand the old values that it reads and memory for copies that it makes.
+        """
+        needs = self.arguments.needs
+        if not (self.copies or self.old_values or needs.copied):
+            return self.values
         arrays = self.arguments.arrays
-        found: list[Any] = []
+        found: list[BoundArray] = []
         for buffer, bound in arrays:
             kept = self.copies.get(buffer)
             if kept is not None:
-                fresh = kept.copy() if buffer in self.arguments.needs.restored else kept
+                fresh = kept.copy() if buffer in needs.restored else kept
                 bound = bound._replace(address=fresh.address, owner=fresh)
             found.append(bound)
-        return self._with_old_values((*found, *self.values[len(arrays) :]))
+        if self.old_values is not None:
+            found += self.old_values.saved
+        places = dict(arrays)
+        found += [_memory_like(places[buffer]) for buffer in needs.copied]
+        return (*found, *self.values[len(arrays) :])
 
-    def _with_old_values(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
-        return values if self.old_values is None else self.old_values.extended(values)
+
+def _memory_like(bound: BoundArray) -> BoundArray:
+    """Memory for the numbers of an array, and for their tangents if it has any."""
+    values, tangents = (Memory(max(bound.nbytes, 1)) for _ in range(2))
+    return BoundArray(values.address, 0, tangents.address, 0, bound.shape, bound.nbytes, True, None, (values, tangents))
 
 
 @dataclass(eq=False)
