@@ -150,6 +150,49 @@ def neighbours_meet(x, y, loss):
     return run
 
 
+@trap
+def vectors(x, v, loss):
+    @ti.kernel
+    def run():
+        v[0] = ti.math.vec2(-9.0)
+        for i in range(4):
+            ti.atomic_max(v[0], ti.math.vec2(x[i] * x[i + 1], -x[i + 1]))
+        loss[None] += v[0].norm_sqr()
+
+    return run
+
+
+@trap
+def begun_anew_again_and_again(x, s, loss):
+    @ti.kernel
+    def run():
+        s[None] = -9.0
+        for i in x:
+            ti.atomic_max(s[None], x[i])
+        loss[None] += s[None] ** 2
+        s[None] = 9.0
+        for i in x:
+            ti.atomic_min(s[None], x[i])
+        loss[None] += s[None] ** 3
+        s[None] = 0.0
+
+    return run
+
+
+@trap
+def in_a_branch(x, s, k, loss):
+    @ti.kernel
+    def run():
+        if k[0] > 1:
+            for i in x:
+                ti.atomic_max(s[None], x[i] ** 2)
+        else:
+            s[None] = 1.0
+        loss[None] += s[None] * x[0]
+
+    return run
+
+
 @pytest.mark.parametrize("name", trap)
 def test_against_differences_and_forward_mode(name: str) -> None:
     trap.check(name)

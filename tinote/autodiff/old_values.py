@@ -10,9 +10,10 @@
                                                    store @y[%k], %a
 
 This is done for atomic operations on memory without a gradient that turns of a parallel loop share, and on whose old
-value a write to memory with a gradient depends. The saved values have a dimension for each loop around the operation,
-so that memory is needed for the product of the loops' numbers of turns. These must be known before the launch: from
-numbers, arguments, shapes and what the kernel itself does not write; or else an upper bound is taken, if there is one.
+value a write to memory with a gradient depends, or what the kernel returns. The saved values have a dimension for each
+loop around the operation, so that memory is needed for the product of the loops' numbers of turns. These must be known
+before the launch: from numbers, arguments, shapes and what the kernel itself does not write; or else an upper bound is
+taken, if there is one.
 """
 
 from __future__ import annotations
@@ -91,7 +92,7 @@ def plan_old_values(fn: Function) -> OldValues:
     if not wanted:
         return NO_OLD_VALUES
     accesses = Accesses(fn)
-    matter = steering_reads(fn)
+    matter = steering_reads(fn, fn.region.yields)
     found: list[OldValue] = []
     for op in wanted:
         if op not in matter or not any(rival.writes for rival in rivals_of(accesses.of(op), accesses)):

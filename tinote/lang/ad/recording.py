@@ -214,9 +214,9 @@ class Recording:
         if self.rules is not None:
             raise DifferentiationError(
                 f"the gradient needs the old values of '{buffer.name}' that are returned here, which a tape that "
-                "validates does not keep",
+                "checks the access rules does not keep",
                 place,
-                hint="write ti.loop_config(serialize=True) in front of the loop, or leave validation out",
+                hint="write ti.loop_config(serialize=True) in front of the loop, or leave the checks out",
             )
         saving = SavingLaunch(instance.specialisation, values, lambda nbytes: self.make_room(buffer, nbytes))
         self.copied_bytes += saving.nbytes
