@@ -289,7 +289,9 @@ def test_what_is_refused() -> None:
         return a
 
     with pytest.raises(DifferentiationError, match="device function"):
-        ti.ad.grad_replaced(device)
+        ti.ad.no_grad(device)
+    with pytest.raises(DifferentiationError, match="not a function with a replaced gradient"):
+        ti.ad.grad_for(device)
 
     def later():
         yield square()

@@ -26,6 +26,7 @@ from tinote.ir.nodes import (
     While,
 )
 from tinote.ir.query import walk
+from tinote.ir.replaced import Replaced
 from tinote.ir.types import Ref, Stack, is_float
 
 __all__ = ["can_vary", "guarded_variables", "reached_from", "varied_variables"]
@@ -97,6 +98,10 @@ class _Activity:
             self.region(op.orelse)
             self.link(op.then.yields, op.outs)
             self.link(op.orelse.yields, op.outs)
+        elif isinstance(op, Replaced):
+            if any(map(self.is_varied, op.inputs)):
+                for out in op.outs:
+                    self.mark(out)
         elif isinstance(op, For | While):
             first = 1 if isinstance(op, For) else 0
             initial = op.initial

@@ -46,6 +46,7 @@ from tinote.ir.nodes import (
 from tinote.ir.primitives import Defaults
 from tinote.ir.prune import prune
 from tinote.ir.query import walk
+from tinote.ir.replaced import Replaced
 from tinote.ir.types import Stack, is_float
 
 __all__ = ["forward"]
@@ -157,6 +158,8 @@ class _Forward:
             self.atomic(op)
         elif isinstance(op, NewStack | Push | Pop):
             self.stack(op)
+        elif isinstance(op, Replaced):
+            self.replaced(op)
         elif isinstance(op, If):
             self.branch(op)
         elif isinstance(op, For):
@@ -205,6 +208,16 @@ class _Forward:
             self.lost.append(op)
         elif dual is not None and tangent is not None:
             self.builder.atomic(p.add, dual, op.index, tangent)
+
+    def replaced(self, op: Replaced) -> None:
+        """Values alone: a gradient that was told says nothing about tangents."""
+        if any(self.tangent(a) is not None for a in op.inputs):
+            raise DifferentiationError(
+                "this function has a gradient for reverse mode only, and forward mode cannot pass through it",
+                op.loc,
+                hint="use reverse mode, or call an undecorated function",
+            )
+        self.builder.emit(op.rebuilt(op.args, op.regions))
 
     def stack(self, op: NewStack | Push | Pop) -> None:
         """Beside a stack of floats lies one of their tangents."""

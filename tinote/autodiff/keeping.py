@@ -27,6 +27,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import NamedTuple
 
+from tinote.autodiff.told import bind_results
 from tinote.autodiff.turns import Differentiator, content_of, counting, look
 from tinote.ir.buffers import Buffer, BufferKind
 from tinote.ir.build import Builder, OpenRegion
@@ -49,6 +50,7 @@ from tinote.ir.nodes import (
     While,
 )
 from tinote.ir.query import free_variables
+from tinote.ir.replaced import Replaced
 from tinote.ir.rewrite import clone_region
 from tinote.ir.types import Stack, i32, i64
 
@@ -202,6 +204,9 @@ class Keeper:
     def forward(self, op: Op, env: dict[Var, Atom]) -> Copy:
         """Copy `op` with its effects on the kept buffers and on temporaries, without its other effects."""
         if isinstance(op, Check | Print):
+            return None
+        if isinstance(op, Replaced):
+            bind_results(op, env)
             return None
         args = tuple([look(env, a) for a in op.args])
         outs = tuple([Var(v.type, v.name) for v in op.outs])

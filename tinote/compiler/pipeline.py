@@ -24,6 +24,7 @@ from tinote.compiler.passes.check_bounds import check_bounds
 from tinote.compiler.passes.check_overflow import check_overflow
 from tinote.compiler.passes.cse import cse
 from tinote.compiler.passes.demote_atomics import demote_atomics
+from tinote.compiler.passes.drop_adjoints import drop_adjoints
 from tinote.compiler.passes.eliminate_dead import eliminate_dead
 from tinote.compiler.passes.flatten_branches import flatten_branches
 from tinote.compiler.passes.fold import fold
@@ -182,7 +183,9 @@ LOWERING = (
     _simplify(Form.LOWERED),
 )
 
-PRIMAL: tuple[Step | Fixpoint, ...] = (*TYPING, *LOWERING)
+DROPPING = _plain(drop_adjoints, Form.TYPED)
+
+PRIMAL: tuple[Step | Fixpoint, ...] = (INFERENCE, DROPPING, *SIMPLIFICATION, *LOWERING)
 GRADIENT: tuple[Step | Fixpoint, ...] = (*TYPING, *_reverse(arguments=False), *LOWERING)
 TANGENT: tuple[Step | Fixpoint, ...] = (*TYPING, *_forward(arguments=False), *LOWERING)
 PULLBACK: tuple[Step | Fixpoint, ...] = (*TYPING, *_reverse(arguments=True), *LOWERING)
@@ -190,11 +193,12 @@ PUSHFORWARD: tuple[Step | Fixpoint, ...] = (*TYPING, *_forward(arguments=True), 
 SECOND: tuple[Step | Fixpoint, ...] = (*TYPING, *_reverse(arguments=True), *_forward(arguments=True), *LOWERING)
 CHECKED: tuple[Step | Fixpoint, ...] = (
     INFERENCE,
+    DROPPING,
     Step(_instrument, Form.TYPED, "instrument"),  # before anything is simplified: it sees every access
     *SIMPLIFICATION,
     *LOWERING,
 )
-RECORDING: tuple[Step | Fixpoint, ...] = (*TYPING, Step(_record, Form.SCALAR, "record"), *LOWERING)
+RECORDING: tuple[Step | Fixpoint, ...] = (*TYPING, Step(_record, Form.SCALAR, "record"), DROPPING, *LOWERING)
 STEPS = {
     Mode.PRIMAL: PRIMAL,
     Mode.GRADIENT: GRADIENT,
@@ -208,7 +212,8 @@ STEPS = {
 
 #: What becomes plain Python: a kernel as it was written, with types; derivatives before anything is said of machines.
 PYTHON_STEPS = {
-    mode: (INFERENCE,) if mode is Mode.PRIMAL else steps[: len(steps) - len(LOWERING)] for mode, steps in STEPS.items()
+    mode: (INFERENCE, DROPPING) if mode is Mode.PRIMAL else steps[: len(steps) - len(LOWERING)]
+    for mode, steps in STEPS.items()
 }
 
 
