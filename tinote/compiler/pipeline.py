@@ -26,6 +26,7 @@ from tinote.compiler.passes.eliminate_dead import eliminate_dead
 from tinote.compiler.passes.flatten_branches import flatten_branches
 from tinote.compiler.passes.fold import fold
 from tinote.compiler.passes.forward_stores import forward_stores
+from tinote.compiler.passes.gather import gather
 from tinote.compiler.passes.hoist_checks import hoist_checks
 from tinote.compiler.passes.hoist_invariants import hoist_invariants
 from tinote.compiler.passes.infer_types import infer_types
@@ -122,6 +123,7 @@ def _reverse(*, arguments: bool) -> tuple[Step | Fixpoint, ...]:
     return (
         Step(lambda fn, context: _differentiate(fn, context, arguments=arguments), Form.PROMOTED, "reverse"),
         _plain(scalarise, Form.SCALAR),
+        _plain(gather, Form.SCALAR),
         _simplify(Form.SCALAR),
     )
 

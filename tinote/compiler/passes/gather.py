@@ -1,0 +1,421 @@
+"""Turns a parallel nest that adds to the neighbours of an element into one that sums up what an element gets.
+
+    for parallel %i: i32 in 1i32 .. 63i32:          for %p: i32 in 0i32 .. 2i32:               (the same with a test)
+      %a: f32 = load @x[%i]                         for %p: i32 in 62i32 .. 64i32:             (the same with a test)
+      %n: i32 = add %i, 1i32                ->      for parallel %p: i32 in 2i32 .. 62i32:
+      %m: i32 = sub %i, 1i32                          %q: i32 = sub %p, 1i32
+      atomic add @y[%n], %a                           %a: f32 = load @x[%q]
+      atomic add @y[%m], %a                           %r: i32 = add %p, 1i32
+                                                      %b: f32 = load @x[%r]
+                                                      %s: f32 = add %a, %b
+                                                      atomic add @y[%p], %s
+
+That is what the derivative of a stencil looks like. Afterwards each element belongs to one turn, so that its update is
+an ordinary one and the loop is fit for vector code. In the middle, where all of an element's contributions exist,
+nothing is tested; at the rim each is tested for.
+
+A contribution is computed once for each distance rather than once a turn: only cheap ones are. They may read nothing
+that other turns of the nest write; what the same turn writes later is left to the nest that remains, behind.
+
+Sums of floats are reassociated, which the order of a parallel loop leaves open anyway.
+
+Method: adjoint stencils by loop shifting, as in Hückelheim, Kukreja, Narayanan et al., "Automatic differentiation for
+adjoint stencil loops", 2019.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tinote.ir import primitives as p
+from tinote.ir.access import Access, Accesses, base_and_offset, buffers_may_meet
+from tinote.ir.affine import contains, span_of_type
+from tinote.ir.build import Builder
+from tinote.ir.nodes import (
+    Atom,
+    Atomic,
+    Buffer,
+    Extent,
+    For,
+    Function,
+    If,
+    Lit,
+    Load,
+    Op,
+    Prim,
+    Region,
+    Store,
+    Var,
+    true,
+)
+from tinote.ir.primitives import Primitive
+from tinote.ir.query import bound_in, walk
+from tinote.ir.rewrite import Rewriter, same
+from tinote.ir.types import Scalar, u1
+
+__all__ = ["gather"]
+
+#: What the contributions may cost in additions, for each update. An indivisible update takes about as long as 50
+#: additions one by one, and vector code does several additions at once.
+_COST_OF_UPDATE = 32.0
+#: What a load costs where its neighbour has been loaded just before, in additions.
+_COST_OF_LOAD = 1.0
+
+
+def gather(fn: Function) -> Function:
+    """`fn` with the nests at its top that scatter to neighbours gathering from them."""
+    if not any(isinstance(op, For) and op.parallel for op in fn.region.body):
+        return fn
+    return _Gatherer(fn).run(fn)
+
+
+class _Nest:
+    """Parallel loops inside one another, with nothing beside the inner ones but operations without effects. `work`: the
+    operations of all levels in order.
+    """
+
+    def __init__(self, loops: tuple[For, ...], work: tuple[Op, ...]) -> None:
+        self.loops = loops
+        self.work = work
+        self.indices = tuple([loop.index for loop in loops])
+        self.bound = bound_in(loops[0].body)
+        self.definitions: dict[Var, Op] = {op.out: op for op in work if op.outs}
+
+
+#: One dimension of an update's index: the level of the loop whose index stands there, or what has one value in the nest
+#: (a variable or None for zero, and a number that is added to it).
+_Dimension = int | tuple[Var | None, int]
+
+
+class _Update(NamedTuple):
+    """An update that can be gathered. `offsets`: what is added to the index of each level."""
+
+    op: Atomic
+    place: tuple[_Dimension, ...]
+    offsets: tuple[int, ...]
+
+
+class _Gatherer(Rewriter):
+    def __init__(self, fn: Function) -> None:
+        super().__init__()
+        self.accesses = Accesses(fn)
+
+    def visit(self, op: Op) -> None:
+        """Only the top of a function is looked at."""
+        if not isinstance(op, For) or not op.parallel:
+            self.out.append(op)
+            return
+        nest = _nest_of(op)
+        updates = self.updates(nest) if nest is not None else []
+        if nest is None or not updates:
+            self.out.append(op)
+            return
+        self.out += _Emitter(nest, updates).nest_of_sums()
+        rest = _without(op, {id(update.op) for update in updates})
+        if any(inner.writes for inner in walk(rest.body)):
+            self.out.append(rest)
+
+    # what can be gathered
+
+    def updates(self, nest: _Nest) -> list[_Update]:
+        """The updates of a nest to gather; empty unless that pays."""
+        found = [u for op in nest.work if isinstance(op, Atomic) and (u := self.update_of(op, nest)) is not None]
+        found = [u for u in found if self.alone(u, found, nest) and self.repeatable(u, nest)]
+        offsets: dict[tuple[Buffer, tuple[_Dimension, ...]], set[tuple[int, ...]]] = {}
+        for u in found:
+            offsets.setdefault((u.op.buffer, u.place), set()).add(u.offsets)
+        if all(len(several) == 1 for several in offsets.values()) or not self.loops_can_grow(nest, found):
+            return []
+        contributions: dict[tuple[int, ...], dict[Op, None]] = {}
+        for u in found:
+            contributions.setdefault(u.offsets, {}).update(dict.fromkeys(_needed(u.op.args, nest)))
+        cost = sum([_cost(op) for several in contributions.values() for op in several])
+        return found if cost <= _COST_OF_UPDATE * len(found) else []
+
+    def update_of(self, op: Atomic, nest: _Nest) -> _Update | None:
+        """An update whose index names the index of each loop once, plus a number, and else nothing of the nest."""
+        if op.outs or op.prim is not p.add or op.buffer.dtype is u1:
+            return None
+        outermost = self.accesses.loops[nest.loops[0]]
+        place: list[_Dimension] = []
+        offsets: dict[int, int] = {}
+        for a, form in zip(op.index, self.accesses.of(op).forms, strict=True):
+            base, offset = base_and_offset(a, self.accesses.definitions)
+            if base in nest.indices:
+                level = nest.indices.index(base)
+                if level in offsets or form.terms != {base: 1} or form.const != offset:
+                    return None
+                offsets[level] = offset
+                place.append(level)
+            elif all(self.accesses.invariant(v, outermost) for v in form.terms):
+                place.append((base, offset))
+            else:
+                return None
+        if len(offsets) < len(nest.loops):
+            return None
+        return _Update(op, tuple(place), tuple([offsets[level] for level in range(len(nest.loops))]))
+
+    def alone(self, update: _Update, found: Sequence[_Update], nest: _Nest) -> bool:
+        """Whether the nest touches the elements in no other way than by updates of the same sort."""
+        mine = self.accesses.of(update.op)
+        alike = {other.op for other in found if _congruent(update, other)}
+        return not any(
+            self.accesses.may_meet(mine, other)
+            for other in self.of_nest(nest)
+            if other.op not in alike and buffers_may_meet(mine.buffer, other.buffer)
+        )
+
+    def of_nest(self, nest: _Nest) -> list[Access]:
+        return [self.accesses.of(op) for op in nest.work if isinstance(op, Load | Store | Atomic)]
+
+    def repeatable(self, update: _Update, nest: _Nest) -> bool:
+        """Whether the nest does not change what a contribution is computed from before it is."""
+        writes = [(k, self.accesses.of(op)) for k, op in enumerate(nest.work) if isinstance(op, Store | Atomic)]
+        for op in _needed(update.op.args, nest):
+            if isinstance(op, Load):
+                access, place = self.accesses.of(op), nest.work.index(op)
+                around = [loop for loop in access.loops if loop.op in nest.loops]
+                for k, write in writes:
+                    if not buffers_may_meet(access.buffer, write.buffer):
+                        continue
+                    if any(self.accesses.may_meet_across(access, write, loop) for loop in around):
+                        return False
+                    if k < place and self.accesses.may_meet_within(access, write, around[-1]):
+                        return False
+        return True
+
+    def loops_can_grow(self, nest: _Nest, updates: Sequence[_Update]) -> bool:
+        """Whether the bounds plus any of the offsets are numbers of their type."""
+        for level, loop in enumerate(nest.loops):
+            offsets = [u.offsets[level] for u in updates]
+            assert isinstance(loop.lo.type, Scalar)
+            whole = span_of_type(loop.lo.type)
+            for bound in loop.args:
+                low, high = self.accesses.affine(bound).interval(self.accesses.interval)
+                if not contains(whole, (low + min(offsets), high + max(offsets))):
+                    return False
+        return True
+
+
+class _Emitter:
+    """Emits the nest in which each element sums up what it gets. The loops run over elements: an index p stands where
+    the index plus an offset stood, and a contribution at that offset is the one of the turn p - offset.
+    """
+
+    def __init__(self, nest: _Nest, updates: Sequence[_Update]) -> None:
+        self.nest = nest
+        self.builder = Builder(loc=nest.loops[0].loc, origin=nest.loops[0].origin)
+        self.distances: dict[tuple[int, ...], list[_Update]] = {}
+        for update in updates:
+            self.distances.setdefault(update.offsets, []).append(update)
+        #: the least and the greatest offset of each level
+        self.spans = [(min(several), max(several)) for several in zip(*self.distances, strict=True)]
+        #: on which levels the result of each operation depends
+        self.levels: dict[Var, frozenset[int]] = {v: frozenset([k]) for k, v in enumerate(nest.indices)}
+        for op in nest.work:
+            depends = [self.levels[a] for a in op.args if type(a) is Var and a in self.levels]
+            self.levels.update(dict.fromkeys(op.outs, frozenset[int]().union(*depends)))
+
+    def nest_of_sums(self) -> list[Op]:
+        with self.builder.region() as opened:
+            self.level((), frozenset())
+        return opened.body
+
+    # the loops
+
+    def level(self, places: tuple[Var, ...], tested: frozenset[int]) -> None:
+        """The loops from this level inwards. `places`: the indices of the elements further out; `tested`: the levels at
+        which it is not certain that there are contributions at all offsets.
+        """
+        level = len(places)
+        if level == len(self.nest.loops):
+            self.turn(places, tested)
+            return
+        lo, hi = self.nest.loops[level].args
+        least, most = self.spans[level]
+        first, last = self.moved(lo, least), self.moved(hi, most)
+        if least == most:
+            self.loop(first, last, places, tested)
+        elif tested:
+            self.loop(first, last, places, tested | {level}, parallel=False)
+        elif level == len(self.nest.loops) - 1:
+            begin, end = self.moved(lo, most), self.moved(hi, least)
+            self.loop(first, self.choice(p.minimum, begin, last), places, frozenset([level]), parallel=False)
+            self.loop(self.choice(p.maximum, begin, end), last, places, frozenset([level]), parallel=False)
+            self.loop(begin, end, places, frozenset())
+        else:
+            self.rows(first, last, places)
+
+    def loop(self, lo: Atom, hi: Atom, places: tuple[Var, ...], tested: frozenset[int], parallel: bool = True) -> None:
+        old = self.nest.loops[len(places)]
+        place = Var(old.index.type, old.index.name)
+        with self.builder.region(place) as opened:
+            self.level((*places, place), tested)
+        self.builder.emit(For(lo, hi, (), opened.close(), (), old.loc, parallel=parallel, origin=old.origin))
+
+    def rows(self, first: Atom, last: Atom, places: tuple[Var, ...]) -> None:
+        """A loop with further loops inside: what has to be tested for is settled once a turn."""
+        level = len(places)
+        old = self.nest.loops[level]
+        place = Var(old.index.type, old.index.name)
+        least, most = self.spans[level]
+        with self.builder.region(place) as opened:
+            inside = self.within(place, self.moved(old.lo, most), self.moved(old.hi, least))
+            with self.builder.region() as middle:
+                self.level((*places, place), frozenset())
+            with self.builder.region() as rim:
+                self.level((*places, place), frozenset([level]))
+            self.builder.emit(If(inside, middle.close(), rim.close(), (), old.loc, old.origin))
+        self.builder.emit(For(first, last, (), opened.close(), (), old.loc, parallel=True, origin=old.origin))
+
+    def within(self, place: Atom, lo: Atom, hi: Atom) -> Atom:
+        above, below = self.builder.prim(p.ge, place, lo), self.builder.prim(p.lt, place, hi)
+        return self.builder.prim(p.and_, above, below)
+
+    def moved(self, atom: Atom, by: int) -> Atom:
+        assert isinstance(atom.type, Scalar)
+        if by == 0:
+            return atom
+        if isinstance(atom, Lit):
+            return Lit(int(atom.value) + by, atom.type)
+        return self.builder.prim(p.add, atom, Lit(by, atom.type))
+
+    def choice(self, prim: Primitive, a: Atom, b: Atom) -> Atom:
+        if isinstance(a, Lit) and isinstance(b, Lit):
+            return a if (a.value < b.value) is (prim is p.minimum) else b
+        return self.builder.prim(prim, a, b)
+
+    # one turn
+
+    def turn(self, places: tuple[Var, ...], tested: frozenset[int]) -> None:
+        """All updates of one element."""
+        if tested:
+            for offsets, updates in self.distances.items():
+                copies = _Copies(self, places)
+                exists: Atom = true
+                for level in sorted(tested):
+                    loop = self.nest.loops[level]
+                    here = self.within(copies.index(level, offsets[level]), loop.lo, loop.hi)
+                    exists = here if exists is true else self.builder.prim(p.and_, exists, here)
+                with self.builder.region() as opened:
+                    for update in updates:
+                        copies.update(update, copies.value(update.op.value, offsets))
+                loc, origin = updates[0].op.loc, updates[0].op.origin
+                self.builder.emit(If(exists, opened.close(), Region((), ()), (), loc, origin))
+            return
+        copies = _Copies(self, places)
+        sums: dict[tuple[Buffer, tuple[_Dimension, ...]], tuple[_Update, Atom]] = {}
+        for offsets, updates in self.distances.items():
+            for update in updates:
+                value = copies.value(update.op.value, offsets)
+                known = sums.get((update.op.buffer, update.place))
+                total = value if known is None else self.builder.prim(p.add, known[1], value)
+                sums[update.op.buffer, update.place] = update, total
+        for update, total in sums.values():
+            copies.update(update, total)
+
+
+class _Copies:
+    """Copies of the operations of a turn, each made once for each distance that it depends on."""
+
+    def __init__(self, emitter: _Emitter, places: tuple[Var, ...]) -> None:
+        self.emitter = emitter
+        self.places = places
+        self.made: dict[tuple[Var, tuple[int, ...]], Atom] = {}
+
+    def index(self, level: int, offset: int) -> Atom:
+        """The index of the turn that contributes at an offset."""
+        if offset == 0:
+            return self.places[level]
+        key = self.emitter.nest.indices[level], (offset,)
+        found = self.made.get(key)
+        if found is None:
+            found = self.made[key] = self.emitter.moved(self.places[level], -offset)
+        return found
+
+    def value(self, atom: Atom, offsets: tuple[int, ...]) -> Atom:
+        """What `atom` is in the turn that contributes at `offsets`."""
+        nest = self.emitter.nest
+        for op in _needed((atom,), nest):
+            levels = self.emitter.levels[op.out]
+            key = op.out, tuple([offsets[level] for level in sorted(levels)])
+            if key not in self.made:
+                out = self.made[key] = Var(op.out.type, op.out.name)
+                self.emitter.builder.emit(op.rebuilt(tuple([self.known(a, offsets) for a in op.args]), (), (out,)))
+        return self.known(atom, offsets)
+
+    def known(self, atom: Atom, offsets: tuple[int, ...]) -> Atom:
+        if type(atom) is not Var:
+            return atom
+        nest = self.emitter.nest
+        if atom in nest.indices:
+            level = nest.indices.index(atom)
+            return self.index(level, offsets[level])
+        if atom not in nest.definitions:
+            return atom
+        return self.made[atom, tuple([offsets[level] for level in sorted(self.emitter.levels[atom])])]
+
+    def update(self, update: _Update, value: Atom) -> None:
+        """Emit one update of the element."""
+        index = [
+            self.places[d] if isinstance(d, int) else self.value(a, update.offsets)
+            for d, a in zip(update.place, update.op.index, strict=True)
+        ]
+        self.emitter.builder.emit(update.op.rebuilt((*index, value)))
+
+
+def _congruent(a: _Update, b: _Update) -> bool:
+    return a.op.buffer is b.op.buffer and a.place == b.place
+
+
+def _nest_of(op: For) -> _Nest | None:
+    """The nest that begins with a parallel loop, if it is one and does nothing but arithmetic, loads and writes."""
+    loops: list[For] = []
+    work: list[Op] = []
+    inner: For | None = op
+    outer_bound: set[Var] = set()
+    while inner is not None:
+        if any(a in outer_bound for a in inner.args if type(a) is Var):
+            return None
+        loops.append(inner)
+        body, inner = inner.body.body, None
+        if body and isinstance(body[-1], For) and body[-1].parallel:
+            body, inner = body[:-1], body[-1]
+        allowed = (Prim, Load, Extent) if inner is not None else (Prim, Load, Extent, Store, Atomic)
+        if not all(isinstance(o, allowed) and not (isinstance(o, Prim) and o.prim is p.random_bits) for o in body):
+            return None
+        work += body
+        outer_bound.add(loops[-1].index)
+        outer_bound.update([v for o in body for v in o.outs])
+    return _Nest(tuple(loops), tuple(work))
+
+
+def _needed(atoms: Sequence[Atom], nest: _Nest) -> list[Op]:
+    """The operations of a nest from which `atoms` are computed, in order."""
+    found: set[Op] = set()
+    pending = list(atoms)
+    while pending:
+        a = pending.pop()
+        op = nest.definitions.get(a) if type(a) is Var else None
+        if op is not None and op not in found:
+            found.add(op)
+            pending += op.args
+    return [op for op in nest.work if op in found]
+
+
+def _cost(op: Op) -> float:
+    return op.prim.cost if isinstance(op, Prim) else _COST_OF_LOAD
+
+
+def _without(loop: For, gone: set[int]) -> For:
+    """A nest without some of its updates."""
+    body: list[Op] = []
+    for op in loop.body.body:
+        if id(op) not in gone:
+            body.append(_without(op, gone) if isinstance(op, For) else op)
+    if same(body, loop.body.body):
+        return loop
+    rebuilt = loop.rebuilt(loop.args, (Region(loop.body.params, tuple(body)),))
+    assert isinstance(rebuilt, For)
+    return rebuilt
