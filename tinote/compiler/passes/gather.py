@@ -1,18 +1,18 @@
 """Turns a parallel nest that adds to the neighbours of an element into one that sums up what an element gets.
 
-    for parallel %i: i32 in 1i32 .. 63i32:          for %p: i32 in 0i32 .. 2i32:               (the same with a test)
-      %a: f32 = load @x[%i]                         for %p: i32 in 62i32 .. 64i32:             (the same with a test)
-      %n: i32 = add %i, 1i32                ->      for parallel %p: i32 in 2i32 .. 62i32:
-      %m: i32 = sub %i, 1i32                          %q: i32 = sub %p, 1i32
-      atomic add @y[%n], %a                           %a: f32 = load @x[%q]
-      atomic add @y[%m], %a                           %r: i32 = add %p, 1i32
-                                                      %b: f32 = load @x[%r]
-                                                      %s: f32 = add %a, %b
+    for parallel %i: i32 in 1i32 .. 63i32:          … the rim: @y[0], @y[1], @y[62] and @y[63] …
+      %a: i32 = load @x[%i]                         for parallel %p: i32 in 2i32 .. 62i32:
+      %n: i32 = add %i, 1i32                          %q: i32 = sub %p, 1i32
+      %m: i32 = sub %i, 1i32                ->        %a: i32 = load @x[%q]
+      atomic add @y[%n], %a                           %r: i32 = add %p, 1i32
+      atomic add @y[%m], %a                           %b: i32 = load @x[%r]
+                                                      %s: i32 = add %a, %b
                                                       atomic add @y[%p], %s
 
 That is what the derivative of a stencil looks like. Afterwards each element belongs to one turn, so that its update is
-an ordinary one and the loop is fit for vector code. In the middle, where all of an element's contributions exist,
-nothing is tested; at the rim each is tested for.
+an ordinary one and the loop is fit for vector code. In the middle, all of an element's contributions exist. At the rim,
+where some do not, those that do are written out, element by element and row by row; where that would be too much code,
+or where bounds may lie closer together than the contributions, each is tested for.
 
 A contribution is computed once for each distance rather than once a turn: only cheap ones are. They may read nothing
 that other turns of the nest write; what the same turn writes later is left to the nest that remains, behind.
@@ -25,7 +25,7 @@ adjoint stencil loops", 2019.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tinote.ir import primitives as p
@@ -49,7 +49,6 @@ from tinote.ir.nodes import (
     Var,
     true,
 )
-from tinote.ir.primitives import Primitive
 from tinote.ir.query import bound_in, walk
 from tinote.ir.rewrite import Rewriter, same
 from tinote.ir.types import Scalar, u1
@@ -61,6 +60,10 @@ __all__ = ["gather"]
 _COST_OF_UPDATE = 32.0
 #: What a load costs where its neighbour has been loaded just before, in additions.
 _COST_OF_LOAD = 1.0
+#: How far apart the offsets at one level may be.
+_WIDEST = 8
+#: How many copies of contributions the rim may take; what would need more tests for each.
+_MOST_COPIES = 300
 
 
 def gather(fn: Function) -> Function:
@@ -125,7 +128,9 @@ class _Gatherer(Rewriter):
         offsets: dict[tuple[Buffer, tuple[_Dimension, ...]], set[tuple[int, ...]]] = {}
         for u in found:
             offsets.setdefault((u.op.buffer, u.place), set()).add(u.offsets)
-        if all(len(several) == 1 for several in offsets.values()) or not self.loops_can_grow(nest, found):
+        # What each turn adds to an element of its own is well where it is.
+        found = [u for u in found if len(offsets[u.op.buffer, u.place]) > 1]
+        if not found or not self.loops_can_grow(nest, found):
             return []
         contributions: dict[tuple[int, ...], dict[Op, None]] = {}
         for u in found:
@@ -186,15 +191,19 @@ class _Gatherer(Rewriter):
         return True
 
     def loops_can_grow(self, nest: _Nest, updates: Sequence[_Update]) -> bool:
-        """Whether the bounds plus any of the offsets are numbers of their type."""
+        """Whether the bounds plus any of the offsets are numbers of their type, and far enough apart if literal."""
         for level, loop in enumerate(nest.loops):
-            offsets = [u.offsets[level] for u in updates]
+            least, most = _span([u.offsets for u in updates], level)
             assert isinstance(loop.lo.type, Scalar)
             whole = span_of_type(loop.lo.type)
             for bound in loop.args:
                 low, high = self.accesses.affine(bound).interval(self.accesses.interval)
-                if not contains(whole, (low + min(offsets), high + max(offsets))):
+                if not contains(whole, (low + least, high + most)):
                     return False
+            if most - least > _WIDEST:
+                return False
+            if isinstance(loop.lo, Lit) and isinstance(loop.hi, Lit) and loop.hi.value - loop.lo.value < most - least:
+                return False
         return True
 
 
@@ -205,69 +214,127 @@ class _Emitter:
 
     def __init__(self, nest: _Nest, updates: Sequence[_Update]) -> None:
         self.nest = nest
+        self.depth = len(nest.loops)
         self.builder = Builder(loc=nest.loops[0].loc, origin=nest.loops[0].origin)
         self.distances: dict[tuple[int, ...], list[_Update]] = {}
         for update in updates:
             self.distances.setdefault(update.offsets, []).append(update)
-        #: the least and the greatest offset of each level
-        self.spans = [(min(several), max(several)) for several in zip(*self.distances, strict=True)]
         #: on which levels the result of each operation depends
         self.levels: dict[Var, frozenset[int]] = {v: frozenset([k]) for k, v in enumerate(nest.indices)}
         for op in nest.work:
             depends = [self.levels[a] for a in op.args if type(a) is Var and a in self.levels]
             self.levels.update(dict.fromkeys(op.outs, frozenset[int]().union(*depends)))
+        #: from this level inwards, the rim is written out
+        copies = len(self.distances)
+        self.written_out = self.depth
+        while self.written_out > 0:
+            least, most = _span(self.distances, self.written_out - 1)
+            copies *= 2 * (most - least) + 1
+            if copies > _MOST_COPIES:
+                break
+            self.written_out -= 1
 
     def nest_of_sums(self) -> list[Op]:
+        """The nest, for bounds so far apart that each offset has a contribution somewhere in the middle; and another
+        one, which tests for each contribution, for bounds of which this is not known and does not hold.
+        """
+        everything = frozenset(range(self.depth))
         with self.builder.region() as opened:
-            self.level((), frozenset())
+            wide = self.wide()
+            if wide is None:
+                self.level((), list(self.distances), frozenset(), parallel=True)
+            else:
+                self.level((), list(self.distances), frozenset(), parallel=True, when=wide)
+                with self.builder.region() as narrow:
+                    self.level((), list(self.distances), everything, parallel=False)
+                loop = self.nest.loops[0]
+                self.builder.emit(If(wide, Region((), ()), narrow.close(), (), loop.loc, loop.origin))
         return opened.body
+
+    def wide(self) -> Atom | None:
+        """Whether the bounds are so far apart, where they are not literal."""
+        found: Atom | None = None
+        for level, loop in enumerate(self.nest.loops):
+            least, most = _span(self.distances, level)
+            if least == most or all(isinstance(bound, Lit) for bound in loop.args):
+                continue
+            here = self.builder.prim(p.ge, self.moved(loop.hi, least), self.moved(loop.lo, most))
+            found = here if found is None else self.builder.prim(p.and_, found, here)
+        return found
 
     # the loops
 
-    def level(self, places: tuple[Var, ...], tested: frozenset[int]) -> None:
-        """The loops from this level inwards. `places`: the indices of the elements further out; `tested`: the levels at
-        which it is not certain that there are contributions at all offsets.
+    def level(
+        self,
+        places: tuple[Atom, ...],
+        distances: list[tuple[int, ...]],
+        tested: frozenset[int],
+        *,
+        parallel: bool,
+        when: Atom | None = None,
+    ) -> None:
+        """The loops from this level inwards. `places`: the indices of the elements further out; `distances`: the
+        offsets that have contributions there; `tested`: the levels at which this has to be tested. `when`: whether
+        there is anything to be done.
         """
         level = len(places)
-        if level == len(self.nest.loops):
-            self.turn(places, tested)
+        if level == self.depth:
+            self.turn(places, distances, tested)
             return
         lo, hi = self.nest.loops[level].args
-        least, most = self.spans[level]
-        first, last = self.moved(lo, least), self.moved(hi, most)
-        if least == most:
-            self.loop(first, last, places, tested)
-        elif tested:
-            self.loop(first, last, places, tested | {level}, parallel=False)
-        elif level == len(self.nest.loops) - 1:
-            begin, end = self.moved(lo, most), self.moved(hi, least)
-            self.loop(first, self.choice(p.minimum, begin, last), places, frozenset([level]), parallel=False)
-            self.loop(self.choice(p.maximum, begin, end), last, places, frozenset([level]), parallel=False)
-            self.loop(begin, end, places, frozenset())
+        least, most = _span(distances, level)
+        begin, end = self.moved(lo, most), self.moved(hi, least)
+        if least == most or tested:
+            first, last = self.moved(lo, least), self.moved(hi, most)
+            if least < most:
+                tested |= {level}
+            self.loop(first, self.choice(when, last, first), places, distances, tested, parallel=parallel)
+        elif level < self.written_out:
+            self.rows(places, distances, when)
         else:
-            self.rows(first, last, places)
+            with self.builder.region() as rim:
+                for k in range(least, most):
+                    below = [d for d in distances if d[level] <= k]
+                    self.level((*places, self.moved(lo, k)), below, tested, parallel=False)
+                    above = [d for d in distances if d[level] > k]
+                    self.level((*places, self.moved(hi, k)), above, tested, parallel=False)
+            self.builder.innermost.body.extend(
+                rim.body if when is None else [If(when, rim.close(), Region((), ()), (), self.builder.loc)]
+            )
+            self.loop(begin, self.choice(when, end, begin), places, distances, tested, parallel=parallel)
 
-    def loop(self, lo: Atom, hi: Atom, places: tuple[Var, ...], tested: frozenset[int], parallel: bool = True) -> None:
+    def loop(
+        self,
+        lo: Atom,
+        hi: Atom,
+        places: tuple[Atom, ...],
+        distances: list[tuple[int, ...]],
+        tested: frozenset[int],
+        *,
+        parallel: bool,
+    ) -> None:
         old = self.nest.loops[len(places)]
         place = Var(old.index.type, old.index.name)
         with self.builder.region(place) as opened:
-            self.level((*places, place), tested)
+            self.level((*places, place), distances, tested, parallel=parallel)
         self.builder.emit(For(lo, hi, (), opened.close(), (), old.loc, parallel=parallel, origin=old.origin))
 
-    def rows(self, first: Atom, last: Atom, places: tuple[Var, ...]) -> None:
-        """A loop with further loops inside: what has to be tested for is settled once a turn."""
+    def rows(self, places: tuple[Atom, ...], distances: list[tuple[int, ...]], when: Atom | None) -> None:
+        """A loop with further loops inside: whether anything has to be tested for is settled once a turn."""
         level = len(places)
         old = self.nest.loops[level]
         place = Var(old.index.type, old.index.name)
-        least, most = self.spans[level]
+        least, most = _span(distances, level)
         with self.builder.region(place) as opened:
             inside = self.within(place, self.moved(old.lo, most), self.moved(old.hi, least))
             with self.builder.region() as middle:
-                self.level((*places, place), frozenset())
+                self.level((*places, place), distances, frozenset(), parallel=True)
             with self.builder.region() as rim:
-                self.level((*places, place), frozenset([level]))
+                self.level((*places, place), distances, frozenset([level]), parallel=False)
             self.builder.emit(If(inside, middle.close(), rim.close(), (), old.loc, old.origin))
-        self.builder.emit(For(first, last, (), opened.close(), (), old.loc, parallel=True, origin=old.origin))
+        first, last = self.moved(old.lo, least), self.moved(old.hi, most)
+        bounds = first, self.choice(when, last, first)
+        self.builder.emit(For(*bounds, (), opened.close(), (), old.loc, parallel=True, origin=old.origin))
 
     def within(self, place: Atom, lo: Atom, hi: Atom) -> Atom:
         above, below = self.builder.prim(p.ge, place, lo), self.builder.prim(p.lt, place, hi)
@@ -281,33 +348,21 @@ class _Emitter:
             return Lit(int(atom.value) + by, atom.type)
         return self.builder.prim(p.add, atom, Lit(by, atom.type))
 
-    def choice(self, prim: Primitive, a: Atom, b: Atom) -> Atom:
-        if isinstance(a, Lit) and isinstance(b, Lit):
-            return a if (a.value < b.value) is (prim is p.minimum) else b
-        return self.builder.prim(prim, a, b)
+    def choice(self, when: Atom | None, a: Atom, b: Atom) -> Atom:
+        return a if when is None else self.builder.prim(p.select, when, a, b)
 
     # one turn
 
-    def turn(self, places: tuple[Var, ...], tested: frozenset[int]) -> None:
+    def turn(self, places: tuple[Atom, ...], distances: list[tuple[int, ...]], tested: frozenset[int]) -> None:
         """All updates of one element."""
         if tested:
-            for offsets, updates in self.distances.items():
-                copies = _Copies(self, places)
-                exists: Atom = true
-                for level in sorted(tested):
-                    loop = self.nest.loops[level]
-                    here = self.within(copies.index(level, offsets[level]), loop.lo, loop.hi)
-                    exists = here if exists is true else self.builder.prim(p.and_, exists, here)
-                with self.builder.region() as opened:
-                    for update in updates:
-                        copies.update(update, copies.value(update.op.value, offsets))
-                loc, origin = updates[0].op.loc, updates[0].op.origin
-                self.builder.emit(If(exists, opened.close(), Region((), ()), (), loc, origin))
+            for offsets in distances:
+                self.contribution(places, offsets, sorted(tested))
             return
         copies = _Copies(self, places)
         sums: dict[tuple[Buffer, tuple[_Dimension, ...]], tuple[_Update, Atom]] = {}
-        for offsets, updates in self.distances.items():
-            for update in updates:
+        for offsets in distances:
+            for update in self.distances[offsets]:
                 value = copies.value(update.op.value, offsets)
                 known = sums.get((update.op.buffer, update.place))
                 total = value if known is None else self.builder.prim(p.add, known[1], value)
@@ -315,11 +370,26 @@ class _Emitter:
         for update, total in sums.values():
             copies.update(update, total)
 
+    def contribution(self, places: tuple[Atom, ...], offsets: tuple[int, ...], tested: Sequence[int]) -> None:
+        """What an element gets from the turn at some distance, if there is such a turn."""
+        copies = _Copies(self, places)
+        exists: Atom = true
+        for level in tested:
+            loop = self.nest.loops[level]
+            here = self.within(copies.index(level, offsets[level]), loop.lo, loop.hi)
+            exists = here if exists is true else self.builder.prim(p.and_, exists, here)
+        updates = self.distances[offsets]
+        with self.builder.region() as opened:
+            for update in updates:
+                copies.update(update, copies.value(update.op.value, offsets))
+        loc, origin = updates[0].op.loc, updates[0].op.origin
+        self.builder.emit(If(exists, opened.close(), Region((), ()), (), loc, origin))
+
 
 class _Copies:
     """Copies of the operations of a turn, each made once for each distance that it depends on."""
 
-    def __init__(self, emitter: _Emitter, places: tuple[Var, ...]) -> None:
+    def __init__(self, emitter: _Emitter, places: tuple[Atom, ...]) -> None:
         self.emitter = emitter
         self.places = places
         self.made: dict[tuple[Var, tuple[int, ...]], Atom] = {}
@@ -363,6 +433,12 @@ class _Copies:
             for d, a in zip(update.place, update.op.index, strict=True)
         ]
         self.emitter.builder.emit(update.op.rebuilt((*index, value)))
+
+
+def _span(distances: Iterable[tuple[int, ...]], level: int) -> tuple[int, int]:
+    """The least and the greatest offset at a level."""
+    several = [offsets[level] for offsets in distances]
+    return min(several), max(several)
 
 
 def _congruent(a: _Update, b: _Update) -> bool:

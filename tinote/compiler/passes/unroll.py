@@ -23,7 +23,7 @@ from tinote.ir.rewrite import clone_region
 
 __all__ = ["unrolled"]
 
-#: What the code may cost in additions when it is written out: so much is compiled in some tens of milliseconds.
+#: What the code may cost in additions when it is written out: so much is compiled in some tenths of a second.
 _LARGEST = 1500.0
 
 
@@ -71,7 +71,7 @@ class _Straight:
 
     def body(self, body: tuple[Op, ...], *, fresh: bool = False) -> bool:
         """Write out operations, under new names if they are `fresh`ly repeated; false for what cannot be."""
-        return all([self.op(op, fresh) for op in body])
+        return all(self.op(op, fresh) for op in body)
 
     def op(self, op: Op, fresh: bool) -> bool:
         if isinstance(op, For):
