@@ -161,6 +161,17 @@ func f():
     assert indivisible(agrees(gather, text, (), contents)) == 0
 
 
+def test_a_serial_loop_inside_is_as_good_if_sums_may_be_reordered() -> None:
+    contents = {"g": [[[7 * t + 3 * i + j for j in range(9)] for i in range(7)] for t in range(4)]}
+    for direction in ("for", "for reverse"):
+        serial = WAVE.replace("    for parallel %j", f"    {direction} %j")
+        assert indivisible(agrees(gather, serial, (1,), contents)) == 0
+        floats = serial.replace(" i32 field", " f32 field").replace("%a: i32", "%a: f32").replace("%b: i32", "%b: f32")
+        floats = floats.replace("%c: i32 = mul %a, 3i32", "%c: f32 = mul %a, 3.0f32").replace("], 0i32", "], 0.0f32")
+        stays(gather, floats)
+        assert indivisible(gather(parse(floats), fast_math=True)) == 0
+
+
 LOOP = "for parallel %i: i32 in 1i32 .. 63i32:\n"
 NEXT = "%n: i32 = add %i, 1i32\n"
 BUFFERS = {"x": "i32 field (64)", "y": "i32 field (64)", "z": "i32 field (200)", "w": "i32 field (64, 64)"}

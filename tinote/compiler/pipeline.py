@@ -123,7 +123,7 @@ def _reverse(*, arguments: bool) -> tuple[Step | Fixpoint, ...]:
     return (
         Step(lambda fn, context: _differentiate(fn, context, arguments=arguments), Form.PROMOTED, "reverse"),
         _plain(scalarise, Form.SCALAR),
-        _plain(gather, Form.SCALAR),
+        Step(lambda fn, context: gather(fn, context.config.fast_math), Form.SCALAR, "gather"),
         _simplify(Form.SCALAR),
     )
 
