@@ -33,6 +33,7 @@ from tinote.compiler.passes.infer_types import infer_types
 from tinote.compiler.passes.lower_access import lower_access
 from tinote.compiler.passes.lower_arrays import lower_arrays
 from tinote.compiler.passes.merge_checks import merge_checks
+from tinote.compiler.passes.narrow_loops import narrow_loops
 from tinote.compiler.passes.offload import offload
 from tinote.compiler.passes.privatise import privatise
 from tinote.compiler.passes.promote_locals import promote_locals
@@ -156,6 +157,7 @@ SIMPLIFICATION = (
     _plain(scalarise, Form.SCALAR),
     Step(_check_overflow, Form.SCALAR, "check_overflow"),
     _simplify(Form.SCALAR),
+    _plain(narrow_loops, Form.SCALAR),
 )
 
 TYPING = (INFERENCE, *SIMPLIFICATION)

@@ -8,7 +8,6 @@ from typing import NamedTuple
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
 from tinote.ir.nodes import Atom, Atomic, Buffer, For, If, Lit, Op, Region, Var, true
-from tinote.ir.query import bound_in
 from tinote.ir.types import Scalar
 
 __all__ = ["Dimension", "Nest", "Update", "needed", "span", "sums_of"]
@@ -26,7 +25,6 @@ class Nest:
         self.loops = loops
         self.work = work
         self.indices = tuple([loop.index for loop in loops])
-        self.bound = bound_in(loops[0].body)
         self.definitions: dict[Var, Op] = {op.out: op for op in work if op.outs}
 
 
