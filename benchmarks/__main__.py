@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks import first_call, gravity, import_time, launch, mpm
+from benchmarks import first_call, gradients, gravity, import_time, launch, mpm
 from benchmarks.contract import Case, Contender
 from benchmarks.harness import Row, Settings, measure
 from benchmarks.peers import PEERS
@@ -21,6 +21,7 @@ __all__ = ["WORKLOADS", "main"]
 
 WORKLOADS: Mapping[str, tuple[Case, ...]] = {
     "gravity": gravity.CASES,
+    "gradients": gradients.CASES,
     "first_call": first_call.CASES,
     "import": import_time.CASES,
     "launch": launch.CASES,

@@ -29,12 +29,14 @@ from tinote.compiler.passes.eliminate_dead import eliminate_dead
 from tinote.compiler.passes.flatten_branches import flatten_branches
 from tinote.compiler.passes.fold import fold
 from tinote.compiler.passes.forward_stores import forward_stores
+from tinote.compiler.passes.gather import gather
 from tinote.compiler.passes.hoist_checks import hoist_checks
 from tinote.compiler.passes.hoist_invariants import hoist_invariants
 from tinote.compiler.passes.infer_types import infer_types
 from tinote.compiler.passes.lower_access import lower_access
 from tinote.compiler.passes.lower_arrays import lower_arrays
 from tinote.compiler.passes.merge_checks import merge_checks
+from tinote.compiler.passes.narrow_loops import narrow_loops
 from tinote.compiler.passes.offload import offload
 from tinote.compiler.passes.privatise import privatise
 from tinote.compiler.passes.promote_locals import promote_locals
@@ -127,6 +129,7 @@ def _reverse(*, arguments: bool) -> tuple[Step | Fixpoint, ...]:
     return (
         Step(lambda fn, context: _differentiate(fn, context, arguments=arguments), Form.PROMOTED, "reverse"),
         _plain(scalarise, Form.SCALAR),
+        Step(lambda fn, context: gather(fn, context.config.fast_math), Form.SCALAR, "gather"),
         _simplify(Form.SCALAR),
     )
 
@@ -164,6 +167,7 @@ SIMPLIFICATION = (
     _plain(scalarise, Form.SCALAR),
     Step(_check_overflow, Form.SCALAR, "check_overflow"),
     _simplify(Form.SCALAR),
+    _plain(narrow_loops, Form.SCALAR),
 )
 
 TYPING = (INFERENCE, *SIMPLIFICATION)
