@@ -308,3 +308,27 @@ def notebook(lab: Lab, chromium: Any, request: pytest.FixtureRequest) -> Iterato
         with contextlib.suppress(Exception):
             found.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
         found.page.context.close()
+
+
+@pytest.fixture
+def standalone(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
+    """`standalone(explorer)`: its page, opened from disk. `problems` collects its errors, and what it asked a network."""
+    contexts = []
+
+    def open_page(explorer: Any, **options: Any) -> Any:
+        context = chromium.new_context(**{"viewport": {"width": 1280, "height": 860}, **options})
+        contexts.append(context)
+        page = context.new_page()
+        page.problems = []
+        page.on("pageerror", lambda error: page.problems.append(str(error)))
+        page.on("console", lambda message: page.problems.append(message.text) if message.type == "error" else None)
+        page.on(
+            "request", lambda request: None if request.url.startswith("file:") else page.problems.append(request.url)
+        )
+        page.goto(explorer.save(tmp_path / "explorer.html").as_uri())
+        page.wait_for_function("() => Number(document.querySelector('.tinote-explorer')?.dataset.painted ?? 0) >= 1")
+        return page
+
+    yield open_page
+    for context in contexts:
+        context.close()
