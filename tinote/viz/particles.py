@@ -1,7 +1,7 @@
 """Particles in the plane, moving live in a notebook.
 
 The browser gets the positions as 16-bit fractions of the bounds and paints the discs itself: 4 bytes a particle and
-frame.
+frame. Above a number that the page could not paint in time it gets a picture of their density instead.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import numpy as np
 import traitlets
 
 from tinote.viz.arrays import ViewError, as_colors, as_positions
+from tinote.viz.density import DENSITY_COUNT, Density, density
 from tinote.viz.pictures import Picture
 from tinote.viz.pointer import Pointer
 from tinote.viz.simulation import UNATTENDED_FRAMES, LiveSimulation, Quantities
@@ -48,6 +49,9 @@ class Particles(LiveSimulation):
     - `pointer(pointer)`: called between frames while a button is held on the view, with a `Pointer` in the units of
       `x`: its `element` is the index of the particle that was pressed, or None.
     - `unattended_frames`: how many frames are made where a program executes the notebook and nobody can press play.
+
+    More than 150,000 particles are shown as a density, one pixel each, the darker the more of them there are; no
+    single one can be grabbed then.
 
     Nothing is computed while the view is out of sight. `play()`, `pause()`, `single_step()`, `reset()`, `stop()` and
     `advance(frames)` do from a cell what the buttons do. A step that raises stops the view, which shows the error;
@@ -85,7 +89,7 @@ class Particles(LiveSimulation):
         self._count = len(as_positions(x))
         self._bounds = _checked_bounds(bounds)
         self._colors = as_colors(color, self._count)
-        self._captured: np.ndarray | None = None
+        self._captured: np.ndarray | Density | None = None
         if not radius > 0:
             raise ViewError(f"radius is {radius}; it is a number of pixels, more than 0")
         super().__init__(
@@ -114,6 +118,11 @@ class Particles(LiveSimulation):
         particle has its own.
         """
         points = as_positions(self._x)
+        self._count = len(points)
+        if self._colors.ndim == 2 and len(self._colors) != len(points):
+            raise ViewError(f"x now has {len(points)} particles, and there are {len(self._colors)} colours")
+        if len(points) > DENSITY_COUNT:
+            return self._capture_density(points)
         low, high = np.array(self._bounds, points.dtype).T
         with np.errstate(invalid="ignore", over="ignore"):
             scaled = (points - low) * ((HIDDEN - 1) / (high - low))
@@ -122,24 +131,34 @@ class Particles(LiveSimulation):
         if outside:
             scaled[~inside] = HIDDEN
         packed = scaled.astype(np.uint16)
-        if self._colors.ndim == 2 and len(self._colors) != len(points):
-            raise ViewError(f"x now has {len(points)} particles, and there are {len(self._colors)} colours")
         self._captured = packed
-        self._count = len(points)
         colors = self._colors.tobytes() if self._colors.ndim == 2 else b""
         return Frame({"count": self._count, "outside": outside}, [packed.tobytes(), colors])
 
+    def _capture_density(self, points: np.ndarray) -> Frame:
+        """The cover of each pixel, and the mean colours, where each particle has its own."""
+        colors = self._colors if self._colors.ndim == 2 else None
+        found = self._captured = density(points, self._bounds, (self.width, self.height), colors)
+        message = {"count": len(points), "outside": len(points) - found.inside, "density": True}
+        return Frame(message, [found.cover.tobytes(), b"" if found.colors is None else found.colors.tobytes()])
+
     def painted(self) -> Picture:
         """The particles as a picture."""
-        assert self._captured is not None
-        visible = self._captured[:, 0] != HIDDEN
-        shown = self._captured[visible] / (HIDDEN - 1)
+        captured = self._captured
+        assert captured is not None
         paper = (
             as_colors(self.background, name="background") if self.background else np.array([255, 255, 255], np.uint8)
         )
         view = Picture(self.width, self.height, paper)
-        colors = self._colors if self._colors.ndim == 1 else self._colors[visible]
-        view.discs(shown * [self.width, -self.height] + [0, self.height], self.radius, colors)
+        if isinstance(captured, Density):
+            cover = captured.cover[:, :, None] / 255.0
+            ink = self._colors if captured.colors is None else captured.colors
+            view.pixels[:] = (view.pixels * (1.0 - cover) + ink * cover + 0.5).astype(np.uint8)
+        else:
+            visible = captured[:, 0] != HIDDEN
+            colors = self._colors if self._colors.ndim == 1 else self._colors[visible]
+            centers = captured[visible] / (HIDDEN - 1) * [self.width, -self.height] + [0, self.height]
+            view.discs(centers, self.radius, colors)
         view.frame()
         return view
 
@@ -149,7 +168,7 @@ class Particles(LiveSimulation):
         """
         (left, right), (bottom, top) = self._bounds
         position = (left + across * (right - left), bottom + up * (top - bottom))
-        if not pressed or self._captured is None or not len(self._captured):
+        if not pressed or not isinstance(self._captured, np.ndarray) or not len(self._captured):
             return position, None
         pixels = [self.width, self.height]
         away = np.hypot(*((self._captured / (HIDDEN - 1) - [across, up]) * pixels).T)
