@@ -7,6 +7,8 @@ import io
 import numpy as np
 from PIL import Image
 
+from tests.browser.harness import NOTEBOOK
+
 VIEW = "document.querySelector('.tinote-view')"
 STAGE = ".tinote-view canvas.tinote-stage"
 PAINTED = f"Number({VIEW}?.dataset.painted ?? 0)"
@@ -139,3 +141,19 @@ def test_a_plot_alone_follows_an_optimisation(notebook):
     assert blue.mean() > 0.5
     assert page.page.locator("canvas.tinote-stage").count() == 0
     assert page.problems == []
+
+
+def test_notebook_7_shows_and_runs_the_same_view(notebook):
+    page = notebook(WAVES, front_end=NOTEBOOK)
+    page.next_frame()
+    own = set(page.problems)  # What the front end reports of itself, before any cell has run.
+    page.run_all()
+    page.wait(f"{PAINTED} >= 1")
+    pull(page, (0.5, 0.5), (0.6, 0.5))
+    page.page.locator(".tinote-view").get_by_role("button", name="Play").click()
+    page.wait(f"Number({VIEW}.dataset.step) > 20")
+    page.page.locator(".tinote-view").get_by_role("button", name="Pause").click()
+    assert np.ptp(page.canvas(STAGE)[:, :, :3].reshape(-1, 3), axis=0).max() > 50
+    page.reload()
+    page.wait(f"{PAINTED} >= 1")
+    assert set(page.problems) <= own
