@@ -59,6 +59,37 @@ view
 """
 
 
+GRADIENT = """
+import ipywidgets
+import tinote as ti
+ti.init()
+n = 48
+w = ti.field(ti.f32, shape=(n, n), needs_grad=True)
+loss = ti.field(ti.f32, shape=(), needs_grad=True)
+k = ti.field(ti.f32, shape=())
+
+@ti.kernel
+def fill():
+    for i, j in w:
+        w[i, j] = (i + 0.5) / n - 0.5
+
+@ti.kernel
+def cost():
+    for i, j in w:
+        loss[None] += ti.sin(k[None] * w[i, j])
+
+def differentiate(stiffness):
+    k[None] = stiffness
+    with ti.ad.Tape(loss=loss):
+        cost()
+
+fill()
+view = ti.viz.Image(w.grad, cmap="coolwarm", label="gradient", size=300)
+slider = ti.viz.slider(view, differentiate, 0, 20, value=1, label="stiffness")
+ipywidgets.VBox([view, slider])
+"""
+
+
 def pull(page, start: tuple[float, float], end: tuple[float, float]) -> None:
     """Press on the stage at a place, as fractions from the bottom left, and let go at another one."""
     stage = page.page.locator(STAGE)
@@ -157,3 +188,22 @@ def test_notebook_7_shows_and_runs_the_same_view(notebook):
     page.reload()
     page.wait(f"{PAINTED} >= 1")
     assert set(page.problems) <= own
+
+
+def test_a_gradient_follows_a_slider_of_ipywidgets(notebook):
+    page = notebook(GRADIENT)
+    page.run_all()
+    page.wait(f"{PAINTED} >= 1")
+    first = page.canvas(STAGE)
+    handle = page.page.locator(".widget-slider .noUi-handle").first
+    handle.focus()
+    for _ in range(30):
+        handle.press("ArrowRight")
+    page.page.wait_for_timeout(500)
+    assert abs(float(page.python("print(k[None])")) - 4.0) < 1e-5
+    # d sin(k w) / dw = k cos(k w): at the edges, w = ±1/2, it changes its sign as k goes from 1 to 4.
+    later = page.canvas(STAGE)
+    middle = later.shape[0] // 2
+    assert first[middle, 4, 0] > first[middle, 4, 2] and later[middle, 4, 0] < later[middle, 4, 2]
+    assert later[middle, middle, 0] > later[middle, middle, 2]
+    assert page.problems == []

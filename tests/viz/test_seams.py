@@ -24,6 +24,7 @@ LIVE = (
     "widgets",
     "plot",
     "simulation",
+    "slider",
     "view",
     "window",
 )

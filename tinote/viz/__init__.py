@@ -6,5 +6,6 @@ from tinote.viz.image import Image
 from tinote.viz.particles import Particles
 from tinote.viz.pointer import Pointer
 from tinote.viz.running_plot import Plot
+from tinote.viz.slider import slider
 
-__all__ = ["GUI", "Explorer", "Image", "Particles", "Plot", "Pointer", "explore"]
+__all__ = ["GUI", "Explorer", "Image", "Particles", "Plot", "Pointer", "explore", "slider"]
