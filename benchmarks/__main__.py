@@ -31,6 +31,11 @@ WORKLOADS: Mapping[str, tuple[Case, ...]] = {
 
 def main(arguments: Sequence[str] | None = None, workloads: Mapping[str, tuple[Case, ...]] = WORKLOADS) -> int:
     """Run what the command line asks for; return 1 if any contender failed or was wrong, else 0."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if given[:1] == ["frames"]:
+        from benchmarks import frames  # It needs the browser tests' extra.
+
+        return frames.main(given[1:])
     described = parser(workloads)
     options = described.parse_args(arguments)
     if unknown := [name for name in options.workloads if name not in workloads]:
