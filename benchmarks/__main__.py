@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from benchmarks import first_call, gravity, import_time, launch, mpm
+from benchmarks import first_call, gradients, gravity, import_time, launch, mpm
 from benchmarks.contract import Case, Contender
 from benchmarks.harness import Row, Settings, measure
 from benchmarks.peers import PEERS
@@ -21,6 +21,7 @@ __all__ = ["WORKLOADS", "main"]
 
 WORKLOADS: Mapping[str, tuple[Case, ...]] = {
     "gravity": gravity.CASES,
+    "gradients": gradients.CASES,
     "first_call": first_call.CASES,
     "import": import_time.CASES,
     "launch": launch.CASES,
@@ -30,6 +31,11 @@ WORKLOADS: Mapping[str, tuple[Case, ...]] = {
 
 def main(arguments: Sequence[str] | None = None, workloads: Mapping[str, tuple[Case, ...]] = WORKLOADS) -> int:
     """Run what the command line asks for; return 1 if any contender failed or was wrong, else 0."""
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    if given[:1] == ["frames"]:
+        from benchmarks import frames  # It needs the browser tests' extra.
+
+        return frames.main(given[1:])
     described = parser(workloads)
     options = described.parse_args(arguments)
     if unknown := [name for name in options.workloads if name not in workloads]:

@@ -52,20 +52,23 @@ class Contender:
     """One row of a table.
 
     `module` defines `create(package, **parameters) -> Subject`. `package` is what must be importable, usually
-    a key of `peers.PEERS`; None for what needs only NumPy. `parameters` are added to those of the case.
+    a key of `peers.PEERS`; None for what needs only NumPy. `parameters` are added to those of the case. `over`: the
+    name of another row, of whose time this one shows the multiple.
     """
 
     name: str
     module: str
     package: str | None = None
     parameters: Mapping[str, str | int] = field(default_factory=dict)
+    over: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
     """One table: the same work for each of `contenders`.
 
-    `at_most` is what tinote may take, in seconds; None: no target. `most_rounds` bounds the rounds of slow things.
+    `at_most` is what tinote may take, in seconds, and `at_most_over` what it may take in units of the row that it is
+    shown `over`; None: no target. `most_rounds` bounds the rounds of slow things.
     """
 
     title: str
@@ -73,6 +76,7 @@ class Case:
     parameters: Mapping[str, str | int] = field(default_factory=dict)
     mode: Mode = Mode.STEADY
     at_most: float | None = None
+    at_most_over: float | None = None
     most_rounds: int | None = None
 
 

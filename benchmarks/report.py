@@ -28,27 +28,44 @@ def duration(seconds: float) -> str:
 
 def table(case: Case, rows: Sequence[Row]) -> str:
     """Return the table of one case: each contender's minimum, and that in units of ours and of C (C's first row).
+    Where rows are shown over other ones, that takes the place of C.
 
     The median of the rounds says how quiet the machine was: far above the minimum, one lucky round made the figure.
     """
     ours = baseline(rows, OURS)
     native = baseline(rows, C)
-    header = f"{'':18}{'minimum':>10}{'median':>10}{'/ ' + OURS:>10}{'/ C':>10}"
+    times = {row.contender.name: row.comparable for row in rows}
+    paired = any(row.contender.over for row in rows)
+    header = f"{'':18}{'minimum':>10}{'median':>10}{'/ ' + OURS:>10}{'/ primal' if paired else '/ C':>10}"
     lines = [case.title, "-" * len(case.title), header]
     for row in rows:
         seconds = row.seconds
         minimum = duration(seconds) if seconds is not None else ""
         median = duration(statistics.median(row.minima)) if seconds is not None else ""
-        cells = f"{minimum:>10}{median:>10}{ratio(row.comparable, ours)}{ratio(row.comparable, native)}"
+        unit = times.get(row.contender.over) if paired else native
+        cells = f"{minimum:>10}{median:>10}{ratio(row.comparable, ours)}{ratio(row.comparable, unit)}"
         lines.append(f"{row.contender.name:18}{cells}  {remark(row)}".rstrip())
     if case.at_most is not None:
         lines.append(f"target: {OURS} at most {duration(case.at_most)}; {verdict(ours, case.at_most)}")
+    if case.at_most_over is not None:
+        found = multiple(rows, OURS)
+        lines.append(
+            f"target: {OURS} at most {case.at_most_over:g} times its primal; {verdict(found, case.at_most_over)}"
+        )
     return "\n".join(lines)
 
 
 def baseline(rows: Sequence[Row], word: str) -> float | None:
     """Return the figure of the first contender whose name begins with `word`; None without one, or if it is wrong."""
     return next((row.comparable for row in rows if row.contender.name.split()[0] == word), None)
+
+
+def multiple(rows: Sequence[Row], name: str) -> float | None:
+    """Return the time of the row called `name` in units of the row that it is shown over."""
+    times = {row.contender.name: row.comparable for row in rows}
+    mine = next((row for row in rows if row.contender.name == name), None)
+    unit = times.get(mine.contender.over) if mine else None
+    return None if mine is None or mine.comparable is None or not unit else mine.comparable / unit
 
 
 def ratio(seconds: float | None, unit: float | None) -> str:
@@ -84,9 +101,11 @@ def as_json(results: Sequence[tuple[Case, list[Row]]], settings: Settings) -> di
                 "mode": case.mode.name.lower(),
                 "parameters": dict(case.parameters),
                 "at_most_seconds": case.at_most,
+                "at_most_over": case.at_most_over,
                 "rows": [
                     {
                         "name": row.contender.name,
+                        "over": row.contender.over,
                         "package": row.contender.package,
                         "version": row.version,
                         "seconds": row.seconds,

@@ -13,6 +13,7 @@ import pytest
 
 from benchmarks.__main__ import WORKLOADS, main
 from benchmarks.contract import TOLERANCE, Case, Contender, Mode
+from benchmarks.gradients import system as gradients
 from benchmarks.gravity.system import SOFTENING, initial_positions, reference_forces
 from benchmarks.harness import Row, Settings, measure
 from benchmarks.mpm import system as mpm
@@ -184,6 +185,38 @@ def test_reference_forces_are_minus_the_gradient_of_the_energy() -> None:
         shift[index] = step
         expected[index] = -(energy(positions + shift) - energy(positions - shift)) / (2 * step)
     np.testing.assert_allclose(reference_forces(initial_positions(5)), expected, rtol=1e-5)
+
+
+def test_a_row_is_shown_over_another_one(capsys: pytest.CaptureFixture[str]) -> None:
+    gradient = replace(spin("tinote", 400), over="tinote primal")
+    case = Case("paired", (gradient, spin("tinote primal", 100)), at_most_over=1.5)
+    assert main(["stub", "--rounds", "5", "--slice", "2"], {"stub": (case,)}) == 0
+    printed = capsys.readouterr().out
+    shown = float(next(line for line in printed.splitlines() if line.startswith("tinote ")).split()[-1])
+    assert 2.0 < shown < 8.0
+    assert "target: tinote at most 1.5 times its primal; missed by" in printed
+
+
+@pytest.mark.parametrize("program", ["nbody", "wave", "recurrence"])
+def test_the_gradients_of_the_references_are_those_of_their_values(program: str) -> None:
+    evaluate = getattr(gradients, program)
+    start = gradients.initial_values(program).astype(np.float64)
+    if program == "nbody":
+        start = start[:20]
+    direction = np.random.default_rng(1).normal(size=start.shape)
+    if program == "wave":  # the boundary rests
+        direction[:, [0, -1], :] = direction[:, :, [0, -1]] = 0
+    step = 1e-5
+    difference = evaluate(start + step * direction).value - evaluate(start - step * direction).value
+    np.testing.assert_allclose((evaluate(start).gradient * direction).sum(), difference / (2 * step), rtol=1e-4)
+
+
+@pytest.mark.parametrize("program", ["nbody", "wave", "recurrence"])
+def test_the_gradients_agree_with_their_references(program: str) -> None:
+    case = next(case for case in WORKLOADS["gradients"] if case.parameters["program"] == program)
+    case = replace(case, contenders=tuple([c for c in case.contenders if c.package == "tinote"]))
+    for row in measure(case, Settings(rounds=1, slice_seconds=0.001)):
+        assert not row.failed and row.deviation < TOLERANCE, row
 
 
 def test_the_fluid_falls_freely() -> None:

@@ -77,30 +77,6 @@ def gravity(notebook):
     return page
 
 
-@pytest.fixture
-def standalone(chromium, tmp_path):
-    """`standalone(explorer)`: its page, opened from disk."""
-    contexts = []
-
-    def open_page(explorer: Explorer, **options):
-        context = chromium.new_context(viewport={"width": 1280, "height": 860}, **options)
-        contexts.append(context)
-        page = context.new_page()
-        page.problems = []
-        page.on("pageerror", lambda error: page.problems.append(str(error)))
-        page.on("console", lambda message: page.problems.append(message.text) if message.type == "error" else None)
-        page.on(
-            "request", lambda request: None if request.url.startswith("file:") else page.problems.append(request.url)
-        )
-        page.goto(explorer.save(tmp_path / "explorer.html").as_uri())
-        page.wait_for_function(f"() => {PAINTED} >= 1")
-        return page
-
-    yield open_page
-    for context in contexts:
-        context.close()
-
-
 def test_a_click_on_the_source_lights_up_what_came_from_it(gravity):
     page = gravity.page
     assert lit(page, ".left") == lit(page, ".right") == []
@@ -259,7 +235,7 @@ def test_nothing_is_clipped_and_text_has_contrast(notebook, theme, width, change
 
 # Texts that do not fit where they stand.
 CLIPPED = """() => {
-    const parts = '.name, .title, button, .info, h2, .counts, .words, .operations, .seconds, .delta';
+    const parts = '.name, .title, button, .info, h2, .counts, .words, .operations, .seconds, .delta, .note, th, td';
     return [...document.querySelectorAll(`.tinote-explorer :is(${parts})`)]
         .filter((node) => node.offsetParent && getComputedStyle(node).display !== 'inline')
         .filter((node) => node.scrollWidth > node.clientWidth + 1)
@@ -288,7 +264,7 @@ CONTRAST = """() => {
     };
     const found = {};
     const parts = '.name, .operations, .seconds, .delta, .group-name, h2, .info span, .tag, .mark, .adjoint, .words, '
-        + '.count, .unchanged, [class^=word-], .code';
+        + '.count, .unchanged, [class^=word-], .code, .note, [role=tab], .panel :is(th, td, caption, h3, p, button)';
     for (const node of document.querySelectorAll(`.tinote-explorer :is(${parts})`)) {
         if (!node.textContent.trim() || !node.offsetParent) continue;
         const ground = behind(node);

@@ -71,10 +71,15 @@ func differentiated(%n: i32):
     %o: f32 = add %p, %q
     %g: f32 = mul %o, %b
     yield %g
+  %root: f32 = sqrt %back
+  %told: f32 = replaced %root, %back adjoint %d: f32:
+    %half: f32 = mul %d, 0.5f32
+    %slope: f32 = div %half, %root
+    yield %slope
   %last: f32 = extract %web, 2i32
   %bits: i32 = bitcast %last
   %wide: i64 = cast %bits
-  store @y[], %back
+  store @y[], %told
   return %wide, %sum
 """
 

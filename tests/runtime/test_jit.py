@@ -197,8 +197,8 @@ def test_remarks_are_in_the_lines_of_the_cell() -> None:
     found = jit.remarks(AXPY, 3)
     vectorised = [remark for remark in found if "vectorized loop" in remark.text]
     assert [(remark.line, remark.column) for remark in vectorised] == [(3, 5)]
-    line, column, text = vectorised[0]
-    assert (line, column) == (3, 5) and "width" in text
+    line, column, text, file = vectorised[0]
+    assert (line, column) == (3, 5) and "width" in text and file == "Cell In[5]"
     assert os.fstat(2).st_ino == before.st_ino
 
 

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import contextvars
-import io
 import threading
 import time
 
 import numpy as np
 import pytest
-from PIL import Image
 
+from tests.viz import live
+from tests.viz.live import picture_of
 from tinote.viz.arrays import ViewError
 from tinote.viz.particles import HIDDEN, Particles
 from tinote.viz.view import LOOPBACK_SEGMENT
@@ -19,50 +19,9 @@ from tinote.viz.view import LOOPBACK_SEGMENT
 POINTS = np.array([[0.0, 0.0], [1.0, 1.0], [0.5, 0.25], [2.0, 0.5], [np.nan, 0.5]])
 
 
-class Page:
-    """Stands for the browser: keeps what was sent, and acknowledges when told."""
-
-    def __init__(self, view: Particles):
-        self.view = view
-        self.messages: list[tuple[dict, list]] = []
-        self.keeps_up = False
-        view.send = self.receive
-
-    def receive(self, content, buffers=None):
-        self.messages.append((content, buffers))
-        if self.keeps_up and content["kind"] == "frame":
-            self.say(kind="ack", frame=content["frame"])
-
-    @property
-    def frames(self):
-        return [message for message, _ in self.messages if message["kind"] == "frame"]
-
-    def say(self, **message):
-        self.view._receive(None, message, [])
-
-    async def until(self, condition, seconds=5.0):
-        end = time.monotonic() + seconds
-        while not condition():
-            assert time.monotonic() < end, "timed out"
-            await asyncio.sleep(0.002)
-
-
 def scenario(function, *args, **options):
     """Run `async function(view, page)` with a view of moving points made inside of a loop."""
-
-    async def body():
-        view = Particles(*args, **options)
-        page = Page(view)
-        try:
-            return await function(view, page)
-        finally:
-            view.close()
-
-    return asyncio.run(body())
-
-
-def picture_of(view: Particles) -> np.ndarray:
-    return np.asarray(Image.open(io.BytesIO(view.picture())).convert("RGB")).astype(int)
+    return live.scenario(lambda: Particles(*args, **options), function)
 
 
 def test_positions_are_sent_as_fractions_of_the_bounds():

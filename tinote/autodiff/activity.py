@@ -26,9 +26,10 @@ from tinote.ir.nodes import (
     While,
 )
 from tinote.ir.query import walk
+from tinote.ir.replaced import Replaced
 from tinote.ir.types import Ref, Stack, is_float
 
-__all__ = ["guarded_variables", "reached_from", "varied_variables"]
+__all__ = ["can_vary", "guarded_variables", "reached_from", "varied_variables"]
 
 
 class _Activity:
@@ -97,6 +98,10 @@ class _Activity:
             self.region(op.orelse)
             self.link(op.then.yields, op.outs)
             self.link(op.orelse.yields, op.outs)
+        elif isinstance(op, Replaced):
+            if any(map(self.is_varied, op.inputs)):
+                for out in op.outs:
+                    self.mark(out)
         elif isinstance(op, For | While):
             first = 1 if isinstance(op, For) else 0
             initial = op.initial
@@ -115,6 +120,15 @@ def varied_variables(fn: Function, *, arguments: bool = False) -> tuple[set[Var]
     activity = _Activity()
     activity.settle(fn, arguments=arguments)
     return activity.varied, activity.temporaries
+
+
+def can_vary(buffer: Buffer, *, tangents: bool = False) -> bool:
+    """Whether a buffer may hold values that are differentiated: it has a gradient (a dual, for `tangents`), or is a
+    temporary of floats.
+    """
+    if buffer.kind is BufferKind.TEMPORARY:
+        return buffer.dtype.kind == "f"
+    return (buffer.tangent if tangents else buffer.adjoint) is not None
 
 
 def reached_from(fn: Function, buffer: Buffer, *, tangents: bool = False) -> tuple[list[Store | Atomic], bool]:

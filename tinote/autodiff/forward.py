@@ -18,7 +18,7 @@ Method: tangent propagation; Griewank and Walther, "Evaluating Derivatives", 2nd
 
 from __future__ import annotations
 
-from tinote.autodiff.activity import guarded_variables, reached_from
+from tinote.autodiff.activity import can_vary, guarded_variables, reached_from
 from tinote.autodiff.rules import RULES, Emit, NoDerivative
 from tinote.autodiff.unfold import unfold_atomics
 from tinote.errors import DifferentiationError, Note
@@ -46,6 +46,7 @@ from tinote.ir.nodes import (
 from tinote.ir.primitives import Defaults
 from tinote.ir.prune import prune
 from tinote.ir.query import walk
+from tinote.ir.replaced import Replaced
 from tinote.ir.types import Stack, is_float
 
 __all__ = ["forward"]
@@ -61,7 +62,9 @@ def forward(fn: Function, defaults: Defaults = DEFAULTS, *, arguments: bool = Fa
     of each float parameter, and also returns the tangents of the floats that it returns. Raises `DifferentiationError`,
     located, for what has no derivative yet.
     """
-    transform = _Forward(unfold_atomics(fn), defaults, arguments)
+    # Values and tangents are computed together: any order will do for what the turns of a parallel loop share.
+    unfolded = unfold_atomics(fn, lambda op, rivals: can_vary(op.buffer, tangents=True))
+    transform = _Forward(unfolded, defaults, arguments)
     tangent = transform.function()
     for lost in transform.lost:
         _refuse_broken_chain(fn, lost, arguments)
@@ -155,6 +158,8 @@ class _Forward:
             self.atomic(op)
         elif isinstance(op, NewStack | Push | Pop):
             self.stack(op)
+        elif isinstance(op, Replaced):
+            self.replaced(op)
         elif isinstance(op, If):
             self.branch(op)
         elif isinstance(op, For):
@@ -198,14 +203,21 @@ class _Forward:
     def atomic(self, op: Atomic) -> None:
         dual = self.tangent_of(op.buffer)
         tangent = self.tangent(op.value)
-        if dual is not None and (op.prim is not p.add or op.outs):
-            what = "the old value that an atomic operation returns" if op.outs else f"an atomic `{op.prim}`"
-            raise DifferentiationError(f"{what} is not differentiated yet", op.loc, hint="accumulate with += instead")
         self.builder.emit(op)
         if dual is None and tangent is not None:
             self.lost.append(op)
         elif dual is not None and tangent is not None:
             self.builder.atomic(p.add, dual, op.index, tangent)
+
+    def replaced(self, op: Replaced) -> None:
+        """Values alone: a gradient that was told says nothing about tangents."""
+        if any(self.tangent(a) is not None for a in op.inputs):
+            raise DifferentiationError(
+                "this function has a gradient for reverse mode only, and forward mode cannot pass through it",
+                op.loc,
+                hint="use reverse mode, or call an undecorated function",
+            )
+        self.builder.emit(op.rebuilt(op.args, op.regions))
 
     def stack(self, op: NewStack | Push | Pop) -> None:
         """Beside a stack of floats lies one of their tangents."""

@@ -4,17 +4,19 @@ chain from parameter to loss would break.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from tinote.autodiff.activity import reached_from
+from tinote.autodiff.activity import can_vary, reached_from
 from tinote.autodiff.hazards import Hazard, find_hazards, refuse
 from tinote.autodiff.keeping import NOTHING, Keeping
-from tinote.autodiff.overwriting import kept_loads, plan_keeping
+from tinote.autodiff.old_values import NO_OLD_VALUES, OldValues, plan_old_values, replay
+from tinote.autodiff.overwriting import begins_anew, kept_loads, plan_keeping, with_temporaries
 from tinote.autodiff.races import refuse_races
 from tinote.autodiff.reverse import Reverser
-from tinote.autodiff.unfold import unfold_atomics
+from tinote.autodiff.unfold import order_is_free, unfold_atomics
 from tinote.errors import DifferentiationError, Note
+from tinote.ir.access import Access
 from tinote.ir.nodes import Atom, Atomic, Buffer, BufferKind, Function, Lit, Load, Prim, Store
 from tinote.ir.primitives import Defaults, surrogate
 from tinote.ir.query import free_variables, walk
@@ -31,7 +33,9 @@ class Gradient(NamedTuple):
     `needed_loads`: the primal loads that it executes again. `severed`: stores of a varying value into a buffer without
     a gradient, behind which the chain from parameter to loss breaks if anybody reads it. `primal`: what was
     differentiated. `restored`: the buffers that must be as they were before the primal launch when the gradient begins,
-    because of `hazards`.
+    because of `hazards`. What the launch gives new values first need not be: the gradient works on a temporary.
+    `old_values`: what the primal launch must have saved, in the order in which a launch gets it behind its arrays.
+    `copies`: memory, and the array that has its shape, which the launch gets behind these.
     """
 
     function: Function
@@ -40,20 +44,29 @@ class Gradient(NamedTuple):
     primal: Function
     restored: frozenset[Buffer] = frozenset()
     hazards: tuple[Hazard, ...] = ()
+    old_values: OldValues = NO_OLD_VALUES
+    copies: tuple[tuple[Buffer, Buffer], ...] = ()
 
 
 def reverse(fn: Function, defaults: Defaults = DEFAULTS, *, arguments: bool = False) -> Gradient:
     """Differentiate `fn` (scalar form, simplified), also with respect to its float arguments if `arguments` says so
     (`Reverser`). Raises `DifferentiationError`, located, for what has no derivative yet.
     """
-    fn = unfold_atomics(fn)
+    old = plan_old_values(fn)
+    saved = {value.buffer for value in old.values}
+    given, fn = fn, unfold_atomics(replay(fn, old), _may_order)
     hazards: tuple[Hazard, ...] = ()
     keeping = NOTHING
     while True:
-        gradient = _reverse(fn, defaults, keeping, arguments)
+        gradient = _reverse(fn, given, defaults, keeping, arguments)
         further = tuple(find_hazards(fn, gradient.needed_loads))
         if not further:
-            return gradient._replace(hazards=hazards)
+            read = {load.buffer for load in gradient.needed_loads}
+            return gradient._replace(
+                needed_loads=tuple([load for load in gradient.needed_loads if load.buffer not in saved]),
+                hazards=tuple([h for h in hazards if h.load.buffer in gradient.restored]),
+                old_values=old if read & saved else NO_OLD_VALUES,
+            )
         if all(hazard.load.buffer in keeping.buffers for hazard in further):
             refuse(
                 further[0],
@@ -64,12 +77,16 @@ def reverse(fn: Function, defaults: Defaults = DEFAULTS, *, arguments: bool = Fa
         keeping = plan_keeping(fn, hazards)
 
 
-def _reverse(fn: Function, defaults: Defaults, keeping: Keeping, arguments: bool) -> Gradient:
+def _may_order(op: Atomic, rivals: Sequence[Access]) -> bool:
+    return can_vary(op.buffer) and order_is_free(op, rivals)
+
+
+def _reverse(fn: Function, given: Function, defaults: Defaults, keeping: Keeping, arguments: bool) -> Gradient:
     reverser = Reverser(fn, defaults, keeping, arguments=arguments)
     region = reverser.function_region()
     if region.body:
         refuse_gradient_access(fn)
-        refuse_races(fn)
+        refuse_races(given)
     for store in reverser.severed:
         refuse_broken_chain(store.buffer, store.loc, fn, arguments=arguments)
     found = kept_loads(fn, keeping)
@@ -86,14 +103,18 @@ def _reverse(fn: Function, defaults: Defaults, keeping: Keeping, arguments: bool
     for v in free_variables(region):
         if v in reverser.unavailable:
             raise DifferentiationError(
-                "the gradient needs the old value that this atomic operation returned, which is not saved yet",
+                "the gradient needs the old value that this atomic operation returned, which depends on the order in "
+                "which the turns of a parallel loop ran, and is kept only where it is no differentiated value itself "
+                "and the number of turns is known before the launch",
                 reverser.unavailable[v].loc,
-                hint="compute with the value before or after the update instead",
+                hint="write ti.loop_config(serialize=True) in front of the loop",
             )
     grad = Function(f"{fn.name}.grad", region, fn.loc)
-    # Temporaries begin anew with every launch: the function itself fills them.
-    restored = frozenset([buffer for buffer in keeping.buffers if buffer.kind is not BufferKind.TEMPORARY])
-    return Gradient(grad, tuple(needed), tuple(reverser.severed), fn, restored)
+    kept = [b for b in keeping.buffers if b.kind is not BufferKind.TEMPORARY]
+    anew = [b for b in kept if begins_anew(fn, b)]
+    grad = with_temporaries(grad, anew)
+    restored = frozenset(kept).difference(anew)
+    return Gradient(grad, tuple(needed), tuple(reverser.severed), fn, restored, copies=keeping.provided)
 
 
 def refuse_broken_chain(buffer: Buffer, place: Span, fn: Function, *, arguments: bool = False) -> list[Store | Atomic]:

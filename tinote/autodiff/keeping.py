@@ -27,6 +27,7 @@ from collections.abc import Sequence
 from itertools import product
 from typing import NamedTuple
 
+from tinote.autodiff.told import bind_results
 from tinote.autodiff.turns import Differentiator, content_of, counting, look
 from tinote.ir.buffers import Buffer, BufferKind
 from tinote.ir.build import Builder, OpenRegion
@@ -49,6 +50,7 @@ from tinote.ir.nodes import (
     While,
 )
 from tinote.ir.query import free_variables
+from tinote.ir.replaced import Replaced
 from tinote.ir.rewrite import clone_region
 from tinote.ir.types import Stack, i32, i64
 
@@ -68,22 +70,26 @@ class Keeping(NamedTuple):
     fused: frozenset[Op]
     saved: dict[Op, tuple[tuple[Buffer, Buffer], ...]]
 
+    @property
+    def provided(self) -> tuple[tuple[Buffer, Buffer], ...]:
+        """The pairs whose copy a launch has to provide, because only it knows the shape."""
+        return tuple([pair for pairs in self.saved.values() for pair in pairs if None in pair[0].shape])
+
 
 NOTHING = Keeping(frozenset(), frozenset(), frozenset(), {})
 
 
 def copy_buffer(builder: Builder, source: Buffer, target: Buffer) -> None:
-    """Emit loops that copy all elements of a buffer of known shape."""
+    """Emit loops that copy all elements of a buffer."""
 
     def level(index: tuple[Var, ...]) -> None:
         axis = len(index)
         if axis < target.rank:
-            extent = target.shape[axis]
-            assert extent is not None
             position = Var(i32, "i")
             with builder.region(position) as inside:
                 level((*index, position))
-            builder.emit(For(Lit(0, i32), Lit(extent, i32), (), inside.close(), (), builder.loc, parallel=True))
+            extent = builder.extent(target, axis)
+            builder.emit(For(Lit(0, i32), extent, (), inside.close(), (), builder.loc, parallel=True))
             return
         for component in product(*[range(n) for n in target.element]):
             place = (*index, *[Lit(k, i32) for k in component])
@@ -199,17 +205,17 @@ class Keeper:
         """Copy `op` with its effects on the kept buffers and on temporaries, without its other effects."""
         if isinstance(op, Check | Print):
             return None
-        if (
-            isinstance(op, Store | Atomic)
-            and op.buffer not in self.buffers
-            and op.buffer.kind is not BufferKind.TEMPORARY
-        ):
-            for v in op.outs:
-                env[v] = lost = Var(v.type, v.name)
-                self.reverser.unavailable[lost] = op
+        if isinstance(op, Replaced):
+            bind_results(op, env)
             return None
         args = tuple([look(env, a) for a in op.args])
         outs = tuple([Var(v.type, v.name) for v in op.outs])
+        if isinstance(op, Store | Atomic):
+            # A value that an atomic operation returned depended on the moment of execution: it cannot be had again.
+            self.reverser.unavailable.update(dict.fromkeys(outs, op))
+            env.update(zip(op.outs, outs, strict=True))
+            kept = op.buffer in self.buffers or op.buffer.kind is BufferKind.TEMPORARY
+            return self.reverser.register(op, op.rebuilt(args, (), ())) if kept else None
         if not op.regions:
             env.update(zip(op.outs, outs, strict=True))
             return self.reverser.register(op, op.rebuilt(args, (), outs))

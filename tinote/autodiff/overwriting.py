@@ -4,15 +4,16 @@ effects in the gradient.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from tinote.autodiff.hazards import Hazard, refuse
+from tinote.autodiff.hazards import Hazard
 from tinote.autodiff.keeping import Keeping
 from tinote.ir.buffers import Buffer, BufferKind
-from tinote.ir.nodes import Atomic, For, Function, Load, Memory, Op, Region, Store
+from tinote.ir.nodes import Atom, Atomic, For, Function, Lit, Load, Memory, Op, Region, Store, Var
 from tinote.ir.query import walk
+from tinote.ir.rewrite import KEEP, Decision, Rewriter
 
-__all__ = ["plan_keeping"]
+__all__ = ["begins_anew", "kept_loads", "plan_keeping", "with_temporaries"]
 
 
 def plan_keeping(fn: Function, hazards: Sequence[Hazard]) -> Keeping:
@@ -22,7 +23,7 @@ def plan_keeping(fn: Function, hazards: Sequence[Hazard]) -> Keeping:
     A parallel loop runs again in the reverse part, on the buffers as they were when it ran first: where other
     operations follow that depend on it, or it fills a temporary, a copy of these buffers is taken before. The last one
     needs none. So does a serial loop, `while` or branch beside parallel loops: what it saves would otherwise have to
-    last from one task of the launch to another. Raises `DifferentiationError` for an array whose shape is not known.
+    last from one task of the launch to another.
     """
     buffers = frozenset(hazard.load.buffer for hazard in hazards)
     touched: dict[Op, dict[Buffer, None]] = {}
@@ -36,17 +37,19 @@ def plan_keeping(fn: Function, hazards: Sequence[Hazard]) -> Keeping:
     last = list(touched)[-1]
     for number, (op, found) in enumerate(touched.items()):
         if op in fused and (op is not last or op.outs or _writes_temporary(op)):
-            saved[op] = tuple([(_copy_of(buffer, number, hazards), buffer) for buffer in found])
+            saved[op] = tuple([(_copy_of(buffer, number), buffer) for buffer in found])
     return Keeping(frozenset(touched), buffers, fused, saved)
 
 
-def _copy_of(buffer: Buffer, number: int, hazards: Sequence[Hazard]) -> Buffer:
-    if None in buffer.shape:
-        refuse(
-            next(h for h in hazards if h.load.buffer is buffer),
-            hint="put the loops into kernels of their own: a tape keeps what is overwritten between launches",
-        )
-    return Buffer(f"{buffer.name}.before.{number}", buffer.dtype, buffer.shape, buffer.element, BufferKind.SAVED)
+def _copy_of(buffer: Buffer, number: int) -> Buffer:
+    """Memory for a copy. Where the shape is known at launch only, the launch has to provide it."""
+    name = f"{buffer.name}.before.{number}"
+    if None not in buffer.shape:
+        return Buffer(name, buffer.dtype, buffer.shape, buffer.element, BufferKind.SAVED)
+    copy = Buffer(name, buffer.dtype, buffer.shape, buffer.element, BufferKind.ARRAY)
+    if buffer.tangent is not None:
+        copy.tangent = Buffer(f"{name}.dual", buffer.dtype, buffer.shape, buffer.element, BufferKind.ARRAY)
+    return copy
 
 
 def _writes_temporary(op: Op) -> bool:
@@ -54,6 +57,29 @@ def _writes_temporary(op: Op) -> bool:
         isinstance(inner, Store | Atomic) and inner.buffer.kind is BufferKind.TEMPORARY
         for inner in walk(Region((), (op,)))
     )
+
+
+def begins_anew(fn: Function, buffer: Buffer) -> bool:
+    """Whether what a launch does first to `buffer` is to give each of its elements a value: what it held before does
+    not matter.
+    """
+    for op in fn.region.body:
+        found = [i for i in walk(Region((), (op,))) if isinstance(i, Memory) and i.buffer is buffer]
+        if found:
+            return len(found) == 1 and not buffer.element and _fills(op, found[0], ())
+    return False
+
+
+def _fills(op: Op, store: Memory, indices: tuple[Var, ...]) -> bool:
+    """Whether `op`, in the turns that loops with these indices take, stores to all elements."""
+    if op is store:
+        return isinstance(op, Store) and op.index == indices
+    axis = len(indices)
+    if not isinstance(op, For) or axis == store.buffer.rank or not isinstance(op.lo, Lit) or op.lo.value != 0:
+        return False
+    if not isinstance(op.hi, Lit) or op.hi.value != store.buffer.shape[axis]:
+        return False
+    return any(_fills(inner, store, (*indices, op.index)) for inner in op.body.body)
 
 
 def kept_loads(fn: Function, keeping: Keeping) -> set[Load]:
@@ -65,3 +91,24 @@ def kept_loads(fn: Function, keeping: Keeping) -> set[Load]:
         for inner in walk(Region((), (op,)))
         if isinstance(inner, Load) and inner.buffer in keeping.buffers
     }
+
+
+def with_temporaries(fn: Function, buffers: Iterable[Buffer]) -> Function:
+    """`fn` with a temporary in place of each of `buffers`, so that it leaves them alone."""
+    stand_ins = {b: Buffer(b.name, b.dtype, b.shape, b.element, BufferKind.TEMPORARY) for b in buffers}
+    return _Redirect(stand_ins).run(fn) if stand_ins else fn
+
+
+class _Redirect(Rewriter):
+    def __init__(self, stand_ins: dict[Buffer, Buffer]) -> None:
+        super().__init__()
+        self.stand_ins = stand_ins
+
+    def on(self, op: Op) -> Decision | Sequence[Atom]:
+        if not isinstance(op, Memory) or op.buffer not in self.stand_ins:
+            return KEEP
+        redirected = op.rebuilt(op.args)
+        assert isinstance(redirected, Memory)
+        redirected.buffer = self.stand_ins[op.buffer]
+        self.emit(redirected)
+        return op.outs

@@ -29,16 +29,17 @@ from itertools import chain
 from tinote.autodiff.activity import guarded_variables, varied_variables
 from tinote.autodiff.keeping import NOTHING, Copy, Keeper, Keeping, copy_buffer, finished
 from tinote.autodiff.rules import RULES, Emit, NoDerivative
+from tinote.autodiff.told import backward_told, bind_results
 from tinote.autodiff.turns import (
     Carried,
     add_to_shared,
     content_of,
     counting,
     look,
+    pruned,
     shared_adjoint,
     shared_sum,
     with_pushes,
-    without_unread_temporaries,
 )
 from tinote.errors import DifferentiationError
 from tinote.ir import primitives as p
@@ -66,6 +67,7 @@ from tinote.ir.nodes import (
 from tinote.ir.primitives import Defaults
 from tinote.ir.prune import prune
 from tinote.ir.query import free_variables, walk
+from tinote.ir.replaced import Replaced
 from tinote.ir.types import Scalar, Stack, Tensor, i64, is_float
 
 __all__ = ["Reverser"]
@@ -106,13 +108,7 @@ class Reverser:
             opened.body.extend(self.block(region, env, adjoints, top=True))
             wanted = [q for q in region.params if self.arguments and is_float(q.type)]
             yields = [adjoints[q] if q in adjoints else self.zero_of(q) for q in wanted]
-        result = prune(opened.close(*yields))
-        while True:
-            read = {op.buffer for op in walk(result) if isinstance(op, Load)}
-            without = without_unread_temporaries(result, read)
-            if without is result:
-                return result
-            result = prune(without)
+        return pruned(opened.close(*yields))
 
     # ---- adjoint bookkeeping
 
@@ -190,6 +186,9 @@ class Reverser:
                 return
         elif isinstance(op, Check | Print):
             return
+        elif isinstance(op, Replaced):
+            bind_results(op, env)
+            return
         args = tuple([look(env, a) for a in op.args])
         regions = tuple([self.forward_region(r, env, keep_temporaries) for r in op.regions])
         outs: tuple[Var, ...] = ()
@@ -235,6 +234,8 @@ class Reverser:
             self.backward_for(op, item, env, adjoints, top)
         elif isinstance(op, While):
             self.backward_while(op, item, env, adjoints)
+        elif isinstance(op, Replaced):
+            backward_told(self, op, env, adjoints)
 
     def backward_prim(self, op: Prim, g: Atom, env: dict[Var, Atom], adjoints: dict[Var, Atom]) -> None:
         if op.prim is p.extract:
@@ -274,15 +275,13 @@ class Reverser:
                 self.severed.append(op)
             return
         index = [look(env, a) for a in op.index]
-        if isinstance(op, Atomic) and op.prim is not p.add:
+        returned = [g for v in op.outs if (g := adjoints.pop(v, None)) is not None]
+        if isinstance(op, Atomic) and (op.prim is not p.add or returned):
+            what = "the old value that this returns" if op.prim is p.add else f"the gradient of this atomic `{op.prim}`"
             raise DifferentiationError(
-                f"an atomic `{op.prim}` on a field with a gradient is not differentiated yet",
+                f"{what} depends on the order in which the turns of a parallel loop touch '{op.buffer.name}'",
                 op.loc,
-                hint="accumulate with += instead",
-            )
-        if isinstance(op, Atomic) and op.outs and adjoints.pop(op.out, None) is not None:
-            raise DifferentiationError(
-                "the old value that an atomic operation returns is not differentiated yet", op.loc
+                hint="write ti.loop_config(serialize=True) in front of the loop",
             )
         g = self.builder.load(target, index)
         if isinstance(op, Store):

@@ -19,9 +19,11 @@ from tinote.ir.nodes import Atom, Atomic, Buffer, Function, Load, Memory, Op, Re
 __all__ = ["steering_reads"]
 
 
-def steering_reads(fn: Function) -> set[Op]:
-    """The loads, and atomic operations whose old value is used, of memory without a gradient that matter."""
-    slice_ = _Slice()
+def steering_reads(fn: Function, also: Iterable[Atom] = ()) -> set[Op]:
+    """The loads, and atomic operations whose old value is used, of memory without a gradient that matter, for these
+    writes or for `also`.
+    """
+    slice_ = _Slice(also)
     while slice_.grow(fn.region, ()):
         pass
     return slice_.reads
@@ -32,8 +34,9 @@ class _Slice:
     memory without a gradient, and the operations that read it. Backwards, to a fixed point.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, also: Iterable[Atom]) -> None:
         self.variables: set[Var] = set()
+        self._add(also)
         self.buffers: set[Buffer] = set()
         self.reads: set[Op] = set()
 

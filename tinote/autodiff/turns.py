@@ -9,7 +9,9 @@ from typing import NamedTuple, Protocol
 from tinote.ir import primitives as p
 from tinote.ir.buffers import Buffer, BufferKind
 from tinote.ir.build import Builder, OpenRegion
-from tinote.ir.nodes import Atom, Atomic, If, Lit, NewStack, Op, Prim, Push, Region, Store, Var, While
+from tinote.ir.nodes import Atom, Atomic, If, Lit, Load, NewStack, Op, Prim, Push, Region, Store, Var, While
+from tinote.ir.prune import prune
+from tinote.ir.query import walk
 from tinote.ir.types import Scalar, Tensor, i32, i64
 
 __all__ = [
@@ -19,10 +21,10 @@ __all__ = [
     "content_of",
     "counting",
     "look",
+    "pruned",
     "shared_adjoint",
     "shared_sum",
     "with_pushes",
-    "without_unread_temporaries",
 ]
 
 
@@ -44,6 +46,10 @@ class Differentiator(Protocol):
         emit: Callable[[int, OpenRegion, dict[Var, Atom]], None] | None = None,
         finish: Callable[[int, Region], Region] = ...,
     ) -> None: ...
+
+    def accumulate(self, adjoints: dict[Var, Atom], target: Atom, g: Atom | None) -> None: ...
+
+    def zero_of(self, v: Var) -> Atom: ...
 
     def has_adjoint_work(self, op: Op, seeds: list[Atom | None]) -> bool: ...
 
@@ -118,13 +124,24 @@ def counting(loop: While) -> tuple[While, Var]:
     return While((*loop.initial, Lit(0, i64)), condition, body, (*loop.outs, count), loop.loc, loop.origin), count
 
 
-def without_unread_temporaries(region: Region, read: set[Buffer]) -> Region:
+def pruned(region: Region) -> Region:
+    """`region` without dead code, writes to temporaries that nobody loads included."""
+    region = prune(region)
+    while True:
+        read = {op.buffer for op in walk(region) if isinstance(op, Load)}
+        without = _without_unread_temporaries(region, read)
+        if without is region:
+            return region
+        region = prune(without)
+
+
+def _without_unread_temporaries(region: Region, read: set[Buffer]) -> Region:
     """`region` without writes to temporaries that nobody loads; itself when there are none."""
     body: list[Op] = []
     for op in region.body:
         if isinstance(op, Store | Atomic) and op.buffer.kind is BufferKind.TEMPORARY and op.buffer not in read:
             continue
-        regions = tuple([without_unread_temporaries(r, read) for r in op.regions])
+        regions = tuple([_without_unread_temporaries(r, read) for r in op.regions])
         body.append(
             op if all(a is b for a, b in zip(regions, op.regions, strict=True)) else op.rebuilt(op.args, regions)
         )

@@ -1,54 +1,92 @@
-"""Atomic operations that nobody else can meet become a load, arithmetic and a store, whose derivatives are known.
+"""Atomic operations become a load, arithmetic and a store, whose derivatives are known.
 
     %old = atomic mul @x[%i], %a      ->      %old = load @x[%i]
                                               %new = mul %old, %a
                                               store @x[%i], %new
+
+As they stand, this is done where no other turn of a parallel loop can meet the element. Where several may, the loop
+becomes a serial one: that is one of the orders in which it may run. What the loop leaves behind is the same in all of
+them for a product, a minimum and a maximum, so that their gradients may choose one. The winner alone gets the gradient
+of a minimum or maximum; of several, the last.
 
 An accumulation whose old value nobody asks for stays as it is: it is linear, and its derivative needs nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from tinote.ir import primitives as p
-from tinote.ir.access import Accesses
-from tinote.ir.nodes import Atom, Atomic, For, Function, Load, Op, Prim, Store, Var
+from tinote.ir.access import Access, Accesses, root_of
+from tinote.ir.nodes import Atom, Atomic, For, Function, Load, Op, Prim, Region, Store, Var
 from tinote.ir.query import walk
+from tinote.ir.ranges import Loop
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 
-__all__ = ["unfold_atomics"]
+__all__ = ["order_is_free", "rivals_of", "unfold_atomics"]
 
 
-def unfold_atomics(fn: Function) -> Function:
-    """`fn` with the atomic operations unfolded that need it and run alone on their element."""
+def unfold_atomics(fn: Function, may_order: Callable[[Atomic, Sequence[Access]], bool]) -> Function:
+    """`fn` with the atomic operations unfolded that run alone on their element, or may be put in an order.
+
+    `may_order` decides about an operation that is not alone, given everything that other turns may do to its elements.
+    """
     wanted = [op for op in walk(fn.region) if isinstance(op, Atomic) and (op.prim is not p.add or op.outs)]
     if not wanted:
         return fn
     accesses = Accesses(fn)
-    alone: set[tuple[Atom, ...] | Op] = set()
+    chosen: set[Op] = set()
+    serial: set[Op] = set()
     for op in wanted:
-        access = accesses.of(op)
-        loops = [loop for loop in access.loops if isinstance(loop.op, For) and loop.op.parallel]
-        if all(accesses.unique_per_iteration(access, loop) for loop in loops):
-            alone.add(op)
-    return _Unfold({id(op) for op in alone}).run(fn) if alone else fn
+        rivals = rivals_of(accesses.of(op), accesses)
+        if not any(rival.writes for rival in rivals):
+            chosen.add(op)
+        elif may_order(op, rivals):
+            chosen.add(op)
+            outermost = _parallel_loops(accesses.of(op))[0].op
+            serial.update(inner for inner in walk(Region((), (outermost,))) if isinstance(inner, For))
+    return _Unfold(chosen, serial).run(fn) if chosen else fn
+
+
+def order_is_free(op: Atomic, rivals: Sequence[Access]) -> bool:
+    """Whether what is left of the elements that `op` changes, after all of `rivals`, depends on no order."""
+    return op.prim in (p.mul, p.minimum, p.maximum) and all(
+        isinstance(rival.op, Atomic) and rival.op.prim is op.prim and not rival.op.outs for rival in rivals
+    )
+
+
+def rivals_of(access: Access, accesses: Accesses) -> list[Access]:
+    """What may touch the elements of `access` in other turns of the parallel loops around it; itself included."""
+    loops = _parallel_loops(access)
+    return [
+        other
+        for other in (accesses.within(loops[0]) if loops else ())
+        if root_of(other.buffer) is root_of(access.buffer)
+        and any(other.inside(loop) and accesses.may_meet_across(access, other, loop) for loop in loops)
+    ]
+
+
+def _parallel_loops(access: Access) -> list[Loop]:
+    return [loop for loop in access.loops if isinstance(loop.op, For) and loop.op.parallel]
 
 
 class _Unfold(Rewriter):
     """Operations are looked up before they are rewritten: a rewritten one is another object."""
 
-    def __init__(self, chosen: set[int]) -> None:
+    def __init__(self, chosen: set[Op], serial: set[Op]) -> None:
         super().__init__()
         self.chosen = chosen
+        self.serial = serial
         self.current: Op | None = None
 
     def visit(self, op: Op) -> None:
         self.current = op
+        if isinstance(op, For) and op in self.serial:
+            op = For(op.lo, op.hi, op.initial, op.body, op.outs, op.loc, reverse=op.reverse, origin=op.origin)
         super().visit(op)
 
     def on(self, op: Op) -> Decision | Sequence[Atom]:
-        if not isinstance(op, Atomic) or id(self.current) not in self.chosen:
+        if not isinstance(op, Atomic) or self.current not in self.chosen:
             return KEEP
         old, new = Var(op.value.type, "old"), Var(op.value.type, "new")
         self.emit(Load(op.buffer, op.index, (old,), op.loc, op.origin))

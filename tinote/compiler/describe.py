@@ -169,6 +169,8 @@ class Describer:
             raise Undescribable(f"{value!r} may do anything")
         source = function_of(value)
         if source is not None:
+            if getattr(value, "__tinote_replacement__", None) is not None:
+                raise Undescribable(f"{value!r} has a gradient that may be registered anew")
             owner = getattr(value, "__tinote_self__", None)
             return ("func", self.source(source), None if owner is None else self.describe(owner))
         if not _is_ours(kind.__module__):

@@ -28,6 +28,7 @@ from tinote.compiler.native import BoundArray, Code, Native, Origin, Profiled, b
 from tinote.compiler.summary import Touched, touched_by
 from tinote.config import Config
 from tinote.errors import KernelTypeError
+from tinote.ir.memory import Storage
 from tinote.ir.nodes import Buffer, BufferKind, Function
 from tinote.ir.types import Scalar, Tensor
 from tinote.runtime.memory import Memory
@@ -36,6 +37,7 @@ from tinote.source import NOWHERE, Span
 if TYPE_CHECKING:
     from tinote.autodiff.gradient import Gradient
     from tinote.autodiff.instrument import Instrumented
+    from tinote.autodiff.old_values import OldValues
     from tinote.compiler.pipeline import Context, Listener, Snapshot
     from tinote.compiler.recall import Question, Recalled
     from tinote.compiler.recipe import Recipe, Signature
@@ -63,13 +65,17 @@ def _load(name: str) -> Any:
 class GradientNeeds(NamedTuple):
     """What a gradient launch reads of the primal's memory, and where a varying value is stored into memory without a
     gradient (`Gradient.severed`). `restored`: what must be as it was before the primal launch when the gradient begins;
-    `overwritten` says why: a buffer, where it is read, and where it is overwritten afterwards.
+    `overwritten` says why: a buffer, where it is read, and where it is overwritten afterwards. `old_values`: the
+    buffers whose old values the primal launch must have saved (`Specialisation.recording`), and where it returned them.
+    `copied`: the arrays of which a launch of the gradient needs memory for a copy, behind its arrays and old values.
     """
 
     loaded: frozenset[Buffer]
     severed: tuple[tuple[Buffer, Span], ...]
     restored: frozenset[Buffer] = frozenset()
     overwritten: tuple[tuple[Buffer, Span, Span], ...] = ()
+    old_values: tuple[tuple[Buffer, Span], ...] = ()
+    copied: tuple[Buffer, ...] = ()
 
 
 class Specialisation:
@@ -97,6 +103,7 @@ class Specialisation:
         self._gradient_needs: dict[Mode, GradientNeeds] = {}
         self._duals: set[Buffer] = set()
         self._instrumented: Instrumented | None = None
+        self._old_values: OldValues | None = None
         self._question: Question | None = None
         self._recalled: Recalled | None = None
         started = time.perf_counter()
@@ -200,6 +207,23 @@ class Specialisation:
         assert self._instrumented is not None
         return code, self._instrumented
 
+    def recording(self) -> tuple[Code, OldValues]:
+        """What runs the kernel and saves the old values which its gradient needs, compiled at the first
+        call, and what they are. A launch's values begin with the kernel's arrays and a buffer for each old value; so do
+        those of a gradient that reads them.
+        """
+        code = self.code(Mode.RECORDING)
+        assert self._old_values is not None
+        return code, self._old_values
+
+    def shapes_of_old_values(self, values: Sequence[Any], memory: Storage) -> list[tuple[int, ...]]:
+        """How large the buffers for old values must be for a launch with these values, on memory as it is before."""
+        old = self.recording()[1]
+        if old.bounds is None:
+            return []
+        interpreter = importlib.import_module("tinote.ir.interpret")
+        return old.shapes(interpreter.interpret(old.bounds, values[len(self.arrays) :], memory))
+
     def compiled(self) -> Iterator[tuple[Mode, Code]]:
         """What was needed so far."""
         yield from self._codes.items()
@@ -279,9 +303,14 @@ class Specialisation:
     def _compile(self, mode: Mode) -> Code:
         listen = _load("printing").printer(self.source.name, mode) if self.config.print_ir else None
         fn, facts = self._run(mode, listen)
+        arrays = self.arrays
         if facts.gradient is not None:
             self._gradient_facts[mode] = facts.gradient
-        arrays = self.arrays
+            saved = [value.buffer for value in facts.gradient.old_values.values]
+            arrays = (*arrays, *saved, *[copy for copy, _ in facts.gradient.copies])
+        if mode is Mode.RECORDING:
+            self._old_values = facts.old_values
+            arrays = (*arrays, *[value.buffer for value in facts.old_values.values])
         if facts.instrumented is not None:
             self._instrumented = facts.instrumented
             arrays = (*arrays, *[shadow for _, shadow in facts.instrumented.shadows], facts.instrumented.ledger)
@@ -373,7 +402,9 @@ class Specialisation:
             loaded, restored = _with_tangents(loaded), _with_tangents(restored)
         severed = tuple([(store.buffer, store.loc) for store in facts.severed])
         overwritten = tuple([(h.load.buffer, h.load.loc, h.write.loc) for h in facts.hazards])
-        return GradientNeeds(loaded, severed, restored, overwritten)
+        old_values = tuple([(value.op.buffer, value.op.loc) for value in facts.old_values.values])
+        copied = tuple([array for _, array in facts.copies])
+        return GradientNeeds(loaded, severed, restored, overwritten, old_values, copied)
 
     # ---- looking inside
 
@@ -389,9 +420,10 @@ class Specialisation:
         """
         pipeline, cost = _load("pipeline"), _load("gradient_cost")
         unlowered = pipeline.GRADIENT[: len(pipeline.GRADIENT) - len(pipeline.LOWERING)]
-        fn, _ = pipeline.run_pipeline(self.lowered.function, unlowered, self.config)
+        fn, context = pipeline.run_pipeline(self.lowered.function, unlowered, self.config)
         final, _ = pipeline.run_pipeline(fn, pipeline.LOWERING, self.config)
-        return cost.saved_values(fn, arguments, read, length), cost.recomputed(fn), cost.atomics_left(final)
+        saved = cost.saved_values(fn, arguments, read, length) + cost.old_values(context.gradient.old_values.values)
+        return saved, cost.recomputed(fn), cost.atomics_left(final)
 
     def python(self, *, gradient: bool = False) -> Any:
         """The plain Python that stands for the kernel where `ti.init(arch=ti.python)` is in force, as a `Stage`."""

@@ -8,9 +8,10 @@ since the stack was made.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import NamedTuple
 
+from tinote.autodiff.old_values import OldValue
 from tinote.compiler.adjoints import adjoint_operations
 from tinote.ir import primitives as p
 from tinote.ir.nodes import (
@@ -38,7 +39,7 @@ from tinote.ir.query import buffers_of, definitions, walk
 from tinote.ir.types import Scalar, Stack, element_type, shape_of
 from tinote.source import NOWHERE, Span
 
-__all__ = ["AtomicLeft", "Recomputed", "Saved", "atomics_left", "recomputed", "saved_values"]
+__all__ = ["AtomicLeft", "Recomputed", "Saved", "atomics_left", "old_values", "recomputed", "saved_values"]
 
 #: Turns that are counted one by one where the trip count of one loop depends on another.
 _MOST_COUNTED = 100_000
@@ -116,6 +117,16 @@ def saved_values(fn: Function, arguments: Sequence[Number], read: Read, length: 
     counter = _Counter(fn, arguments, read, length)
     counter.region(fn.region, ())
     return (*counter.found, *_copies(fn, length))
+
+
+def old_values(values: Iterable[OldValue]) -> tuple[Saved, ...]:
+    """The old values of atomic operations that the launch itself saves under a tape, for its gradient."""
+    return tuple(
+        [
+            Saved(f"old {v.op.buffer.name}", v.op.loc, v.buffer.dtype.name, v.buffer.dtype.size, "each update", None)
+            for v in values
+        ]
+    )
 
 
 def _copies(fn: Function, length: Length) -> list[Saved]:

@@ -18,8 +18,9 @@ class Mode(Enum):
     differentiated: a pullback is launched with the adjoints of the results behind the arguments and returns the
     adjoints of the arguments; a pushforward, with the tangents of the arguments behind them, returns the results and
     then their tangents. `SECOND` is the pushforward of the pullback. `CHECKED` is the kernel itself with checks of the
-    access rules. `FINITE` and `FINITE_GRADIENT` are the kernel and its reverse-mode derivative with checks that stop
-    where a NaN or an infinity arises.
+    access rules, `RECORDING` the kernel itself, which also saves the old values that its gradient needs. `FINITE` and
+    `FINITE_GRADIENT` are the kernel and its reverse-mode derivative with checks that stop where a NaN or an infinity
+    arises.
     """
 
     PRIMAL = "primal"
@@ -29,6 +30,7 @@ class Mode(Enum):
     PUSHFORWARD = "pushforward"
     SECOND = "second"
     CHECKED = "checked"
+    RECORDING = "recording"
     FINITE = "finite"
     FINITE_GRADIENT = "finite gradient"
 
@@ -39,8 +41,8 @@ class Mode(Enum):
 
     @property
     def remembered(self) -> bool:
-        """Whether later processes find its code on disk: not what looks for faults of a program."""
-        return self not in (Mode.CHECKED, Mode.FINITE, Mode.FINITE_GRADIENT)
+        """Whether later processes find its code on disk: not where what checks and old values mean is needed too."""
+        return self not in (Mode.CHECKED, Mode.RECORDING, Mode.FINITE, Mode.FINITE_GRADIENT)
 
     @property
     def has_tangents(self) -> bool:

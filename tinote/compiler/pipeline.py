@@ -2,9 +2,10 @@
 in order.
 
 `PRIMAL` compiles a kernel, `GRADIENT` its reverse-mode derivative, `TANGENT` its forward-mode one, `CHECKED` the kernel
-with checks of the access rules, `FINITE` and `FINITE_GRADIENT` the first two with checks for NaN and infinity. A step
-is a function from IR to IR that returns its argument when there is nothing to do; a `Fixpoint` repeats its steps until
-none of them changes anything. Whoever listens gets a `Snapshot` after each step: the old function and the new one, both
+with checks of the access rules, `RECORDING` the kernel that saves the old values that its gradient needs, `FINITE` and
+`FINITE_GRADIENT` the first two with checks for NaN and infinity. A step is a function from IR to IR that returns its
+argument when there is nothing to do; a `Fixpoint` repeats its steps until none of them changes anything. Whoever
+listens gets a `Snapshot` after each step: the old function and the new one, both
 immutable.
 """
 
@@ -17,6 +18,7 @@ from typing import NamedTuple
 from tinote.autodiff.forward import forward
 from tinote.autodiff.gradient import Gradient, reverse
 from tinote.autodiff.instrument import Instrumented, instrument
+from tinote.autodiff.old_values import NO_OLD_VALUES, plan_old_values, record
 from tinote.compiler.modes import Mode, defaults_of
 from tinote.compiler.passes.accumulate import accumulate
 from tinote.compiler.passes.check_bounds import check_bounds
@@ -24,16 +26,19 @@ from tinote.compiler.passes.check_finite import check_finite
 from tinote.compiler.passes.check_overflow import check_overflow
 from tinote.compiler.passes.cse import cse
 from tinote.compiler.passes.demote_atomics import demote_atomics
+from tinote.compiler.passes.drop_adjoints import drop_adjoints
 from tinote.compiler.passes.eliminate_dead import eliminate_dead
 from tinote.compiler.passes.flatten_branches import flatten_branches
 from tinote.compiler.passes.fold import fold
 from tinote.compiler.passes.forward_stores import forward_stores
+from tinote.compiler.passes.gather import gather
 from tinote.compiler.passes.hoist_checks import hoist_checks
 from tinote.compiler.passes.hoist_invariants import hoist_invariants
 from tinote.compiler.passes.infer_types import infer_types
 from tinote.compiler.passes.lower_access import lower_access
 from tinote.compiler.passes.lower_arrays import lower_arrays
 from tinote.compiler.passes.merge_checks import merge_checks
+from tinote.compiler.passes.narrow_loops import narrow_loops
 from tinote.compiler.passes.offload import offload
 from tinote.compiler.passes.privatise import privatise
 from tinote.compiler.passes.promote_locals import promote_locals
@@ -51,6 +56,7 @@ __all__ = [
     "GRADIENT",
     "PRIMAL",
     "PYTHON_STEPS",
+    "RECORDING",
     "STEPS",
     "TANGENT",
     "Context",
@@ -81,6 +87,7 @@ class Context:
         self.config = config
         self.defaults = defaults_of(config)
         self.gradient: Gradient | None = None
+        self.old_values = NO_OLD_VALUES
         self.instrumented: Instrumented | None = None
 
 
@@ -126,6 +133,7 @@ def _reverse(*, arguments: bool) -> tuple[Step | Fixpoint, ...]:
     return (
         Step(lambda fn, context: _differentiate(fn, context, arguments=arguments), Form.PROMOTED, "reverse"),
         _plain(scalarise, Form.SCALAR),
+        Step(lambda fn, context: gather(fn, context.config.fast_math), Form.SCALAR, "gather"),
         _simplify(Form.SCALAR),
     )
 
@@ -143,6 +151,11 @@ def _instrument(fn: Function, context: Context) -> Function:
     return context.instrumented.function
 
 
+def _record(fn: Function, context: Context) -> Function:
+    context.old_values = plan_old_values(fn)
+    return record(fn, context.old_values)
+
+
 def _check(fn: Function, context: Context) -> Function:
     return check_bounds(fn) if context.config.bounds_check else fn
 
@@ -158,6 +171,7 @@ SIMPLIFICATION = (
     _plain(scalarise, Form.SCALAR),
     Step(_check_overflow, Form.SCALAR, "check_overflow"),
     _simplify(Form.SCALAR),
+    _plain(narrow_loops, Form.SCALAR),
 )
 
 TYPING = (INFERENCE, *SIMPLIFICATION)
@@ -177,7 +191,9 @@ LOWERING = (
     _simplify(Form.LOWERED),
 )
 
-PRIMAL: tuple[Step | Fixpoint, ...] = (*TYPING, *LOWERING)
+DROPPING = _plain(drop_adjoints, Form.TYPED)
+
+PRIMAL: tuple[Step | Fixpoint, ...] = (INFERENCE, DROPPING, *SIMPLIFICATION, *LOWERING)
 GRADIENT: tuple[Step | Fixpoint, ...] = (*TYPING, *_reverse(arguments=False), *LOWERING)
 TANGENT: tuple[Step | Fixpoint, ...] = (*TYPING, *_forward(arguments=False), *LOWERING)
 PULLBACK: tuple[Step | Fixpoint, ...] = (*TYPING, *_reverse(arguments=True), *LOWERING)
@@ -185,10 +201,12 @@ PUSHFORWARD: tuple[Step | Fixpoint, ...] = (*TYPING, *_forward(arguments=True), 
 SECOND: tuple[Step | Fixpoint, ...] = (*TYPING, *_reverse(arguments=True), *_forward(arguments=True), *LOWERING)
 CHECKED: tuple[Step | Fixpoint, ...] = (
     INFERENCE,
+    DROPPING,
     Step(_instrument, Form.TYPED, "instrument"),  # before anything is simplified: it sees every access
     *SIMPLIFICATION,
     *LOWERING,
 )
+RECORDING: tuple[Step | Fixpoint, ...] = (*TYPING, Step(_record, Form.SCALAR, "record"), DROPPING, *LOWERING)
 FINITE: tuple[Step | Fixpoint, ...] = (*TYPING, _plain(check_finite, Form.SCALAR), *LOWERING)
 FINITE_GRADIENT: tuple[Step | Fixpoint, ...] = (
     *TYPING,
@@ -204,13 +222,15 @@ STEPS = {
     Mode.PUSHFORWARD: PUSHFORWARD,
     Mode.SECOND: SECOND,
     Mode.CHECKED: CHECKED,
+    Mode.RECORDING: RECORDING,
     Mode.FINITE: FINITE,
     Mode.FINITE_GRADIENT: FINITE_GRADIENT,
 }
 
 #: What becomes plain Python: a kernel as it was written, with types; derivatives before anything is said of machines.
 PYTHON_STEPS = {
-    mode: (INFERENCE,) if mode is Mode.PRIMAL else steps[: len(steps) - len(LOWERING)] for mode, steps in STEPS.items()
+    mode: (INFERENCE, DROPPING) if mode is Mode.PRIMAL else steps[: len(steps) - len(LOWERING)]
+    for mode, steps in STEPS.items()
 }
 
 

@@ -125,16 +125,16 @@ class Codec:
 
     def needs_to_data(self, needs: Needs) -> list[Any]:
         """Raises `Unsaid`."""
-        loaded, severed, restored, _ = needs
-        if restored:
-            raise Unsaid("a gradient that keeps what its kernel overwrites")
+        loaded, severed, restored, _, old_values, copied = needs
+        if restored or old_values or copied:
+            raise Unsaid("a gradient that needs what its kernel overwrites")
         places = [[self._number(buffer), self._span_to_data(place)] for buffer, place in severed]
         return [self._buffers_to_data(loaded), places]
 
     def needs_of_data(self, data: list[Any]) -> Needs:
         loaded, severed = data
         places = tuple([(self._buffers[number], self._span_of_data(place)) for number, place in severed])
-        return self._buffers_of_data(loaded), places, frozenset(), ()
+        return self._buffers_of_data(loaded), places, frozenset(), (), (), ()
 
     # ---- parts
 
@@ -213,6 +213,8 @@ Needs = tuple[
     tuple[tuple[Buffer, Span], ...],
     frozenset[Buffer],
     tuple[tuple[Buffer, Span, Span], ...],
+    tuple[tuple[Buffer, Span], ...],
+    tuple[Buffer, ...],
 ]
 
 

@@ -27,6 +27,7 @@ from tinote.compiler.driver import Specialisation
 from tinote.compiler.frontend.protocol import FunctionSource, function_of
 from tinote.compiler.native_text import Located, assembly_lines, llvm_lines
 from tinote.compiler.pipeline import Snapshot
+from tinote.compiler.remarks import LoopVerdict, judge_loops
 from tinote.config import Config
 from tinote.ir.nodes import Function, Op, Var
 from tinote.ir.query import buffers_of, walk
@@ -92,6 +93,8 @@ class Stage:
     """One stage. `group` is the fixed point it belongs to, if any; `changed` is false when the lines are those of the
     stage before; `derived` says that differentiation made its operations.
 
+    `function` is what an IR stage shows.
+
     `seconds` is what reaching the stage took: the step alone in the pipeline, everything from the text on for LLVM's
     stages; `None` until `lines` is read. `operations` counts operations or instructions, likewise `None` until then.
     """
@@ -107,6 +110,7 @@ class Stage:
         operations: int | None = None,
         derived: bool = False,
         changed: bool = True,
+        function: Function | None = None,
     ) -> None:
         self.name = name
         self.kind = kind
@@ -115,6 +119,7 @@ class Stage:
         self.operations = operations
         self.derived = derived
         self.changed = changed
+        self.function = function
         self._make = make
 
     @cached_property
@@ -138,12 +143,20 @@ class Stage:
 
 
 class Stages(NamedTuple):
-    """A kernel's way, or its gradient's. `sources`: its text, then those of the device functions that it inlines."""
+    """A kernel's way, or its gradient's. `sources`: its text, then those of the device functions that it inlines.
+    `judge` runs LLVM and tells what it did to the loops; None where no machine code is made.
+    """
 
     name: str
     gradient: bool
     sources: tuple[SourceText, ...]
     stages: tuple[Stage, ...]
+    judge: Callable[[], Sequence[LoopVerdict]] | None = None
+
+    @property
+    def last(self) -> Function | None:
+        """The function that machine code is made from."""
+        return next((stage.function for stage in reversed(self.stages) if stage.function is not None), None)
 
     @property
     def first_shown(self) -> int:
@@ -165,9 +178,12 @@ def stages_of(specialisation: Specialisation, gradient: bool = False) -> Stages:
     found = [
         python_stage(source.tree, source.file),
         *ir_stages(lowered.function, snapshots, specialisation.front_end_seconds),
-        *([generated_stage(last, config)] if config.arch == "python" else native_stages(last, config)),
     ]
-    return Stages(source.name, gradient, _sources(specialisation), tuple(found))
+    if config.arch == "python":
+        return Stages(source.name, gradient, _sources(specialisation), (*found, generated_stage(last, config)))
+    native = _Native(last, config)
+    found += _native_stages(native)
+    return Stages(source.name, gradient, _sources(specialisation), tuple(found), native.judge)
 
 
 def has_gradient(specialisation: Specialisation) -> bool:
@@ -275,6 +291,7 @@ def _ir_stage(name: str, group: str, fn: Function, namer: _Namer, seconds: float
         operations=len(operations),
         derived=derived,
         changed=changed,
+        function=fn,
     )
 
 
@@ -346,18 +363,21 @@ def generated_stage(fn: Function, config: Config) -> Stage:
 
 def native_stages(fn: Function, config: Config) -> list[Stage]:
     """LLVM's IR as generated and after its passes, and the assembly. LLVM is loaded when one of them is read."""
-    native = _Native(fn, config)
+    return _native_stages(_Native(fn, config))
+
+
+def _native_stages(native: _Native) -> list[Stage]:
     return [
         Stage("LLVM IR", StageKind.LLVM, lambda: _stage_lines(llvm_lines(native.text))),
         Stage(
             "LLVM, optimised",
             StageKind.LLVM,
-            lambda: _stage_lines(llvm_lines(native.jit.optimise(native.text, config.opt_level))),
+            lambda: _stage_lines(llvm_lines(native.jit.optimise(native.text, native.level))),
         ),
         Stage(
             "assembly",
             StageKind.ASSEMBLY,
-            lambda: _stage_lines(assembly_lines(native.jit.assembly(native.text, config.opt_level))),
+            lambda: _stage_lines(assembly_lines(native.jit.assembly(native.text, native.level))),
         ),
     ]
 
@@ -373,6 +393,14 @@ class _Native:
     def __init__(self, fn: Function, config: Config) -> None:
         self._fn = fn
         self._config = config
+
+    @property
+    def level(self) -> int:
+        return self._config.opt_level
+
+    def judge(self) -> list[LoopVerdict]:
+        """What LLVM does to the loops."""
+        return judge_loops(self.jit.remarks(self.text, self.level), self._fn.loc)
 
     @cached_property
     def text(self) -> str:

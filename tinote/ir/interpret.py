@@ -62,6 +62,7 @@ from tinote.ir.nodes import (
     row_major,
 )
 from tinote.ir.primitives import Defaults
+from tinote.ir.replaced import Replaced
 from tinote.ir.types import Ref, Scalar, Stack, Tensor, Type, element_type, shape_of, strengthen
 
 __all__ = ["DictMemory", "StepLimitError", "Storage", "interpret"]
@@ -148,6 +149,7 @@ class _Machine:
             For: self.for_,
             While: self.while_,
             If: self.if_,
+            Replaced: lambda op: self.bind(op.outs, [self.value(a) for a in op.results]),
             Local: self.local,
             Get: self.get,
             Set: self.set,

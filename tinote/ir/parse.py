@@ -41,6 +41,7 @@ from tinote.ir.nodes import (
     While,
 )
 from tinote.ir.primitives import PRIMITIVES, Primitive
+from tinote.ir.replaced import Replaced
 from tinote.ir.tokens import NUMBER, ParseError, SourceLine
 from tinote.ir.types import Ref, Scalar, Stack, Tensor, Type, scalar_named, u1, weak_float, weak_int
 
@@ -281,7 +282,13 @@ class _Parser:
         if line.peek().kind == "variable":
             outs = tuple(line.separated(self.binding, "="))
         word = line.kind("word", "an operation")
-        structured = {"for": self.for_, "while": self.while_, "if": self.if_, "task": self.task}
+        structured = {
+            "for": self.for_,
+            "while": self.while_,
+            "if": self.if_,
+            "task": self.task,
+            "replaced": self.replaced,
+        }
         if word in structured:
             op = structured[word](outs)
         else:
@@ -390,6 +397,14 @@ class _Parser:
                 self.colon()
                 orelse = self.block(second)
         return If(condition, then, orelse, outs, line.span())
+
+    def replaced(self, outs: tuple[Var, ...]) -> Op:
+        line = self.line
+        args = tuple(line.separated(self.atom, "adjoint"))
+        seeds = tuple(line.separated(self.binding, ":"))
+        line.done()
+        count = len(outs)
+        return Replaced(args[:count], args[count:], self.block(line, seeds), outs, line.span())
 
     def task(self, outs: tuple[Var, ...]) -> Op:
         line = self.line

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from tinote.ir.nodes import Atom, Atomic, For, If, Op, Region, Task, Var, While
+from tinote.ir.replaced import Replaced
 
 __all__ = ["prune"]
 
@@ -73,7 +74,7 @@ class _Marker:
                 first = _carried_from(op)
                 for inner in op.regions:
                     for k, param in enumerate(inner.params):
-                        owner[param] = (op, -1 if isinstance(op, Task) else k - first)
+                        owner[param] = (op, -1 if isinstance(op, Task | Replaced) else k - first)
                     self.collect(inner, op)
                 if isinstance(op, Task) or (self.keep_while and isinstance(op, While)):
                     self.effects.append(op)
@@ -100,6 +101,8 @@ class _Marker:
                 self.mark(at.condition.yields)
             else:
                 self.mark(at.args)
+                if isinstance(at, Replaced):
+                    self.mark(at.adjoint.yields)
             at = self.parent[at]
 
     def spread(self) -> None:
@@ -136,7 +139,7 @@ def _sweep(region: Region, params: tuple[Var, ...], yields: tuple[Atom, ...], ma
 
 def _sweep_inside(op: Op, marker: _Marker) -> Op:
     """A live operation with regions, with only the outs that are needed."""
-    kept = [k for k in range(len(op.outs)) if (op, k) in marker.needed]
+    kept = [k for k in range(len(op.outs)) if (op, k) in marker.needed or isinstance(op, Replaced)]
     if len(kept) == len(op.outs):
         regions = tuple([_sweep(r, r.params, r.yields, marker) for r in op.regions])
         return op if all(a is b for a, b in zip(regions, op.regions, strict=True)) else op.rebuilt(op.args, regions)

@@ -17,6 +17,7 @@ from tinote.ir import primitives as p
 from tinote.ir.affine import Affine, Interval, constant, contains, span_of_type, variable
 from tinote.ir.nodes import Atom, Buffer, Check, Extent, For, If, Lit, Op, Prim, Region, Task, Var, While
 from tinote.ir.primitives import Primitive
+from tinote.ir.replaced import Replaced
 from tinote.ir.types import Scalar, i32
 
 __all__ = ["Known", "Loop", "Ranges"]
@@ -119,6 +120,10 @@ class Ranges:
             if isinstance(op, If):
                 self._walk(op.then, loop, Known(known, op.condition, True))
                 self._walk(op.orelse, loop, Known(known, op.condition, False))
+            elif isinstance(op, Replaced):
+                for seed in op.adjoint.params:
+                    self._bind(seed, loop, known)
+                self._walk(op.adjoint, loop, known)
             elif op.regions:
                 self._enter(op, loop, known)
             elif isinstance(op, Extent):

@@ -54,6 +54,7 @@ from tinote.ir.nodes import (
     row_major,
 )
 from tinote.ir.query import walk
+from tinote.ir.replaced import Replaced
 from tinote.ir.types import Scalar, u1
 
 __all__ = ["Line", "Naming", "equal", "fingerprint", "literal", "show", "show_lines", "show_op"]
@@ -318,6 +319,10 @@ class _Printer:
             if op.orelse.body or op.orelse.yields:
                 self.lines.append(Line(f"{indent}else:", op))
                 self.block(op.orelse, inner)
+        elif isinstance(op, Replaced):
+            head = f"replaced {self.atoms(op.args)} adjoint {self.bindings(op.adjoint.params)}:"
+            self.lines.append(Line(start + head, op))
+            self.block(op.adjoint, inner)
         elif isinstance(op, Task):
             self.lines.append(Line(start + self.task_head(op), op))
             for private in op.privates:

@@ -40,6 +40,7 @@ from tinote.ir.nodes import (
     While,
 )
 from tinote.ir.primitives import Defaults
+from tinote.ir.replaced import Replaced
 from tinote.ir.types import Ref, Scalar, Stack, Tensor, Type, element_type, i32, i64, shape_of, u1, u32
 
 __all__ = ["Form", "InvalidIR", "verify"]
@@ -212,6 +213,8 @@ class _Verifier:
             self.while_(op)
         elif isinstance(op, If):
             self.if_(op)
+        elif isinstance(op, Replaced):
+            self.replaced(op)
         elif isinstance(op, Local | Get | Set):
             self.cell(op)
         elif isinstance(op, NewStack | Push | Pop):
@@ -368,6 +371,15 @@ class _Verifier:
             self.count(region.params, 0, "parameters of a branch")
             self.region(region)
             self.matched(region.yields, op.outs, "a yield")
+
+    def replaced(self, op: Replaced) -> None:
+        self.require(self.form < Form.TASKS, "a replaced gradient after differentiation")
+        self.matched(op.results, op.outs, "an out")
+        self.region(op.adjoint)
+        self.matched(op.adjoint.params, op.outs, "a parameter")
+        self.count(op.adjoint.yields, len(op.inputs), "adjoints")
+        for adjoint, given in zip(op.adjoint.yields, op.inputs, strict=True):
+            self.same(adjoint, given.type, "an adjoint")
 
     def cell(self, op: Op) -> None:
         allowed = self.form < Form.PROMOTED or self.form >= Form.TASKS

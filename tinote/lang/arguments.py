@@ -105,6 +105,8 @@ class Arguments:
             tuple([(self.actual(b), place) for b, place in found.severed]),
             self._set(found.restored),
             tuple([(self.actual(b), read, written) for b, read, written in found.overwritten]),
+            tuple([(self.actual(b), place) for b, place in found.old_values]),
+            tuple([self.actual(b) for b in found.copied]),
         )
 
     def pairs(self, formals: Iterable[Buffer]) -> Iterable[tuple[Buffer, Buffer]]:

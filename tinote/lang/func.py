@@ -10,7 +10,14 @@ from typing import Any
 from tinote.compiler.frontend.protocol import function_source
 from tinote.errors import KernelTypeError
 
-__all__ = ["Func", "func", "in_kernels", "plain_function"]
+__all__ = ["Func", "Replacement", "func", "in_kernels", "plain_function"]
+
+
+class Replacement:
+    """That a device function has a gradient of its own: `gradient`, once it is registered."""
+
+    def __init__(self) -> None:
+        self.gradient: Func | None = None
 
 
 class Func:
@@ -23,6 +30,7 @@ class Func:
         self.__wrapped__: Callable[..., Any] = function
         self.__tinote_function__ = function_source(function, is_func=True)
         self.__tinote_self__: Any = None
+        self.__tinote_replacement__: Replacement | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.__wrapped__(*args, **kwargs)
@@ -35,6 +43,13 @@ class Func:
         bound.__tinote_self__ = owner
         bound.__wrapped__ = functools.partial(self.__wrapped__, owner)
         return bound
+
+    def replaced(self) -> Func:
+        """This function with a gradient of its own, which is yet to be registered."""
+        found = object.__new__(Func)
+        found.__dict__.update(self.__dict__)
+        found.__tinote_replacement__ = Replacement()
+        return found
 
     def __repr__(self) -> str:
         return f"<func {self.__tinote_function__.name}>"

@@ -69,6 +69,7 @@ class Remark(NamedTuple):
     line: int
     column: int
     text: str
+    file: str = ""
 
 
 class Binary:
@@ -360,7 +361,9 @@ def _undefined(text: str) -> list[str]:
 
 _REMARK_OPTIONS = ("-pass-remarks", "-pass-remarks-missed", "-pass-remarks-analysis")
 _REMARK_PASSES = "loop-vectorize|slp-vectorizer"
-_REMARK_LINE = re.compile(r"remark: (?:.*?):(\d+):(\d+): (.*)")
+_REMARK_LINE = re.compile(r"remark: (.*?):(\d+):(\d+): (.*)")
+# A remark on dependent memory operations goes on in a line of its own, which says how they depend.
+_REMARK_GOES_ON = re.compile(r"(?:Backward|Forward|Unknown|Unsafe) .*dependence\b")
 
 
 def remarks(text: str, level: int = 3) -> list[Remark]:
@@ -381,7 +384,9 @@ def remarks(text: str, level: int = 3) -> list[Remark]:
     for line in captured:
         match = _REMARK_LINE.match(line)
         if match:
-            found.append(Remark(int(match[1]), int(match[2]), match[3]))
+            found.append(Remark(int(match[2]), int(match[3]), match[4], match[1]))
+        elif found and _REMARK_GOES_ON.match(line):
+            found[-1] = found[-1]._replace(text=f"{found[-1].text}\n{line}")
         else:
             # Another thread's words, caught by accident.
             sys.stderr.write(line + "\n")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import mmap
 
@@ -11,6 +12,10 @@ ALIGNMENT = 64
 # From here on pages come straight from the system: zeroed without being touched, so that a large field costs nothing
 # before it is used.
 _MAPPED_FROM = 1 << 20
+# From here on the system is asked for pages of 2 MiB: with small ones, loops over large fields wait for address
+# translation. As NumPy does.
+_HUGE_FROM = 4 << 20
+_HUGE_PAGES: int | None = getattr(mmap, "MADV_HUGEPAGE", None)
 # More than any machine has, and safely below what address arithmetic on 64 bits can hold.
 _LARGEST = 1 << 47
 _UNITS = ("KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
@@ -36,6 +41,9 @@ class Memory:
             if nbytes >= _MAPPED_FROM:
                 # Pages are aligned far beyond 64 bytes.
                 mapping = mmap.mmap(-1, nbytes, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
+                if nbytes >= _HUGE_FROM and _HUGE_PAGES is not None:
+                    with contextlib.suppress(OSError):  # a system without them goes on with small ones
+                        mapping.madvise(_HUGE_PAGES)
                 self._owner = memoryview(mapping)
             else:
                 backing = bytearray(nbytes + ALIGNMENT)

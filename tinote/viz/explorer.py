@@ -19,17 +19,27 @@ import anywidget
 import traitlets
 
 from tinote.compiler.driver import Specialisation
-from tinote.compiler.stages import SourceText, Stage, StageLine, Stages, has_gradient, stages_of
+from tinote.compiler.stages import SourceText, Stage, Stages, has_gradient, stages_of
 from tinote.errors import TinoteError
 from tinote.source import Span, place_name
+from tinote.viz.explorer_panels import PANELS
 from tinote.viz.explorer_picture import draw_explorer
+from tinote.viz.explorer_rows import Rows, lines_in_columns
 from tinote.viz.front_end import Audience, audience
 from tinote.viz.view import describe_error, static_source
 
 __all__ = ["Explorer", "View", "explore"]
 
-SCRIPTS = ("view.js", "explorer_align.js", "explorer_lines.js", "explorer_stage.js", "explorer_list.js", "explorer.js")
-STYLES = ("explorer.css",)
+SCRIPTS = (
+    "view.js",
+    "explorer_align.js",
+    "explorer_lines.js",
+    "explorer_stage.js",
+    "explorer_list.js",
+    "explorer_panels.js",
+    "explorer.js",
+)
+STYLES = ("explorer.css", "explorer_panels.css")
 
 
 class View(NamedTuple):
@@ -66,6 +76,8 @@ class Explorer(anywidget.AnyWidget):
                     self.send({"kind": "view", **self._explored.view(int(message["view"]))})
                 case "stage":
                     self.send({"kind": "stage", **self._explored.stage(int(message["view"]), int(message["stage"]))})
+                case "panel":
+                    self.send({"kind": "panel", **self._explored.panel(int(message["view"]), str(message["panel"]))})
 
     def save(self, path: str | Path) -> Path:
         """Write the explorer as one HTML page with every stage in it, for any browser, offline. Returns where it is."""
@@ -145,6 +157,7 @@ class Explored:
         return {
             "view": view,
             "sources": [_source(s) for s in stages.sources],
+            "panels": [[name, panel.title] for name, panel in PANELS.items() if panel.applies(stages)],
             "stages": shown,
             "start": stages.first_shown,
         }
@@ -155,24 +168,36 @@ class Explored:
         assert isinstance(stages, Stages)
         found = stages.stages[stage]
         try:
-            lines = _lines(found.lines, _Rows(stages.sources))
+            lines = lines_in_columns(found.lines, Rows(stages.sources))
         except Exception as error:
             return {"view": view, "stage": stage, "problem": describe_error(error)}
         return {"view": view, "stage": stage, **_facts(found), **lines}
+
+    def panel(self, view: int, name: str) -> dict[str, Any]:
+        """What stands in a panel: tables, and notes for the rows of the source."""
+        stages = self._stages(view)
+        assert isinstance(stages, Stages)
+        try:
+            return {"view": view, "panel": name, **PANELS[name].make(stages, Rows(stages.sources))}
+        except Exception as error:
+            return {"view": view, "panel": name, "problem": describe_error(error)}
 
     def everything(self) -> dict[str, Any]:
         """All that a page could ask for."""
         views: list[dict[str, Any]] = []
         lines: dict[str, Any] = {}
+        panels: dict[str, Any] = {}
         for number in range(len(self._views)):
             stages = self._stages(number)
             if isinstance(stages, Stages):
                 for n, stage in enumerate(stages.stages):
                     if stage.changed:
                         lines[f"{number}/{n}"] = self.stage(number, n)
+                for name in [name for name, panel in PANELS.items() if panel.applies(stages)]:
+                    panels[f"{number}/{name}"] = self.panel(number, name)
             # After the lines: they bring times and counts with them.
             views.append(self.view(number))
-        return {"overview": self.overview(), "views": views, "stages": lines}
+        return {"overview": self.overview(), "views": views, "stages": lines, "panels": panels}
 
     def picture(self) -> bytes:
         """The view shown first, as a PNG file."""
@@ -186,65 +211,6 @@ def _facts(stage: Stage) -> dict[str, Any]:
 def _source(text: SourceText) -> dict[str, Any]:
     place = place_name(Span(text.file, text.first_line)).rpartition(", line ")[0]
     return {"name": text.name, "place": place, "first": text.first_line, "lines": list(text.lines)}
-
-
-class _Rows:
-    """Numbers the lines of all sources from 0, as the page shows them: which row a span begins in, and its columns in
-    characters.
-    """
-
-    def __init__(self, sources: Sequence[SourceText]) -> None:
-        self._rows: dict[tuple[str, int], int] = {}
-        self._texts: list[str] = []
-        for source in sources:
-            for number, text in enumerate(source.lines, source.first_line):
-                self._rows.setdefault((source.file, number), len(self._texts))
-                self._texts.append(text)
-
-    def place(self, span: Span) -> tuple[int, int, int]:
-        """Row, first and last column of what the source shows of `span`; row -1 when it shows nothing, column -1 where
-        the end is not known.
-        """
-        row = self._rows.get((span.file, span.line), -1)
-        if row < 0:
-            return -1, 0, -1
-        encoded = self._texts[row].encode()
-        # `ast` counts columns in bytes.
-        begin = len(encoded[: span.column].decode(errors="ignore"))
-        if span.end_line == span.line and span.end_column > span.column:
-            return row, begin, len(encoded[: span.end_column].decode(errors="ignore"))
-        return row, begin, len(self._texts[row].rstrip()) if span.end_line > span.line else -1
-
-    def rows(self, line: StageLine) -> list[int]:
-        """Every row that a line comes from, innermost first: those its span covers, and the calls it was inlined at."""
-        found: dict[int, None] = {}
-        for depth, span in enumerate(line.span.chain()):
-            last = span.line if depth or line.block else max(span.line, span.end_line)
-            for number in range(span.line, last + 1):
-                row = self._rows.get((span.file, number), -1)
-                if row >= 0:
-                    found[row] = None
-        return list(found)
-
-
-def _lines(lines: Sequence[StageLine], rows: _Rows) -> dict[str, Any]:
-    """The lines in columns: text; row, begin and end of the place; where there are any, further rows, what the primal
-    operation binds, and which lines are adjoints.
-    """
-    places: list[int] = []
-    further: dict[int, list[int]] = {}
-    primals: dict[int, str] = {}
-    for n, line in enumerate(lines):
-        found = rows.rows(line)
-        place = next((p for p in map(rows.place, line.span.chain()) if p[0] >= 0), (-1, 0, -1))
-        places += place
-        if len(found) > 1:
-            further[n] = found
-        if line.primal:
-            primals[n] = line.primal
-    adjoints = [n for n, line in enumerate(lines) if line.adjoint]
-    text = "\n".join(line.text for line in lines)
-    return {"text": text, "places": places, "further": further, "primals": primals, "adjoints": adjoints}
 
 
 def explore(kernel: Any, gradient: bool = False) -> Explorer:

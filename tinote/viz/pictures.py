@@ -21,6 +21,8 @@ __all__ = ["Picture"]
 SUPERSAMPLING = 3
 """Lines and triangles are drawn this many times larger and averaged down, which is what smooths their edges."""
 
+HAIRLINE = (0xD0, 0xD3, 0xD8)
+
 Stroke = Callable[[ImageDraw.ImageDraw, list[float], tuple[int, ...]], None]
 
 CHUNK = 1 << 20
@@ -162,6 +164,11 @@ class Picture:
             (x, y), content, fill=tuple(int(part) for part in color), font=ImageFont.load_default(size)
         )
         self.pixels[:] = np.asarray(image)
+
+    def frame(self) -> None:
+        """Draw a hairline around the picture, so that white on a white page has an edge."""
+        for edge in (self.pixels[0], self.pixels[-1], self.pixels[:, 0], self.pixels[:, -1]):
+            edge[:] = HAIRLINE
 
     def png(self) -> bytes:
         """The picture as a PNG file; the same pixels give the same bytes."""

@@ -78,6 +78,13 @@ class History:
         self._taken += 1
         return row
 
+    def forget_latest(self) -> None:
+        """Take the latest sample back: what it measured has been changed since."""
+        if self._kept and self._kept[-1] is self.latest:
+            self._kept.pop()
+        self._taken -= self.latest is not None
+        self.latest = self._kept[-1] if self._kept else None
+
     def table(self) -> np.ndarray:
         """All samples, shape (samples, 1 + quantities), float64: the step number, then the values."""
         rows = self._kept if self.latest is None or self._kept[-1] is self.latest else [*self._kept, self.latest]

@@ -12,7 +12,8 @@ import asyncio
 import contextvars
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,10 @@ from tinote.runtime.party import new_party, party
 from tinote.runtime.threads import stop_all
 from tinote.viz.arrays import ViewError
 from tinote.viz.front_end import remember_output
-from tinote.viz.plot import History, as_series
+from tinote.viz.pictures import Picture
+from tinote.viz.plot import CHART_HEIGHT, History, as_series, draw_chart
+from tinote.viz.pointer import Pointer, PointerQueue
+from tinote.viz.recording import LONGEST_RECORDING, Recording, as_gif
 from tinote.viz.view import Frame, LiveView, Outcome, Worker, describe_error
 
 __all__ = ["LiveSimulation"]
@@ -46,8 +50,11 @@ class LiveSimulation(LiveView):
     """Base of the views of a running simulation.
 
     `step()` advances it by one step, `reset()` takes it back to its start, `energy` or `plots` are numbers that are
-    sampled after each frame. A subclass captures and draws the state: `capture` runs on the worker, `picture` on the
-    main thread.
+    sampled after each frame. A subclass captures and draws the state: `capture` runs on the worker, between steps, and
+    `painted` wherever a picture is wanted, of what was captured last.
+
+    `pointer(pointer)` is called between frames while a button is held on the view, and once when it is let go; also
+    while the simulation is paused.
     """
 
     state = traitlets.Enum(("paused", "playing", "stopped"), "paused").tag(sync=True)
@@ -57,12 +64,21 @@ class LiveSimulation(LiveView):
 
     can_step = traitlets.Bool(False).tag(sync=True)
     can_reset = traitlets.Bool(False).tag(sync=True)
+    can_point = traitlets.Bool(False).tag(sync=True)
+    recording = traitlets.Bool(False).tag(sync=True)
+    """Whether the frames that are made are kept for a GIF."""
+
     series = traitlets.List(traitlets.Unicode()).tag(sync=True)
     plot_label = traitlets.Unicode().tag(sync=True)
+    width = traitlets.Int(480).tag(sync=True)
+    height = traitlets.Int(480).tag(sync=True)
+    chart_height = traitlets.Int(CHART_HEIGHT).tag(sync=True)
 
     def __init__(
         self,
         *,
+        size: int | Sequence[int],
+        pointer: Callable[[Pointer], object] | None = None,
         step: Callable[[], object] | None,
         reset: Callable[[], object] | None,
         energy: Quantities,
@@ -74,10 +90,18 @@ class LiveSimulation(LiveView):
         for name, function in (("step", step), ("reset", reset)):
             if function is not None and not callable(function):
                 raise ViewError(f"{name} is {type(function).__name__}, not a function without arguments")
+        if pointer is not None and not callable(pointer):
+            raise ViewError(f"pointer is {type(pointer).__name__}, not a function of a Pointer")
         if steps_per_frame < 1:
             raise ViewError(f"steps_per_frame is {steps_per_frame}; it is at least 1")
+        width, height = (size, size) if isinstance(size, int) else (int(size[0]), int(size[1]))
+        if width < 16 or height < 16:
+            raise ViewError(f"size {size} is too small to show anything; it is in pixels")
         self._step = step
         self._reset = reset
+        self._pointer = pointer
+        self._pointing = PointerQueue()
+        self._recording: Recording | None = None
         self._quantities = {**as_series(energy, "energy"), **as_series(plots, "value")}
         self.history = History(tuple(self._quantities))
         self.steps = 0
@@ -97,14 +121,27 @@ class LiveSimulation(LiveView):
             steps_per_frame=steps_per_frame,
             can_step=step is not None,
             can_reset=reset is not None,
+            can_point=pointer is not None,
             series=list(self._quantities),
+            width=width,
+            height=height,
             **traits,
         )
 
     # What a subclass provides.
 
     def capture(self) -> Frame:
-        """The present state as a frame, kept for `picture` as well. Runs on the worker, between steps."""
+        """The present state as a frame, kept for `painted` as well. Runs on the worker, between steps."""
+        raise NotImplementedError
+
+    def painted(self) -> Picture | None:
+        """The state that was captured last as a picture of `width` × `height` pixels, on white where the view follows
+        the page; None for a view that shows its plot alone.
+        """
+        raise NotImplementedError
+
+    def place(self, across: float, up: float, pressed: bool) -> tuple[tuple[float, float], Any]:
+        """What lies at a place of the stage: see `pointer.Place`. Runs on the worker."""
         raise NotImplementedError
 
     # What a user calls.
@@ -140,7 +177,47 @@ class LiveSimulation(LiveView):
     def refresh(self) -> None:
         """Paint the present state, after a cell has changed it."""
         if self.credits.connected:
-            self._on_loop(lambda: self._spawn(self._act(self._present)))
+            self._on_loop(lambda: self._spawn(self._act(self._renewed)))
+
+    def change(self, action: Callable[[], object]) -> None:
+        """Call `action()` between two steps, in which it may change fields or launch kernels, and paint what comes of
+        it. Where no page shows the view, it is called now.
+        """
+
+        def job() -> Frame:
+            action()
+            return self._renewed()
+
+        if self._loop is not None and self.credits.connected:
+            self._on_loop(lambda: self._spawn(self._act(job)))
+        else:
+            self._apart(job)
+
+    def picture(self) -> bytes:
+        """The state and the plot below it, on white or the view's background, as a PNG file."""
+        if self.state != "playing":
+            self._apart(self._present)
+        return self._whole().png()
+
+    def snapshot(self, path: str | Path) -> None:
+        """Write the picture to a file; the name's ending says the format."""
+        if self.state != "playing":
+            self._apart(self._present)
+        self._whole().save(Path(path))
+
+    def record(self, path: str | Path, frames: int = 60, frames_per_second: float = 25.0) -> None:
+        """Make `frames` frames here and now, as `advance` does, and write them to a GIF, beginning with the present
+        state.
+        """
+        if not 0 < frames < LONGEST_RECORDING:
+            raise ViewError(f"a recording of {frames} frames; it has at least 1, and less than {LONGEST_RECORDING}")
+        self._apart(self._present)
+        pictures = [self._whole().pixels]
+        for _ in range(frames):
+            self.advance()
+            pictures.append(self._whole().pixels)
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_bytes(as_gif(pictures, frames_per_second))
 
     def advance(self, frames: int = 1) -> None:
         """Make `frames` frames here and now, without a page; an exception of the step is raised. Not while the view
@@ -223,6 +300,26 @@ class LiveSimulation(LiveView):
             # Frames of a burst would arrive between two paints, and all but the last be lost.
             await asyncio.sleep(max(0.0, begun + FRAME_SECONDS - time.perf_counter()))
 
+    async def _deliver(self, make: Callable[[], bytes], name: str, kind: str, page: str) -> None:
+        """Make a file on the worker, and hand it to the copy of the view that asked for it, as a download."""
+        if self._worker is None:
+            self._worker = Worker("tinote view")
+        outcome = await self._worker.run(make)
+        if outcome.value is None:
+            if outcome.error is not None:
+                self._fail(outcome.error)
+            return
+        self.send({"kind": "file", "name": name, "type": kind, "page": page}, buffers=[outcome.value])
+
+    def _record_or_save(self, page: str) -> None:
+        """What the record button does: begin to keep frames, or hand over those that were kept."""
+        if self._recording is None:
+            self._recording = Recording()
+        else:
+            self._spawn(self._deliver(self._recording.gif, "simulation.gif", "image/gif", page))
+            self._recording = None
+        self.recording = self._recording is not None
+
     async def _act(self, job: Callable[[], Frame]) -> bool:
         """Run `job` on the worker in an empty context and send its frame; False, with the error shown and the view
         stopped, if it raised.
@@ -248,14 +345,50 @@ class LiveSimulation(LiveView):
 
     # On the worker, or wherever `advance` is called.
 
+    def _whole(self) -> Picture:
+        """What was captured last, and the plot below it."""
+        stage = self.painted()
+        if stage is not None and not self.series:
+            return stage
+        top = 0 if stage is None else self.height
+        whole = Picture(self.width, top + self.chart_height, (255, 255, 255))
+        if stage is not None:
+            whole.pixels[:top] = stage.pixels
+        whole.pixels[top:] = draw_chart(self.history, self.width, self.chart_height, y_label=self.plot_label)
+        return whole
+
+    def _whole_png(self) -> bytes:
+        return self._whole().png()
+
+    def _tell_pointer(self) -> None:
+        """Call the user's function for what the pointer has done since the frame before."""
+        if self._pointer is not None:
+            for pointer in self._pointing.take(self.place):
+                self._pointer(pointer)
+
+    def _pointed(self) -> Frame:
+        """The state after the pointer has acted on it, while nothing else moves it."""
+        self._tell_pointer()
+        return self._renewed()
+
+    def _renewed(self) -> Frame:
+        """The state after something else than a step has changed it: the sample of this step is taken again."""
+        if self.history.latest is not None and self.history.latest[0] == self.steps:
+            self.history.forget_latest()
+        return self._sampled(whole=True)
+
     def _make_frame(self, steps: int) -> Frame:
+        self._tell_pointer()
         for _ in range(steps):
             if self._halt.is_set():
                 break
             if self._step is not None:
                 self._step()
             self.steps += 1
-        return self._sampled()
+        frame = self._sampled()
+        if self._recording is not None:
+            self._recording.add(lambda: self._whole().pixels)
+        return frame
 
     def _apart(self, job: Callable[..., Frame], *args: Any) -> Frame:
         """Run `job` in an empty context of this view's own: no tape of a cell sees what it launches, neither clears the
@@ -328,6 +461,21 @@ class LiveSimulation(LiveView):
                 self.reset()
             case "stop":
                 self.stop()
+            case "pointer":
+                self._point(str(message["phase"]), *(float(part) for part in message["place"]))
+            case "record":
+                page = str(message.get("page"))
+                self._on_loop(lambda: self._record_or_save(page))
+            case "snapshot":
+                page = str(message.get("page"))
+                self._on_loop(lambda: self._spawn(self._deliver(self._whole_png, "simulation.png", "image/png", page)))
+
+    def _point(self, phase: str, across: float, up: float) -> None:
+        """Note what the pointer does, for the next frame; while nothing plays, that frame is made for it."""
+        known = self._pointing.waiting
+        self._pointing.add(phase, across, up)
+        if self.can_point and self.state != "playing" and not known:
+            self._on_loop(lambda: self._spawn(self._act(self._pointed)))
 
     def close(self) -> None:
         """Stop, and take the view off every page."""

@@ -128,7 +128,8 @@ class _ModuleText(Shared):
         return f"@task_{number}"
 
     def merger(self, task: Task, number: int, which: int, offset: int) -> str:
-        e = TaskText(self, Region((), ()), "%tid", task.loc)
+        # At the kernel's own line: no loop of the user's, as LLVM's remarks tell them apart.
+        e = TaskText(self, Region((), ()), "%tid", self.fn.loc)
         llvm_privates.merge(e, task.privates[which], offset)
         self.add(f"define internal i32 @merge_{number}_{which}(ptr %block, i64 %lo, i64 %hi, i32 %tid) #0", e)
         return f"@merge_{number}_{which}"
@@ -215,7 +216,9 @@ class _Entry:
         e.do(f"br i1 {e.value(f'icmp {order} i64 {lo}, {hi}')}, label %{some}, label %{none}")
         e.begin(some)
         if task.privates:
+            here, e.mark = e.mark, module.debug.location(module.fn.loc, e.place)  # as `merger`
             llvm_privates.clear_flags(e)
+            e.mark = here
         self._leave_if_failed(self._run(task, name, lo, hi))
         for which, (private, offset) in enumerate(zip(task.privates, places.offsets, strict=True)):
             merger = module.merger(task, number, which, offset)

@@ -26,6 +26,7 @@ from tinote.compiler.frontend.protocol import (
     struct_of,
     type_of,
 )
+from tinote.compiler.frontend.replaced import inline_replaced
 from tinote.compiler.frontend.scopes import Constant, Frame, Results, Variable
 from tinote.compiler.frontend.texts import format_text
 from tinote.compiler.frontend.values import BoundMethod, CellPlace, Place, StructValue, is_number
@@ -308,6 +309,10 @@ class Calls(Expressions):
                 "device functions are inlined, so they cannot recurse; use a loop",
                 kind=KernelSyntaxError,
             )
+        if getattr(callee, "__tinote_replacement__", None) is not None:
+            own = source.parameters[: int(callee.__tinote_self__ is not None)]
+            given = [q.arg for q in source.parameters if q not in own and not self._is_template(source, q)]
+            return inline_replaced(self, source, callee, arguments, given)
         return self.inline(source, arguments)
 
     def _descends(self, source: FunctionSource, arguments: dict[str, Any], again: list[Frame]) -> bool:

@@ -7,6 +7,7 @@ The front end never imports the language's classes. It asks an object for one of
     __tinote_value__() -> nested tuples       a captured constant vector or matrix, as Python numbers
     __tinote_function__: FunctionSource       a device function, inlined where it is called
     __tinote_self__                           the object that a device function is bound to, if any
+    __tinote_replacement__                    what holds the gradient of a device function in `gradient`, if it is told
     __tinote_device__                         on a method: the device function that it is in kernels
     __tinote_expand__(emitter, args, kwargs)  a built-in that emits IR for its call
     __tinote_kernel__                         a kernel: calling one from a kernel is refused
@@ -285,6 +286,7 @@ def same_constant(a: Any, b: Any) -> bool:
         source is not None
         and source is function_of(b)
         and getattr(a, "__tinote_self__", None) is getattr(b, "__tinote_self__", None)
+        and getattr(a, "__tinote_replacement__", None) is getattr(b, "__tinote_replacement__", None)
     )
 
 

@@ -40,6 +40,7 @@ from tinote.ir.nodes import (
     While,
 )
 from tinote.ir.query import walk
+from tinote.ir.replaced import Replaced
 from tinote.ir.types import Tensor, Type, i32
 
 __all__ = ["scalarise"]
@@ -108,6 +109,9 @@ class _Webs:
             self.joined(op.body.params, op.condition.params, op.initial, op.body.yields, op.outs)
         elif isinstance(op, If):
             self.joined(op.outs, op.then.yields, op.orelse.yields)
+        elif isinstance(op, Replaced):
+            self.joined(op.outs, op.results, op.adjoint.params)
+            self.joined(op.inputs, op.adjoint.yields)
         elif isinstance(op, Push | Pop):
             # A stack keeps its tensors whole, and so they come and go as one.
             moved = op.args[1] if isinstance(op, Push) else op.out

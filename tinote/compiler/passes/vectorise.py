@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from tinote.compiler.passes.unroll import unrolled
 from tinote.ir import primitives as p
 from tinote.ir.access import Access, Accesses, buffers_may_meet
 from tinote.ir.checks import checks_alone
@@ -34,8 +35,11 @@ from tinote.ir.nodes import (
     If,
     Lit,
     Load,
+    NewStack,
     Op,
+    Pop,
     Prim,
+    Push,
     Region,
     Store,
     Task,
@@ -58,6 +62,28 @@ class _Vectoriser(Rewriter):
     def __init__(self, accesses: Accesses) -> None:
         super().__init__()
         self.accesses = accesses
+
+    def visit(self, op: Op) -> None:
+        """A loop with loops inside that only compute is tried with these written out."""
+        if isinstance(op, For | Task) and op.parallel and self.fit_when_unrolled(op):
+            straight = unrolled(op.regions[0])
+            if straight is not None:
+                op = op.rebuilt(op.args, (straight,))
+                assert isinstance(op, For | Task)
+                op.vectorize = True
+                super().visit(op)
+                return
+        super().visit(op)
+
+    def fit_when_unrolled(self, op: For | Task) -> bool:
+        inside = [inner for r in op.regions for inner in walk(r)]
+        if not any(isinstance(inner, For) for inner in inside) or any(isinstance(inner, Check) for inner in inside):
+            return False
+        if not all(isinstance(inner, For | NewStack | Push | Pop) or _harmless(inner) for inner in inside):
+            return False
+        loop = self.accesses.loops[op]
+        found = self.accesses.within(loop)
+        return any(access.writes for access in found) and not self.turns_meet(found, loop)
 
     def on(self, op: Op) -> Decision | Sequence[Atom]:
         if not (isinstance(op, For) or (isinstance(op, Task) and op.parallel)):

@@ -363,7 +363,14 @@ class _Runner(Recording):
                         hint="use a field or a ti.ndarray",
                         notes=[Note("the kernel", instance.specialisation.source.span)],
                     )
-            arguments.needs  # noqa: B018  refuses what has no gradient at its first launch, not at the end
+            # Refuses what has no gradient at its first launch, not at the end.
+            for buffer, place in arguments.needs.old_values:
+                raise DifferentiationError(
+                    f"the gradient needs the old values of '{buffer.name}' that are returned here, which may be others "
+                    "when a step of this loop runs again",
+                    place,
+                    hint="write ti.loop_config(serialize=True) in front of the kernel's loop",
+                )
             chain.launches[key] = arguments
             chain.loaded |= set(own(touched.loaded))
             chain.recorded |= touched.written

@@ -12,6 +12,21 @@ Under a tape the launches inside of `forward` are not recorded; in the reverse o
 with the same arguments. There it finds all fields as they were when `forward` returned, and it may overwrite them:
 afterwards they are what they were. It takes the gradients of what `forward` wrote and accumulates into those of what
 `forward` read; a launch of `kernel.grad` inside of it does that for one kernel.
+
+Of a device function, the gradient is a device function:
+
+    @ti.ad.grad_replaced
+    @ti.func
+    def inverse(A):
+        return A.inverse()
+
+    @ti.ad.grad_for(inverse)
+    @ti.func
+    def inverse_gradient(A, G):
+        B = A.inverse()
+        return -(B.transpose() @ G @ B.transpose())
+
+Calls of `inverse` in kernels are then differentiated by it in reverse mode; forward mode refuses them.
 """
 
 from __future__ import annotations
@@ -121,7 +136,8 @@ class _BoundReplaced:
 
 
 def grad_replaced(function: Callable[..., Any] | None = None, *, scratch: Scratch = ()) -> Any:
-    """Give a Python function that launches kernels a gradient of its own, which `grad_for` registers.
+    """Give a Python function that launches kernels a gradient of its own, which `grad_for` registers; or a device
+    function, whose calls in kernels are then differentiated by it.
 
     Everything that a later launch overwrites is kept for that gradient. `scratch` names fields that it computes again
     before it reads them, so that they need not be kept: a field, several, or a function of the call's arguments that
@@ -129,6 +145,8 @@ def grad_replaced(function: Callable[..., Any] | None = None, *, scratch: Scratc
     """
     if function is None:
         return functools.partial(grad_replaced, scratch=scratch)
+    if isinstance(function, Func):
+        return function.replaced()
     _require_function(function, "grad_replaced")
     return Replaced(function, scratch)
 
@@ -136,7 +154,24 @@ def grad_replaced(function: Callable[..., Any] | None = None, *, scratch: Scratc
 def grad_for(primal: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
     """Register the decorated function as the gradient of `primal`. It gets the arguments of the call to `primal`, a
     method's object included.
+
+    The gradient of a device function is a device function. It gets the arguments and then the adjoint of each result,
+    and returns an adjoint for each argument that is not a template (what it gives for an integer is not looked at).
     """
+    if isinstance(primal, Func) and primal.__tinote_replacement__ is not None:
+        replacement = primal.__tinote_replacement__
+
+        def register_device(gradient: Callable[..., Any]) -> Callable[..., Any]:
+            if not isinstance(gradient, Func):
+                raise DifferentiationError(
+                    f"the gradient of the device function {primal!r} must be one, too",
+                    _definition(gradient),
+                    hint="decorate it with @ti.func",
+                )
+            replacement.gradient = gradient
+            return gradient
+
+        return register_device
     if not isinstance(primal, Replaced):
         raise DifferentiationError(
             f"{primal!r} is not a function with a replaced gradient",
@@ -283,9 +318,9 @@ def _buffers(fields: Any, place: Span) -> frozenset[Buffer]:
 def _require_function(function: Any, decorator: str) -> None:
     if isinstance(function, Func):
         raise DifferentiationError(
-            f"@ti.ad.{decorator} cannot decorate a device function yet",
+            f"@ti.ad.{decorator} cannot decorate a device function here",
             _definition(function),
-            hint="replace the gradient of a Python function that launches kernels",
+            hint="it is inlined in kernels; decorate a Python function that launches kernels",
         )
     if not callable(function):
         raise DifferentiationError(f"@ti.ad.{decorator} decorates a function, not {function!r}", caller())

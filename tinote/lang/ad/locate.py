@@ -93,6 +93,9 @@ class _Detective:
         kept: dict[Buffer, Any],
     ) -> None:
         gradient = instance.specialisation.gradient()
+        needs = arguments_of(instance, values).needs
+        if needs.old_values or needs.copied:
+            return  # it needs more than a launch on its own leaves
         origins = {b: numbers(b).copy() for b in varied}
         directions = {b: self._rng.standard_normal(origins[b].shape) for b in varied}
         weights = {b: self._rng.standard_normal(origins[b].shape) for b in varied if b in written}
@@ -109,6 +112,7 @@ class _Detective:
         for b in varied:
             assert b.adjoint is not None
             numbers(b.adjoint)[...] = weights.get(b, 0.0)
+        _restore({b: kept[b] for b in own(needs.restored)})
         gradient.launch(values)
         adjoints = {b: numbers(b.adjoint) for b in varied if b.adjoint is not None}
         reverse = sum(float(np.vdot(adjoints[b], directions[b])) for b in varied)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import ctypes
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -19,6 +19,8 @@ from tinote.compiler.modes import Mode
 from tinote.compiler.summary import TaskSummary
 from tinote.errors import DifferentiationError, KernelMemoryError, Note
 from tinote.ir.nodes import Buffer
+from tinote.lang.ad.old_values import SavingLaunch
+from tinote.lang.ad.records import Record
 from tinote.lang.ad.replacements import Replacement, numbers, replace_back, sever
 from tinote.lang.ad.validation import AccessRules
 from tinote.lang.arguments import Arguments, Foreign, arguments_of, own, place_in
@@ -31,58 +33,6 @@ __all__ = ["Backward", "Custom", "Record", "Recording", "living_buffers", "numbe
 
 
 _UNKNOWN = -1  # the version of a field that holds nothing that was ever recorded
-
-
-class Record(NamedTuple):
-    """One launch: what was launched with which values, and the version of each field that its gradient will read.
-    `copies`: what it will read of arrays that others manage. `inputs`, `input_copies`: the same for the launch itself,
-    if it is to be run again.
-    """
-
-    instance: Instance
-    values: tuple[Any, ...]
-    versions: dict[Buffer, int]
-    arguments: Arguments
-    copies: dict[Buffer, Memory]
-    inputs: dict[Buffer, int] | None = None
-    input_copies: dict[Buffer, Memory] = {}
-
-    @property
-    def tasks(self) -> tuple[TaskSummary, ...]:
-        """What each task of the launch read and wrote."""
-        return self.arguments.tasks
-
-    @property
-    def touched(self) -> frozenset[Buffer]:
-        """All that the launch read or wrote."""
-        found = self.arguments.touched
-        return found.loaded | found.written
-
-    @property
-    def written(self) -> frozenset[Buffer]:
-        """All that the launch wrote."""
-        return self.arguments.touched.written
-
-    def values_back(self) -> tuple[Any, ...]:
-        """The values for the gradient: it reads the copies of arrays that others manage, and may write to them."""
-        return self._values(self.copies, self.arguments.needs.restored)
-
-    def values_again(self) -> tuple[Any, ...]:
-        """The values for the launch itself, run again on copies of such arrays."""
-        return self._values(self.input_copies, self.written)
-
-    def _values(self, copies: dict[Buffer, Memory], changed: frozenset[Buffer]) -> tuple[Any, ...]:
-        if not copies:
-            return self.values
-        arrays = self.arguments.arrays
-        found: list[Any] = []
-        for buffer, bound in arrays:
-            kept = copies.get(buffer)
-            if kept is not None:
-                fresh = kept.copy() if buffer in changed else kept
-                bound = bound._replace(address=fresh.address, owner=fresh)
-            found.append(bound)
-        return (*found, *self.values[len(arrays) :])
 
 
 @dataclass(eq=False)
@@ -208,13 +158,28 @@ class Recording:
         versions = before
         if self._saves:
             versions = {b: self._versions.get(b, 0) for b in own(needs.loaded)} | before
-        self._pending = Record(instance, values, versions, arguments, {}, inputs, {})
+        saving = self._saving(instance, values, arguments) if needs.old_values else None
+        self._pending = Record(instance, values, versions, arguments, {}, saving, inputs, {})
         for buffer in arguments.foreign:
             if buffer in needs.restored:
                 self._keep_foreign(self._pending.copies, buffer)
             if self.keep:
                 self._keep_foreign(self._pending.input_copies, buffer)
-        return None if self.rules is None else self.rules.launching(instance, arguments)
+        return saving if self.rules is None else self.rules.launching(instance, arguments)
+
+    def _saving(self, instance: Instance, values: tuple[Any, ...], arguments: Arguments) -> SavingLaunch:
+        """A launch that saves the old values which its gradient needs."""
+        buffer, place = arguments.needs.old_values[0]
+        if self.rules is not None:
+            raise DifferentiationError(
+                f"the gradient needs the old values of '{buffer.name}' that are returned here, which a tape that "
+                "checks the access rules does not keep",
+                place,
+                hint="write ti.loop_config(serialize=True) in front of the loop, or leave the checks out",
+            )
+        saving = SavingLaunch(instance.specialisation, values, lambda nbytes: self.make_room(buffer, nbytes))
+        self.copied_bytes += saving.nbytes
+        return saving
 
     def _inputs_of(self, arguments: Arguments) -> dict[Buffer, int]:
         """The versions of what a launch is about to read."""

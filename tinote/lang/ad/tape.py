@@ -51,7 +51,13 @@ class Tape(Recording):
     computed. `fill`, `from_numpy` and `copy_from` in the block are differentiated: behind them a field's gradient is
     that of its new values only until the first launch that uses the field; single elements that Python writes are
     constants whose gradient is added to that of the values before. Raises `DifferentiationError` for a loss that cannot
-    be differentiated and for what cannot be differentiated right.
+    be differentiated and for what cannot be differentiated right: so for values that are differentiated and go through
+    a field without a gradient, which is named.
+
+    Of what turns of a parallel loop combine by `ti.atomic_min` or `ti.atomic_max`, the winner alone gets the gradient;
+    of several, the last. The old values that atomic operations return on counters and other memory without a gradient
+    are kept, so that loops may append to lists; those of differentiated elements that turns of a parallel loop share
+    depend on an order, and are refused.
 
     `on_overwrite`: what happens when an element changes whose old value the derivative needs. `"auto"`: the old value
     is kept and comes back. `"error"`: whoever breaks one of the rules of access gets an `AccessRuleError`: an element

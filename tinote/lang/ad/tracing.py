@@ -15,8 +15,10 @@ from tinote.errors import DifferentiationError
 from tinote.ir.buffers import Buffer
 from tinote.ir.types import Tensor
 from tinote.lang.ad.forward_mode import FwdMode
+from tinote.lang.ad.old_values import SavingLaunch
 from tinote.lang.ad.recording import Custom, Record, Recording
 from tinote.lang.ad.variables import Dual, Variable, Variables
+from tinote.lang.arguments import Arguments
 from tinote.lang.fields import Field
 from tinote.lang.kernel import Instance
 from tinote.lang.world import world
@@ -33,12 +35,23 @@ class _Link(NamedTuple):
 
 
 class _Launch:
-    """A launch with variables, in place of its `Code`. `tangents`: the kernel's pushforward runs, not the kernel."""
+    """A launch with variables, in place of its `Code`. `tangents`: the kernel's pushforward runs, not the kernel.
+    `saving`: what runs in the kernel's place, if anything.
+    """
 
-    def __init__(self, variables: Variables, instance: Instance, number: int, *, tangents: bool) -> None:
+    def __init__(
+        self,
+        variables: Variables,
+        instance: Instance,
+        number: int,
+        saving: SavingLaunch | None = None,
+        *,
+        tangents: bool,
+    ) -> None:
         self.variables = variables
         self.instance = instance
         self.number = number
+        self.saving = saving
         self.tangents = tangents
         self.link = _Link([], [], 0)
 
@@ -56,7 +69,7 @@ class _Launch:
                 float(value)  # which says what is wrong
         inputs = [(k, value) for k, value in enumerate(floats) if isinstance(value, Variable)]
         extra = [v.tangent if isinstance(v, Variable) else 0.0 for v in floats] if self.tangents else []
-        results = code.launch((*_plain(values), *extra))
+        results = (self.saving or code).launch((*_plain(values), *extra))
         returned = self._kinds_of_results(code)
         count = len(returned)
         tangents = iter(results[count:]) if self.tangents else iter(())
@@ -108,8 +121,8 @@ class Trace(Recording):
     # ---- what the recorder is told
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
-        super().launching(instance, _plain(values))
-        self._launch = _Launch(self.variables, instance, len(self.records) + 1, tangents=self.tangents)
+        saving = super().launching(instance, _plain(values))
+        self._launch = _Launch(self.variables, instance, len(self.records) + 1, saving, tangents=self.tangents)
         return self._launch
 
     def _add(self, record: Record | Custom) -> None:
@@ -161,6 +174,15 @@ class SecondOrder(Trace):
         super().overwritten(buffer)
         if buffer.tangent is not None:
             super().overwritten(buffer.tangent)
+
+    def _saving(self, instance: Instance, values: tuple[Any, ...], arguments: Arguments) -> SavingLaunch:
+        buffer, place = arguments.needs.old_values[0]
+        raise DifferentiationError(
+            f"the gradient needs the old values of '{buffer.name}' that are returned here, which are not kept where "
+            "gradients are differentiated themselves",
+            place,
+            hint="write ti.loop_config(serialize=True) in front of the loop",
+        )
 
     def custom(self, custom: Custom) -> None:
         raise DifferentiationError(

@@ -17,6 +17,7 @@ class Explorer {
     this.pinned = null;
     this.variable = "";
     this.painted = 0;
+    this.panelContents = new Map(); // by view, then by panel
     this.page = Math.random().toString(36).slice(2); // The same widget may be shown several times.
     this.#build(model.get("label"));
     this.receive = (message) => this.#receive(message);
@@ -57,6 +58,7 @@ class Explorer {
       name: () => "",
       look: (row) => (this.focus?.rows.has(row) ? (row === this.focus.row ? "strong" : "lit") : ""),
       stretch: (row) => (row === this.focus?.row && this.focus.end > this.focus.column ? [this.focus.column, this.focus.end] : null),
+      note: (row) => this.panels.note(row),
     });
     this.place = make("span", { class: "place" });
     const source = make("section", { class: "source", "aria-label": "Source" }, make("h2", {}, "Source", this.place), this.source.element);
@@ -77,13 +79,23 @@ class Explorer {
       lines.pane = make("section", { class: `pane ${side}`, "aria-label": label }, make("div", { class: "pane-head" }, lines.choice, lines.info), lines.element);
       return lines;
     });
+    this.panels = new Panels(
+      {
+        ask: (panel) => this.model.send({ kind: "panel", view: this.view, panel }),
+        pointed: (place) => this.#hover(placeFocus(place)),
+        chosen: (place) => this.#choose(placeFocus(place), null),
+        left: () => this.#hover(null),
+        changed: () => this.source.renew(),
+      },
+      {},
+    );
     this.status = make("footer", { role: "status", "aria-live": "polite" });
     this.counts = make("span", { class: "counts" });
     this.words = make("span", { class: "words" });
     this.status.append(this.words, this.counts);
     this.problem = make("pre", { class: "problem", role: "alert", hidden: true });
     this.body = make("div", { class: "body" }, this.list.element, source, this.panes[0].pane, this.panes[1].pane, this.problem);
-    this.root.append(make("div", { class: "frame" }, head, this.body, this.status));
+    this.root.append(make("div", { class: "frame" }, head, this.body, this.panels.element, this.status));
     this.root.addEventListener("keydown", (event) => this.#rootKey(event));
   }
 
@@ -101,6 +113,9 @@ class Explorer {
     } else if (message.kind === "view") {
       this.views.set(message.view, message);
       if (message.view === this.view) this.#openView();
+    } else if (message.kind === "panel") {
+      this.panelContents.get(message.view).set(message.panel, message);
+      if (message.view === this.view) this.panels.receive(message.panel);
     } else if (message.kind === "stage") {
       const key = `${message.view}/${message.stage}`;
       const facts = this.views.get(message.view).stages[message.stage];
@@ -162,6 +177,8 @@ class Explorer {
     this.body.classList.toggle("has-problem", Boolean(problem));
     this.hover = this.pinned = null;
     this.docs = [null, null];
+    if (!this.panelContents.has(this.view)) this.panelContents.set(this.view, new Map());
+    this.panels.offer(this.shown.panels ?? [], this.panelContents.get(this.view));
     if (problem) {
       this.#say(problem.trim().split("\n")[0]);
       this.counts.replaceChildren();
@@ -470,6 +487,9 @@ class Explorer {
     this.switch.children[this.view].focus();
   }
 }
+
+/** What a place in the source, [row, first column, last column or -1], lights up. */
+const placeFocus = ([row, column, end]) => ({ side: -1, line: row, rows: new Set([row]), row, column: end >= 0 ? column : -1, end, tie: "" });
 
 export default {
   render({ model, el }) {

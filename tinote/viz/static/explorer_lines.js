@@ -41,7 +41,7 @@ let nextId = 0;
 
 /**
  * The grid. `host` is told what happens: `pointed(line, column)`, `chosen(line, column)`, `left()`, `named(name)`, `scrolled(top)`; and asked how a line looks:
- * `look(line)` gives "", "lit" or "strong", `stretch(line)` the columns to underline, `name()` the variable under the pointer.
+ * `look(line)` gives "", "lit" or "strong", `stretch(line)` the columns to underline, `note(line)` what stands behind it, `name()` the variable under the pointer.
  */
 class Lines {
   constructor(label, host) {
@@ -106,6 +106,12 @@ class Lines {
     this.sheet.replaceChildren();
   }
 
+  /** Draw the rows in sight again. */
+  renew() {
+    this.clear();
+    this.paint();
+  }
+
   lineAt(row) {
     return row >= 0 && row < this.rows.length && this.rows[row][1] !== FOLDED ? this.rows[row][0] : -1;
   }
@@ -145,6 +151,8 @@ class Lines {
       const adjoint = this.adjoint?.(line) ? '<span class="adjoint" title="adjoint">∂</span>' : "";
       const word = MARK_WORDS[mark] ? ` aria-label="${MARK_WORDS[mark]}"` : "";
       node.innerHTML = `<span role="gridcell" class="mark"${word}>${MARKS[mark]}</span><span role="gridcell" class="tag">${adjoint}${this.tags?.(line) ?? ""}</span><span role="gridcell" class="code">${coloured(this.texts[line], this.kind)}</span>`;
+      const note = this.host.note?.(line);
+      if (note) node.append(make("span", { role: "gridcell", class: `note is-${note.tone}`, title: note.title }, note.text));
       const hue = this.hues?.(line) ?? -1;
       if (hue >= 0) node.style.setProperty("--hue", hueOf(hue));
     }

@@ -11,6 +11,7 @@ function showPage(root, data) {
     send: (message) => {
       if (message.kind === "ready") reply({ kind: "overview", page: message.page, ...data.overview });
       else if (message.kind === "view") reply({ kind: "view", ...data.views[message.view] });
+      else if (message.kind === "panel") reply({ kind: "panel", ...data.panels[`${message.view}/${message.panel}`] });
       else reply({ kind: "stage", ...data.stages[`${message.view}/${message.stage}`] });
     },
   };

@@ -81,6 +81,15 @@ function splat(pixels, width, height, positions, { reach, discs }, color, colors
   }
 }
 
+/** Paint a density into `pixels`: each has `cover`/255 of `color`, packed, over what is there, or of its own colour, if `colors` has three bytes a pixel. */
+function layOver(pixels, cover, color, colors) {
+  for (let at = 0; at < cover.length; at += 1) {
+    if (!cover[at]) continue;
+    const ink = colors ? 0xff000000 | (colors[3 * at + 2] << 16) | (colors[3 * at + 1] << 8) | colors[3 * at] : color;
+    pixels[at] = blend(pixels[at], ink, (cover[at] * 257) >> 8);
+  }
+}
+
 /** The bytes of a DataView as an array of `Kind`, copied, since a message's parts may lie at odd places. */
 function copied(view, Kind) {
   return new Kind(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
@@ -96,13 +105,33 @@ export default {
     const prepare = () => stamps(model.get("radius") * scale, canvas.width);
     let discs = prepare();
     let last = null;
+    // A density has a pixel for each CSS pixel, and is enlarged where the screen has more.
+    const coarse = document.createElement("canvas");
+    [coarse.width, coarse.height] = [model.get("width"), model.get("height")];
+    const coarseContext = coarse.getContext("2d");
+    let coarseImage = null;
+    const paintDensity = (paper, color) => {
+      coarseImage ??= coarseContext.createImageData(coarse.width, coarse.height);
+      const coarsePixels = new Uint32Array(coarseImage.data.buffer);
+      coarsePixels.fill(paper);
+      layOver(coarsePixels, last.cover, color, last.colors);
+      coarseContext.putImageData(coarseImage, 0, 0);
+      context.drawImage(coarse, 0, 0, canvas.width, canvas.height);
+    };
     const paint = () => {
-      pixels.fill(packed(model.get("background") || (isDark(el) ? "#14181d" : "#ffffff")));
-      if (last) splat(pixels, canvas.width, canvas.height, last.positions, discs, packed(model.get("color") || "#000000"), last.colors);
+      const paper = packed(model.get("background") || (isDark(el) ? "#14181d" : "#ffffff"));
+      const color = packed(model.get("color") || "#000000");
+      if (last?.cover) {
+        paintDensity(paper, color);
+        return;
+      }
+      pixels.fill(paper);
+      if (last) splat(pixels, canvas.width, canvas.height, last.positions, discs, color, last.colors);
       context.putImageData(image, 0, 0);
     };
     const show = (message, [positions, colors]) => {
-      last = { positions: copied(positions, Uint16Array), colors: colors.byteLength ? copied(colors, Uint8Array) : null };
+      const cover = message.density ? copied(positions, Uint8Array) : null;
+      last = { cover, positions: cover ? null : copied(positions, Uint16Array), colors: colors.byteLength ? copied(colors, Uint8Array) : null };
       paint();
       const words = [counted(message.count, "particle", "particles")];
       if (message.outside) words.push(`${message.outside.toLocaleString("en")} outside`);

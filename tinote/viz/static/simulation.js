@@ -7,6 +7,8 @@ const SIGNS = {
   step: "M3 2.5v11l6.5-5.5zM10.5 2.5H13v11h-2.5z",
   reset: "M8 2.6a5.4 5.4 0 1 0 5.3 6.4h-1.9A3.6 3.6 0 1 1 8 4.4c1 0 1.9.4 2.5 1.1L8.6 7.4h5V2.4L11.8 4.2A5.4 5.4 0 0 0 8 2.6z",
   stop: "M3 3h10v10H3z",
+  save: "M5 3.5 6 2h4l1 1.5h2.5v9.5h-11V3.5zM8 5.2a2.9 2.9 0 1 0 0 5.8 2.9 2.9 0 0 0 0-5.8zm0 1.5a1.4 1.4 0 1 1 0 2.8 1.4 1.4 0 0 1 0-2.8z",
+  record: "M8 3a5 5 0 1 1 0 10A5 5 0 0 1 8 3z",
 };
 
 function sign(name) {
@@ -24,8 +26,45 @@ function counted(count, one, many) {
   return `${count.toLocaleString("en")} ${count === 1 ? one : many}`;
 }
 
+/** Hand `bytes` to whoever looks at the page as a file. */
+function download(name, type, bytes) {
+  const link = make("a", { href: URL.createObjectURL(new Blob([bytes], { type })), download: name });
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60000);
+}
+
+/** Tell `model` what the pointer does on `stage`: presses, moves while a button is held, releases. Touches do not scroll the page there. */
+function sendPointer(model, stage) {
+  stage.classList.add("tinote-touchable");
+  const tell = (phase, event) => {
+    const box = stage.getBoundingClientRect();
+    model.send({ kind: "pointer", phase, place: [(event.clientX - box.left) / box.width, 1 - (event.clientY - box.top) / box.height] });
+  };
+  let held = null;
+  let told = 0;
+  stage.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0 || held !== null) return;
+    event.preventDefault(); // Text beside the stage is not selected.
+    held = event.pointerId;
+    stage.setPointerCapture(held);
+    tell("press", event);
+  });
+  stage.addEventListener("pointermove", (event) => {
+    if (event.pointerId !== held || event.timeStamp - told < 15) return; // No more often than frames come.
+    told = event.timeStamp;
+    tell("move", event);
+  });
+  for (const end of ["pointerup", "pointercancel"]) {
+    stage.addEventListener(end, (event) => {
+      if (event.pointerId !== held) return;
+      held = null;
+      tell("release", event);
+    });
+  }
+}
+
 /**
- * A view of a simulation in `el`. `stage` is what the state is painted on, `show(message, buffers)` paints a frame on it and returns words for the
+ * A view of a simulation in `el`. `stage` is what the state is painted on, or null for a plot alone, `show(message, buffers)` paints a frame on it and returns words for the
  * status line, `repaint()` paints the last one again in the page's present theme. The last buffer of a frame holds the samples of the plot.
  */
 function simulationView({ model, el, stage, show, repaint }) {
@@ -54,11 +93,16 @@ function simulationView({ model, el, stage, show, repaint }) {
   });
   const controls = make("div", { class: "tinote-controls", role: "toolbar", "aria-label": "Simulation controls" }, run, step);
   if (model.get("can_reset")) controls.append(reset);
-  controls.append(stop, make("label", { class: "tinote-speed" }, slider, speedText));
+  const here = Math.random().toString(36).slice(2); // Of several copies of the view, the one whose button was pressed gets the file.
+  const record = button("record", "Record a GIF", () => model.send({ kind: "record", page: here }));
+  const save = button("save", "Save a picture", () => model.send({ kind: "snapshot", page: here }));
+  controls.append(stop, make("label", { class: "tinote-speed" }, slider, speedText), make("span", { class: "tinote-files" }, record, save));
   const status = make("div", { class: "tinote-status" });
   const announce = make("div", { class: "tinote-announce", role: "status" });
   const alert = make("pre", { class: "tinote-error", role: "alert", hidden: true });
-  const group = make("div", { class: "tinote-group", role: "group", "aria-label": model.get("label"), style: `max-width:${width}px` }, stage);
+  const group = make("div", { class: "tinote-group", role: "group", "aria-label": model.get("label"), style: `max-width:${width}px` });
+  if (stage) group.append(stage);
+  if (stage && model.get("can_point")) sendPointer(model, stage);
   if (model.get("can_step")) group.append(controls);
   group.append(status, announce, alert);
 
@@ -74,7 +118,7 @@ function simulationView({ model, el, stage, show, repaint }) {
     if (!names.length) return;
     const dark = isDark(el);
     keys.forEach((key, index) => key.firstChild.style.setProperty("background", SERIES_COLORS[dark ? "dark" : "light"][index]));
-    const height = model.get("chart_height") - 20;
+    const height = model.get("chart_height") - 20; // The legend above the chart takes the rest.
     const across = Math.min(width, group.clientWidth || width); // A narrow page gets a narrow chart, not small letters.
     if (chart.dataset.across !== String(across)) {
       fitCanvas(chart, across, height);
@@ -107,6 +151,12 @@ function simulationView({ model, el, stage, show, repaint }) {
     speedText.textContent = counted(speed, "step / frame", "steps / frame");
     slider.setAttribute("aria-valuetext", speedText.textContent);
   };
+  const showRecording = () => {
+    const recording = model.get("recording");
+    record.setAttribute("aria-pressed", String(recording));
+    record.title = recording ? "End the recording and save it" : "Record a GIF";
+    record.setAttribute("aria-label", record.title);
+  };
   const showError = () => {
     alert.textContent = model.get("error");
     alert.hidden = !alert.textContent;
@@ -116,11 +166,15 @@ function simulationView({ model, el, stage, show, repaint }) {
     repaint();
     drawPlot();
   };
-  const watched = { "change:state": showState, "change:steps_per_frame": showSpeed, "change:error": showError };
+  const watched = { "change:state": showState, "change:steps_per_frame": showSpeed, "change:error": showError, "change:recording": showRecording };
   for (const [event, handler] of Object.entries(watched)) {
     model.on(event, handler);
     handler();
   }
+  const receive = (message, buffers) => {
+    if (message.kind === "file" && message.page === here) download(message.name, message.type, buffers[0]);
+  };
+  model.on("msg:custom", receive);
   const forgetTheme = watchTheme(showTheme);
   const resizes = new ResizeObserver(drawPlot);
   resizes.observe(group);
@@ -139,6 +193,7 @@ function simulationView({ model, el, stage, show, repaint }) {
   });
   return () => {
     disconnect();
+    model.off("msg:custom", receive);
     forgetTheme();
     resizes.disconnect();
     for (const [event, handler] of Object.entries(watched)) model.off(event, handler);

@@ -1,0 +1,59 @@
+"""What a gradient costs beside the program that is differentiated.
+
+Three programs in f32, each as it is ("primal") and with its gradient in reverse mode, which is the primal, the gradient
+set to zero, and the way back:
+
+* `nbody`: the energy of 1,536 particles that attract each other (`gravity`), with respect to their positions;
+* `wave`: 40 steps of the wave equation on 256 × 256 nodes, each in a slice of its own, and the sum of the squares of
+  the last one, with respect to the first two;
+* `recurrence`: 200,000 times 25 turns of v = a sin v + b, and the sum of what comes out, with respect to where they
+  start.
+
+The row of a gradient shows how many times the time of its own primal it takes. `unchecked` is a tape that keeps nothing
+of what launches overwrite.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import chain
+
+from benchmarks.contract import Case, Contender
+
+__all__ = ["CASES"]
+
+DIALECT = "benchmarks.gradients.dialect"
+UNCHECKED = Contender(
+    "tinote unchecked", DIALECT, "tinote", {"part": "gradient", "overwrite": "unchecked"}, "tinote primal"
+)
+
+
+def pair(name: str, module: str, package: str) -> tuple[Contender, Contender]:
+    """Return the two rows of one package: the gradient, and the program alone."""
+    primal = Contender(f"{name} primal", module, package, {"part": "primal"})
+    return Contender(name, module, package, {"part": "gradient"}, primal.name), primal
+
+
+TINOTE = pair("tinote", DIALECT, "tinote")
+PEERS = tuple(
+    chain(
+        pair("taichi", DIALECT, "taichi"),
+        pair("quadrants", DIALECT, "quadrants"),
+        pair("jax", "benchmarks.gradients.jax_", "jax"),
+        pair("warp", "benchmarks.gradients.warp_", "warp"),
+    )
+)
+
+
+def cases() -> Iterator[Case]:
+    """Give the table of each program."""
+    titles = {
+        "nbody": "gradient of the energy of 1536 particles",
+        "wave": "gradient through 40 steps of a wave on 256 x 256 nodes",
+        "recurrence": "gradient of 200,000 recurrences of 25 turns",
+    }
+    for program, title in titles.items():
+        yield Case(title, (*TINOTE, UNCHECKED, *PEERS), {"program": program}, at_most_over=3.0)
+
+
+CASES = tuple(cases())

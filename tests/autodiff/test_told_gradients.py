@@ -1,0 +1,338 @@
+"""Device functions with a gradient of their own."""
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import tinote as ti
+from tinote.errors import DifferentiationError, TinoteError
+
+
+@pytest.fixture(autouse=True)
+def session() -> None:
+    ti.init(arch=ti.cpu, default_fp=ti.f64, debug=True, opt_level=1)
+
+
+def numbers(*shape: int) -> Any:
+    return ti.field(ti.f64, shape, needs_grad=True, needs_dual=True)
+
+
+def given() -> tuple[Any, Any, Any]:
+    x, y, loss = numbers(5), numbers(5), numbers()
+    x.from_numpy(np.array([0.3, -0.7, 1.1, 0.55, -0.2]))
+    y.from_numpy(np.array([1.2, 0.4, -0.6, 0.9, -1.3]))
+    return x, y, loss
+
+
+@ti.ad.grad_replaced
+@ti.func
+def wave(a, b):
+    r = a * ti.sin(b)
+    for k in range(3):
+        r += a * a * k
+    return r
+
+
+@ti.ad.grad_for(wave)
+@ti.func
+def wave_gradient(a, b, g):
+    da = g * ti.sin(b)
+    for k in range(3):
+        da += 2 * a * k * g
+    if g == 0:
+        da = 0.0
+    return da, g * a * ti.cos(b)
+
+
+@ti.ad.grad_replaced
+@ti.func
+def inverse(A):
+    return A.inverse()
+
+
+@ti.ad.grad_for(inverse)
+@ti.func
+def inverse_gradient(A, G):
+    B = A.inverse()
+    return -(B.transpose() @ G @ B.transpose())
+
+
+@ti.ad.grad_replaced
+@ti.func
+def powers(a, k, n: ti.template()):
+    return a * n * k, a * a
+
+
+@ti.ad.grad_for(powers)
+@ti.func
+def powers_gradient(a, k, n, g, h):
+    return 7.0 * (g * n * k + 2 * a * h), 0
+
+
+def checked(run: Any, wrt: list[Any], loss: Any) -> None:
+    report = ti.ad.gradcheck(run, wrt, loss)
+    assert report.ok and not report.unsettled
+    assert any(element.reverse for element in report.elements)
+
+
+def test_in_loops_with_carried_values() -> None:
+    x, y, loss = given()
+
+    @ti.kernel
+    def run():
+        for i in x:
+            s = 0.0
+            for j in range(i + 1):
+                s = wave(x[j] + 0.1 * s, y[j]) + wave(2.0, y[i])
+            loss[None] += s
+
+    checked(run, [x, y], loss)
+
+
+def test_in_a_loop_that_overwrites() -> None:
+    x, y, loss = given()
+
+    @ti.kernel
+    def run():
+        for i in x:
+            for _ in range(3):
+                y[i] = wave(y[i], x[i])
+            loss[None] += y[i] ** 2
+
+    checked(run, [x, y], loss)
+
+
+def test_a_matrix() -> None:
+    M, loss = ti.Matrix.field(2, 2, ti.f64, 3, needs_grad=True), numbers()
+    M.from_numpy(np.eye(2) + 0.3 * np.random.default_rng(2).random((3, 2, 2)))
+
+    @ti.kernel
+    def run():
+        for i in M:
+            B = inverse(M[i] @ M[(i + 1) % 3])
+            loss[None] += (B * B).sum() + B[0, 1]
+
+    checked(run, [M], loss)
+
+
+def test_a_matrix_with_run_time_indices() -> None:
+    M, loss = ti.Matrix.field(2, 2, ti.f64, 3, needs_grad=True), numbers()
+    M.from_numpy(np.eye(2) + 0.3 * np.random.default_rng(2).random((3, 2, 2)))
+
+    @ti.kernel
+    def run():
+        for i in M:
+            B = inverse(M[i])
+            for j in range(2):
+                loss[None] += B[j, (i + j) % 2] * (j + 1)
+
+    checked(run, [M], loss)
+
+
+def test_it_is_what_is_told_that_counts() -> None:
+    x, y, loss = given()
+
+    @ti.kernel
+    def run():
+        for i in x:
+            p, q = powers(x[i], i, 3)
+            loss[None] += p + q * y[i]
+
+    with ti.ad.Tape(loss):
+        run()
+    wanted = 7 * (3 * np.arange(5) + 2 * x.to_numpy() * y.to_numpy())
+    np.testing.assert_allclose(x.grad.to_numpy(), wanted, rtol=1e-12)
+    np.testing.assert_allclose(y.grad.to_numpy(), x.to_numpy() ** 2, rtol=1e-12)
+    loss.grad[None] = 2
+    x.grad.fill(0)
+    run.grad()
+    np.testing.assert_allclose(x.grad.to_numpy(), 2 * wanted, rtol=1e-12)
+
+
+def test_methods_and_fields_that_it_reads() -> None:
+    x, y, loss = given()
+    scale = ti.field(ti.f64, 5)
+    scale.from_numpy(np.arange(1.0, 6.0))
+
+    @ti.data_oriented
+    class Law:
+        def __init__(self, power: int) -> None:
+            self.power = power
+
+        @ti.ad.grad_replaced
+        @ti.func
+        def force(self, a, i):
+            return scale[i] * a**self.power
+
+        @ti.ad.grad_for(force)
+        @ti.func
+        def force_gradient(self, a, i, g):
+            return self.power * scale[i] * a ** (self.power - 1) * g, 0
+
+        @ti.kernel
+        def run(self):
+            for i in x:
+                loss[None] += self.force(x[i], i) * y[i]
+            for i in x:
+                scale[i] = 0.0
+
+    law = Law(3)
+    with ti.ad.Tape(loss):
+        law.run()
+    wanted = 3 * np.arange(1.0, 6.0) * x.to_numpy() ** 2 * y.to_numpy()
+    np.testing.assert_allclose(x.grad.to_numpy(), wanted, rtol=1e-12)
+
+
+def test_a_gradient_that_is_registered_anew_counts_at_once() -> None:
+    x, _, loss = given()
+
+    @ti.ad.grad_replaced
+    @ti.func
+    def same(a):
+        return a
+
+    @ti.kernel
+    def run():
+        for i in x:
+            loss[None] += same(x[i])
+
+    def register(factor: float) -> None:
+        @ti.ad.grad_for(same)
+        @ti.func
+        def gradient(a, g):
+            return factor * g
+
+    for factor in (2.0, 5.0):
+        register(factor)
+        with ti.ad.Tape(loss):
+            run()
+        assert x.grad.to_numpy().tolist() == [factor] * 5
+
+
+def test_forward_mode_and_second_derivatives_are_refused_with_the_line_of_the_call() -> None:
+    x, y, loss = given()
+
+    @ti.kernel
+    def run():
+        for i in x:
+            loss[None] += wave(x[i], y[i])
+
+    forward = ti.ad.FwdMode(loss=loss, param=x, seed=[1.0] * 5)
+    with pytest.raises(DifferentiationError, match="reverse mode only") as caught, forward:
+        run()
+    assert "wave(x[i], y[i])" in str(caught.value)
+    with pytest.raises(DifferentiationError, match="reverse mode only"):
+        ti.ad.hvp(run, wrt=x, loss=loss)(np.ones(5))
+
+
+@ti.ad.grad_replaced
+@ti.func
+def untold(a):
+    return a
+
+
+@ti.ad.grad_replaced
+@ti.func
+def short(a, b):
+    return a * b
+
+
+@ti.ad.grad_for(short)
+@ti.func
+def short_gradient(a, b, g):
+    return g * b
+
+
+@ti.ad.grad_replaced
+@ti.func
+def misshapen(a):
+    return a
+
+
+@ti.ad.grad_for(misshapen)
+@ti.func
+def misshapen_gradient(a, g):
+    return ti.Vector([g, g])
+
+
+@ti.ad.grad_replaced
+@ti.func
+def deaf(a):
+    return a
+
+
+@ti.ad.grad_for(deaf)
+@ti.func
+def deaf_gradient(a):
+    return 1.0
+
+
+@ti.ad.grad_replaced
+@ti.func
+def whole(a):
+    return int(a)
+
+
+@ti.ad.grad_for(whole)
+@ti.func
+def whole_gradient(a, g):
+    return g
+
+
+@pytest.mark.parametrize(
+    ("function", "message"),
+    [
+        (untold, "no function was registered"),
+        (short, "gives 1 adjoints, and `short` has 2 arguments"),
+        (misshapen, "as the adjoint of"),
+        (deaf, "takes 1 arguments, and not 2"),
+        (whole, "floating-point numbers"),
+    ],
+    ids=["untold", "short", "misshapen", "deaf", "whole"],
+)
+def test_what_does_not_fit_is_refused(function: Any, message: str) -> None:
+    x, _, loss = given()
+    two = function is short
+
+    @ti.kernel
+    def run():
+        for i in x:
+            if ti.static(two):
+                loss[None] += function(x[i], x[i])
+            else:
+                loss[None] += function(x[i])
+
+    with pytest.raises(TinoteError, match=message):
+        run()
+
+
+def test_reading_a_differentiated_field_would_be_silent() -> None:
+    x, y, loss = given()
+
+    @ti.ad.grad_replaced
+    @ti.func
+    def with_field(a, i):
+        return a * y[i]
+
+    @ti.ad.grad_for(with_field)
+    @ti.func
+    def with_field_gradient(a, i, g):
+        return g, 0
+
+    @ti.kernel
+    def run():
+        for i in x:
+            loss[None] += with_field(x[i], i)
+
+    with pytest.raises(TinoteError, match="must depend on its arguments alone") as caught:
+        run()
+    assert "with_field(x[i], i)" in str(caught.value)
+
+
+def test_a_gradient_for_a_device_function_is_one() -> None:
+    with pytest.raises(DifferentiationError, match="must be one, too"):
+
+        @ti.ad.grad_for(untold)
+        def gradient(a: float, g: float) -> float:
+            return g

@@ -1,0 +1,209 @@
+"""Images, plots and what the pointer, the sliders and the file buttons do, in a real page."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+from PIL import Image
+
+from tests.browser.harness import NOTEBOOK
+
+VIEW = "document.querySelector('.tinote-view')"
+STAGE = ".tinote-view canvas.tinote-stage"
+PAINTED = f"Number({VIEW}?.dataset.painted ?? 0)"
+
+WAVES = """
+import numpy as np
+import tinote as ti
+ti.init()
+n = 96
+height, speed = ti.field(ti.f32, shape=(n, n)), ti.field(ti.f32, shape=(n, n))
+
+@ti.kernel
+def wave(dt: ti.f32):
+    for i, j in height:
+        if 0 < i < n - 1 and 0 < j < n - 1:
+            around = height[i - 1, j] + height[i + 1, j] + height[i, j - 1] + height[i, j + 1] - 4 * height[i, j]
+            speed[i, j] = 0.998 * speed[i, j] + dt * around
+    for i, j in height:
+        height[i, j] += dt * speed[i, j]
+
+@ti.kernel
+def splash(at: ti.i32, up: ti.i32):
+    for i, j in ti.ndrange(n, n):
+        away = (i - at) ** 2 + (j - up) ** 2
+        height[i, j] += ti.exp(-away / 20.0)
+
+def poke(pointer):
+    if pointer.pressed:
+        splash(*pointer.element)
+
+def energy():
+    return float((speed.to_numpy() ** 2).sum())
+
+view = ti.viz.Image(height, lambda: wave(0.3), cmap="coolwarm", limits=(-1, 1), smooth=True, pointer=poke,
+                    energy=energy, label="waves")
+view
+"""
+
+DRAG = """
+import numpy as np
+import tinote as ti
+x = np.array([[0.3, 0.5], [0.7, 0.5]])
+def drag(pointer):
+    if pointer.element is not None:
+        x[pointer.element] = pointer.position
+view = ti.viz.Particles(x, lambda: None, radius=8, color=0xe02020, pointer=drag)
+view
+"""
+
+
+GRADIENT = """
+import ipywidgets
+import tinote as ti
+ti.init()
+n = 48
+w = ti.field(ti.f32, shape=(n, n), needs_grad=True)
+loss = ti.field(ti.f32, shape=(), needs_grad=True)
+k = ti.field(ti.f32, shape=())
+
+@ti.kernel
+def fill():
+    for i, j in w:
+        w[i, j] = (i + 0.5) / n - 0.5
+
+@ti.kernel
+def cost():
+    for i, j in w:
+        loss[None] += ti.sin(k[None] * w[i, j])
+
+def differentiate(stiffness):
+    k[None] = stiffness
+    with ti.ad.Tape(loss=loss):
+        cost()
+
+fill()
+view = ti.viz.Image(w.grad, cmap="coolwarm", label="gradient", size=300)
+slider = ti.viz.slider(view, differentiate, 0, 20, value=1, label="stiffness")
+ipywidgets.VBox([view, slider])
+"""
+
+
+def pull(page, start: tuple[float, float], end: tuple[float, float]) -> None:
+    """Press on the stage at a place, as fractions from the bottom left, and let go at another one."""
+    stage = page.page.locator(STAGE)
+    stage.scroll_into_view_if_needed()
+    box = stage.bounding_box()
+    places = [(box["x"] + across * box["width"], box["y"] + (1 - up) * box["height"]) for across, up in (start, end)]
+    page.page.mouse.move(*places[0])
+    page.page.mouse.down()
+    page.page.mouse.move(*places[1], steps=8)
+    page.page.wait_for_timeout(50)
+    page.page.mouse.move(*places[1])
+    page.page.mouse.up()
+
+
+def test_a_fluid_is_poked_and_moves_on(notebook):
+    page = notebook(WAVES)
+    page.run_all()
+    page.wait(f"{PAINTED} >= 1")
+    still = page.canvas(STAGE)
+    assert (np.ptp(still[:, :, :3].reshape(-1, 3), axis=0) == 0).all()
+    pull(page, (0.25, 0.75), (0.3, 0.75))
+    page.wait(f"{PAINTED} >= 2")
+    poked = page.canvas(STAGE)
+    rows, columns = poked.shape[:2]
+    red = poked[:, :, 0] - poked[:, :, 2]
+    up, across = np.unravel_index(red.argmax(), red.shape)
+    assert abs(across / columns - 0.28) < 0.08 and abs(up / rows - 0.25) < 0.06
+    page.page.locator(".tinote-view").get_by_role("button", name="Play").click()
+    page.wait(f"Number({VIEW}.dataset.step) > 40")
+    assert (page.canvas(STAGE) != poked).any(axis=2).mean() > 0.2
+    assert "96 × 96" in page.page.locator(".tinote-status").inner_text()
+    assert page.problems == []
+
+
+def test_a_particle_is_dragged_while_nothing_plays(notebook):
+    page = notebook(DRAG)
+    page.run_all()
+    page.wait(f"{PAINTED} >= 1")
+    pull(page, (0.7, 0.5), (0.6, 0.2))
+    page.page.wait_for_timeout(300)
+    left, right = eval(page.python("print(x.tolist())"))
+    assert left == [0.3, 0.5]
+    assert abs(right[0] - 0.6) < 0.02 and abs(right[1] - 0.2) < 0.02
+    shown = page.canvas(STAGE)
+    rows, columns = shown.shape[:2]
+    assert shown[round(0.8 * rows), round(0.6 * columns), 1] < 80
+    assert page.python("print(view.steps, view.state)") == "0 paused"
+
+
+def test_a_picture_and_a_recording_are_saved(notebook):
+    page = notebook(WAVES)
+    page.run_all()
+    page.wait(f"{PAINTED} >= 1")
+    pull(page, (0.5, 0.5), (0.5, 0.5))
+    button = page.page.locator(".tinote-view").get_by_role
+    with page.page.expect_download() as found:
+        button("button", name="Save a picture").click()
+    assert found.value.suggested_filename == "simulation.png"
+    assert Image.open(found.value.path()).size == (480, 650)
+    button("button", name="Record a GIF").click()
+    button("button", name="Play").click()
+    page.wait(f"Number({VIEW}.dataset.step) > 12")
+    with page.page.expect_download() as found:
+        button("button", name="End the recording").click()
+    with open(found.value.path(), "rb") as file, Image.open(io.BytesIO(file.read())) as gif:
+        assert gif.format == "GIF" and gif.n_frames > 5
+    assert page.problems == []
+
+
+def test_a_plot_alone_follows_an_optimisation(notebook):
+    page = notebook(
+        "import tinote as ti\nw = [9.0]\ndef step():\n    w[0] *= 0.9\n"
+        "view = ti.viz.Plot({'loss': lambda: w[0] ** 2, 'w': lambda: w[0]}, step, label='loss')\nview.play()\nview"
+    )
+    page.run_all()
+    page.wait(f"Number({VIEW}?.dataset.step ?? 0) > 30")
+    page.page.locator(".tinote-view").get_by_role("button", name="Pause").click()
+    chart = page.canvas(".tinote-view canvas.tinote-chart")
+    blue = (np.abs(chart[:, :, :3] - [0x2F, 0x6F, 0xD0]).sum(axis=2) < 60).any(axis=0)
+    assert blue.mean() > 0.5
+    assert page.page.locator("canvas.tinote-stage").count() == 0
+    assert page.problems == []
+
+
+def test_notebook_7_shows_and_runs_the_same_view(notebook):
+    page = notebook(WAVES, front_end=NOTEBOOK)
+    page.next_frame()
+    own = set(page.problems)  # What the front end reports of itself, before any cell has run.
+    page.run_all()
+    page.wait(f"{PAINTED} >= 1")
+    pull(page, (0.5, 0.5), (0.6, 0.5))
+    page.page.locator(".tinote-view").get_by_role("button", name="Play").click()
+    page.wait(f"Number({VIEW}.dataset.step) > 20")
+    page.page.locator(".tinote-view").get_by_role("button", name="Pause").click()
+    assert np.ptp(page.canvas(STAGE)[:, :, :3].reshape(-1, 3), axis=0).max() > 50
+    page.reload()
+    page.wait(f"{PAINTED} >= 1")
+    assert set(page.problems) <= own
+
+
+def test_a_gradient_follows_a_slider_of_ipywidgets(notebook):
+    page = notebook(GRADIENT)
+    page.run_all()
+    page.wait(f"{PAINTED} >= 1")
+    first = page.canvas(STAGE)
+    handle = page.page.locator(".widget-slider .noUi-handle").first
+    handle.focus()
+    for _ in range(30):
+        handle.press("ArrowRight")
+    page.page.wait_for_timeout(500)
+    assert abs(float(page.python("print(k[None])")) - 4.0) < 1e-5
+    # d sin(k w) / dw = k cos(k w): at the edges, w = ±1/2, it changes its sign as k goes from 1 to 4.
+    later = page.canvas(STAGE)
+    middle = later.shape[0] // 2
+    assert first[middle, 4, 0] > first[middle, 4, 2] and later[middle, 4, 0] < later[middle, 4, 2]
+    assert later[middle, middle, 0] > later[middle, middle, 2]
+    assert page.problems == []

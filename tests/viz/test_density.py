@@ -1,0 +1,58 @@
+"""Very many particles as a density: counted by a kernel, whatever the session's options are."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import tinote as ti
+from tests.viz.live import picture_of
+from tinote.viz import Particles
+from tinote.viz.density import DENSITY_COUNT, density
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_particles_are_counted_where_they_are(kind):
+    corners = [[0, 0], [2, 1], [0, 1], [2, 0]]
+    points = np.array(corners * 3 + [[0.3, 0.8]] + [[-0.1, 0.5], [2.1, 0.5], [np.nan, 0.5], [np.inf, 0.5]], kind)
+    found = density(points, ((0, 2), (0, 1)), (4, 2))
+    assert found.inside == 13 and found.colors is None
+    # Four pixels have particles, 13 / 4 on the mean; rows come from the top.
+    cover = lambda count: int(255 * -np.expm1(-count / 3.25) + 0.5)  # noqa: E731
+    assert found.cover.tolist() == [[cover(4), 0, 0, cover(3)], [cover(3), 0, 0, cover(3)]]
+
+
+def test_it_is_that_of_a_histogram():
+    points = np.random.default_rng(0).normal(0.5, 0.3, (20_000, 2))
+    found = density(points, ((0, 1), (0, 1)), (30, 20))
+    counts = np.histogram2d(*points.T, bins=(30, 20), range=((0, 1), (0, 1)))[0].T[::-1]
+    assert found.inside == counts.sum()
+    expected = 255 * -np.expm1(-counts / (counts.sum() / (counts > 0).sum()))
+    # The kernel's edges are those of 32-bit arithmetic: a particle beside one may count for its neighbour.
+    assert np.abs(found.cover - expected).max() < 8
+
+
+def test_colours_are_averaged():
+    points = np.array([[0.25, 0.5], [0.25, 0.5], [0.75, 0.5]])
+    colors = np.array([[200, 0, 0], [0, 100, 0], [0, 0, 40]], np.uint8)
+    found = density(points, ((0, 1), (0, 1)), (2, 1), colors)
+    assert found.colors is not None
+    assert found.colors.tolist() == [[[100, 50, 0], [0, 0, 40]]]
+
+
+def test_a_view_of_very_many_shows_their_density_in_any_session():
+    ti.init(arch=ti.python)  # The view's own kernel runs as machine code all the same.
+    x = np.random.default_rng(0).random((DENSITY_COUNT + 1, 2)) * [0.5, 1.0]
+    view = Particles(x, color=0xFF0000, size=60)
+    frame = view.capture()
+    assert frame.message == {"count": DENSITY_COUNT + 1, "outside": 0, "density": True}
+    assert len(frame.buffers[0]) == 60 * 60 and frame.buffers[1] == b""
+    image = picture_of(view)
+    assert image[5:-5, 5:25, 1].mean() < 130 and (image[5:-5, 35:-5] == 255).all()
+    assert view.place(0.25, 0.5, True) == ((0.25, 0.5), None)
+    ti.reset()
+
+
+def test_no_particles_and_none_inside():
+    assert density(np.zeros((0, 2)), ((0, 1), (0, 1)), (3, 2)).cover.tolist() == [[0] * 3] * 2
+    assert density(np.full((5, 2), 9.0), ((0, 1), (0, 1)), (3, 2)).inside == 0

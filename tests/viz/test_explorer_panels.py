@@ -1,0 +1,172 @@
+"""The explorer's panels: how tasks are scheduled, what LLVM vectorised and why not, what a gradient costs."""
+
+from __future__ import annotations
+
+import pytest
+
+import tinote as ti
+from tinote.compiler.gradient_costs import gradient_costs
+from tinote.compiler.remarks import LoopVerdict, judge_loops
+from tinote.compiler.schedule import plan_tasks
+from tinote.compiler.stages import stages_of
+from tinote.runtime.jit import Remark
+from tinote.source import Span
+from tinote.viz.explorer import Explored, View, explore
+
+HERE = __file__
+
+
+def line_of(text: str) -> int:
+    """The number of the line of this file that ends with `text`."""
+    with open(HERE, encoding="utf-8") as file:
+        (found,) = [n for n, line in enumerate(file, 1) if line.rstrip().endswith(text) and "line_of" not in line]
+    return found
+
+
+@pytest.fixture
+def kernels():
+    """A kernel of several tasks, and one whose gradient saves values."""
+    ti.init()
+    y = ti.field(ti.f32, shape=1000)
+    where = ti.field(ti.i32, shape=1000)
+    x = ti.field(ti.f32, shape=16, needs_grad=True)
+    weight = ti.field(ti.f32, shape=16, needs_grad=True)
+    total = ti.field(ti.f32, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def tasks(a: ti.f32):
+        for i in y:  # scaled
+            y[i] = y[i] * a + 1
+        for i in range(1000):  # scattered
+            y[where[i]] += 1.0  # atomic
+        ti.loop_config(serialize=True)
+        for i in range(1, 1000):
+            y[i] = y[i - 1] * y[i]  # serial
+
+    @ti.kernel
+    def chain():
+        for i in x:  # chained
+            s = x[i]
+            for k in range(5):  # turned
+                s = s * ti.sin(s) + weight[k]
+            total[None] += s
+
+    tasks(0.5)
+    return tasks, chain
+
+
+def test_tasks_say_how_they_run(kernels):
+    tasks, chain = kernels
+    plans = plan_tasks(stages_of(tasks.specialisations()[-1]).last)
+    assert [(p.parallel, p.turns, bool(p.vectorised), p.checks) for p in plans] == [
+        (True, 1000, True, 0),
+        (True, 1000, False, 1),
+        (False, 1, False, 0),
+    ]
+    assert [p.span.line for p in plans[:2]] == [line_of("# scaled"), line_of("# scattered")]
+    assert [p.reads for p in plans] == [("y",), ("where",), ("y",)]
+    (atomic,) = plans[1].atomics
+    assert (atomic.target, atomic.combine, atomic.plain, atomic.nested) == ("y", "add", False, False)
+    assert atomic.span.line == line_of("# atomic") and plans[0].atomics == ()
+    (plan,) = plan_tasks(stages_of(chain.specialise()).last)
+    (private,) = plan.privates
+    assert (private.target, private.combine, private.nbytes) == ("total", "add", 4)
+    assert plan.writes == ("total",)
+
+
+def test_there_are_no_tasks_before_offloading(kernels):
+    first = next(stage for stage in stages_of(kernels[1].specialise()).stages if stage.function is not None)
+    assert plan_tasks(first.function) == ()
+
+
+def test_llvm_judges_the_users_loops_alone(kernels):
+    tasks, chain = kernels
+    verdicts = {v.line: v for v in stages_of(tasks.specialisations()[-1]).judge()}
+    assert verdicts[line_of("# scaled")].width > 1
+    scattered = verdicts[line_of("# scattered")]
+    assert scattered.width == 1 and scattered.reasons and "check" in scattered.advice
+    serial = verdicts[line_of("# serial")]
+    assert serial.width == 1 and any("dependence" in reason for reason in serial.reasons)
+    assert "earlier one" in serial.advice
+    # What merges the private copies of a gradient is vectorised, but is no loop of the user's.
+    kernel = line_of("# chained")
+    lines = {v.line for v in stages_of(chain.specialise(), gradient=True).judge()}
+    assert lines and all(kernel <= line <= kernel + 4 for line in lines)
+
+
+def test_remarks_on_one_place_become_one_verdict():
+    def said(line: int, text: str) -> Remark:
+        return Remark(line, 5, text, "cell")
+
+    found = judge_loops(
+        [
+            said(9, "vectorized loop (vectorization width: 4, interleaved count: 1)"),
+            said(9, "vectorized loop (vectorization width: 16, interleaved count: 2)"),
+            said(9, "vectorized loop (vectorization width: 8, interleaved count: 4)"),
+            said(4, "loop not vectorized: call instruction cannot be vectorized"),
+            said(4, "loop not vectorized: call instruction cannot be vectorized"),
+            said(4, "loop not vectorized"),
+            said(5, "loop not vectorized"),
+            said(6, "Cannot SLP vectorize list: vectorization was impossible"),
+            said(1, "vectorized loop (vectorization width: 8, interleaved count: 4)"),
+            said(0, "vectorized loop (vectorization width: 8, interleaved count: 4)"),
+            said(
+                7,
+                "loop not vectorized: unsafe dependent memory operations in loop. Use #pragma clang loop"
+                " distribute(enable) to isolate them\nUnknown data dependence. Memory location is the same as accessed at a b.py:12:3",
+            ),
+        ],
+        Span("cell", 1),
+    )
+    dependent = "unsafe dependent memory operations in loop. Unknown data dependence. Memory location is the same as "
+    assert [v[:6] for v in found] == [
+        ("cell", 4, 4, 1, 1, ("call instruction cannot be vectorized",)),
+        ("cell", 7, 4, 1, 1, (f"{dependent}accessed at line 12",)),
+        ("cell", 9, 4, 16, 2, ()),
+    ]
+    assert isinstance(found[0], LoopVerdict) and "vector form" in found[0].advice and found[2].advice == ""
+
+
+def test_a_gradient_says_what_it_saves_and_computes_again(kernels):
+    costs = gradient_costs(stages_of(kernels[1].specialise(), gradient=True).last)
+    (saved,) = costs.saved
+    assert (saved.name, saved.type, saved.nbytes, saved.count) == ("s", "f32", 4, 5)
+    assert saved.span.line == line_of("# turned")
+    body = line_of("# turned") + 1
+    again = {found.span.line: (found.again, found.factors) for found in costs.recomputed}
+    assert again[body][0] > 0 and again[body][1] > 0  # the sine is computed again, the cosine for its derivative only
+    assert {(a.target, a.how) for a in costs.accumulated} == {("x.grad", "plain"), ("weight.grad", "private")}
+    assert next(a.nbytes for a in costs.accumulated if a.how == "private") == 64
+
+
+def test_a_primal_has_no_costs(kernels):
+    assert gradient_costs(stages_of(kernels[1].specialise()).last) == ((), (), ())
+
+
+def test_panels_are_tables_whose_rows_lead_to_the_source(kernels):
+    tasks, chain = kernels
+    explored = Explored("tasks", [View("kernel", lambda: stages_of(tasks.specialisations()[-1]))], 0)
+    view = explored.view(0)
+    assert [name for name, _ in view["panels"]] == ["tasks", "loops"]
+    texts = [line for source in view["sources"] for line in source["lines"]]
+    for name in ("tasks", "loops"):
+        panel = explored.panel(0, name)
+        for table in panel["tables"]:
+            for row in table["rows"]:
+                assert len(row["cells"]) == len(table["columns"])
+                assert row["place"][0] >= 0
+    (table,) = explored.panel(0, "tasks")["tables"]
+    assert [texts[row["place"][0]].split("#")[-1].strip() for row in table["rows"][:2]] == ["scaled", "scattered"]
+    assert [row["tone"] for row in table["rows"]] == ["good", "costly", ""]
+    notes = explored.panel(0, "loops")["notes"]
+    assert {texts[note["row"]].split("#")[-1].strip(): note["tone"] for note in notes} == {
+        "scaled": "good",
+        "scattered": "costly",
+        "serial": "costly",
+    }
+    assert "costs" in dict(explore(chain, gradient=True)._explored.view(1)["panels"])
+
+
+def test_a_panel_that_fails_says_so(kernels):
+    stages = stages_of(kernels[1].specialise())._replace(judge=lambda: 1 / 0)
+    assert "ZeroDivisionError" in Explored("x", [View("kernel", lambda: stages)], 0).panel(0, "loops")["problem"]

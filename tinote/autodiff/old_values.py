@@ -1,0 +1,204 @@
+"""Old values that depend on scheduling are saved by the primal launch, for the gradient to read.
+
+    for parallel %i in 0..8:                     for parallel %i in 0..8:
+      %k = atomic add @count[], 1          ->      %k = atomic add @count[], 1       `record`: the primal under a tape
+      store @y[%k], %a                             store @count.old[%i], %k
+                                                   store @y[%k], %a
+
+                                           ->      atomic add @count[], 1            `replay`: what is differentiated
+                                                   %k = load @count.old[%i]
+                                                   store @y[%k], %a
+
+This is done for atomic operations on memory without a gradient that turns of a parallel loop share, and on whose old
+value a write to memory with a gradient depends, or what the kernel returns. The saved values have a dimension for each
+loop around the operation, so that memory is needed for the product of the loops' numbers of turns. These must be known
+before the launch: from numbers, arguments, shapes and what the kernel itself does not write; or else an upper bound is
+taken, if there is one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import NamedTuple
+
+from tinote.autodiff.activity import can_vary
+from tinote.autodiff.steering import steering_reads
+from tinote.autodiff.unfold import rivals_of
+from tinote.ir import primitives as p
+from tinote.ir.access import Accesses, root_of
+from tinote.ir.nodes import (
+    Atom,
+    Atomic,
+    Buffer,
+    BufferKind,
+    Extent,
+    For,
+    Function,
+    Lit,
+    Load,
+    Op,
+    Prim,
+    Region,
+    Store,
+    Var,
+)
+from tinote.ir.query import walk
+from tinote.ir.ranges import Loop
+from tinote.ir.rewrite import KEEP, Decision, Rewriter
+from tinote.ir.types import Scalar
+
+__all__ = ["NO_OLD_VALUES", "OldValue", "OldValues", "plan_old_values", "record", "replay"]
+
+#: More turns than this are no upper bound to make room for.
+_MOST_TURNS = 1 << 30
+
+
+class _Axis(NamedTuple):
+    """The turns of a loop: `turn`, its index, runs from `first` to `end`."""
+
+    turn: Var
+    first: Atom
+    end: Atom
+
+
+class OldValue(NamedTuple):
+    """The old values of `op`, saved in `buffer`; its shape is known at launch only."""
+
+    op: Atomic
+    buffer: Buffer
+    axes: tuple[_Axis, ...]
+
+
+class OldValues(NamedTuple):
+    """What is saved of one launch. `bounds`, run on the arguments of the launch before it, gives the first index and
+    the end of each axis of each value, one after the other.
+    """
+
+    values: tuple[OldValue, ...]
+    bounds: Function | None
+
+    def shapes(self, bounds: Sequence[int]) -> list[tuple[int, ...]]:
+        """The shapes of the buffers, from what `bounds` gave."""
+        turns = iter([max(int(end) - int(first), 0) for first, end in zip(bounds[::2], bounds[1::2], strict=True)])
+        return [tuple([next(turns) for _ in value.axes]) for value in self.values]
+
+
+NO_OLD_VALUES = OldValues((), None)
+
+
+def plan_old_values(fn: Function) -> OldValues:
+    """What is to be saved of a launch of `fn` (scalar form, simplified); for equal functions the same."""
+    wanted = [op for op in walk(fn.region) if isinstance(op, Atomic) and op.outs and not can_vary(op.buffer)]
+    if not wanted:
+        return NO_OLD_VALUES
+    accesses = Accesses(fn)
+    matter = steering_reads(fn, fn.region.yields)
+    found: list[OldValue] = []
+    for op in wanted:
+        if op not in matter or not any(rival.writes for rival in rivals_of(accesses.of(op), accesses)):
+            continue
+        axes = [_axis(loop, fn, accesses) for loop in accesses.of(op).loops]
+        known = tuple([axis for axis in axes if axis is not None])
+        if len(known) == len(axes):
+            dtype = op.out.type
+            assert isinstance(dtype, Scalar)
+            buffer = Buffer(f"{op.buffer.name}.old", dtype, (None,) * len(axes), (), BufferKind.ARRAY)
+            found.append(OldValue(op, buffer, known))
+    return OldValues(tuple(found), _bounds(fn, found, accesses)) if found else NO_OLD_VALUES
+
+
+def _axis(loop: Loop, fn: Function, accesses: Accesses) -> _Axis | None:
+    if not isinstance(loop.op, For):
+        return None
+    index, op = loop.op.index, loop.op
+    if _computed_by(op.lo, fn, accesses) is not None and _computed_by(op.hi, fn, accesses) is not None:
+        return _Axis(index, op.lo, op.hi)
+    low, high = accesses.interval(index)
+    assert isinstance(index.type, Scalar)
+    return _Axis(index, Lit(low, index.type), Lit(high + 1, index.type)) if high - low < _MOST_TURNS else None
+
+
+def _computed_by(atom: Atom, fn: Function, accesses: Accesses) -> dict[Op, None] | None:
+    """The operations outside of all loops that compute `atom`; None if others take part, or `fn` may change what they
+    read.
+    """
+    if isinstance(atom, Lit) or atom in fn.region.params:
+        return {}
+    op = accesses.definitions.get(atom)
+    if op is None or op not in fn.region.body or not isinstance(op, Prim | Load | Extent):
+        return None
+    if isinstance(op, Load) and (
+        op.buffer.kind is not BufferKind.FIELD
+        or any(a.writes and a.buffer is root_of(op.buffer) for a in accesses.all())
+    ):
+        return None
+    found: dict[Op, None] = {}
+    for operand in op.args:
+        inner = _computed_by(operand, fn, accesses)
+        if inner is None:
+            return None
+        found |= inner
+    return {**found, op: None}
+
+
+def _bounds(fn: Function, values: Sequence[OldValue], accesses: Accesses) -> Function:
+    needed: dict[Op, None] = {}
+    yields: list[Atom] = []
+    for axis in [axis for value in values for axis in value.axes]:
+        for atom in (axis.first, axis.end):
+            needed |= _computed_by(atom, fn, accesses) or {}
+            yields.append(atom)
+    body = tuple([op for op in fn.region.body if op in needed])
+    return Function(f"{fn.name}.turns", Region(fn.region.params, body, tuple(yields)), fn.loc)
+
+
+def record(fn: Function, old: OldValues) -> Function:
+    """`fn`, which also saves its old values."""
+
+    def save(value: OldValue, op: Atomic, place: tuple[Atom, ...]) -> Iterator[Op]:
+        yield op
+        yield Store(value.buffer, place, op.out, op.loc, op.origin)
+
+    return _AtOldValues(old, save).run(fn) if old.values else fn
+
+
+def replay(fn: Function, old: OldValues) -> Function:
+    """`fn`, which reads the old values that a launch of `record`'s result has saved."""
+
+    def read(value: OldValue, op: Atomic, place: tuple[Atom, ...]) -> Iterator[Op]:
+        yield op.rebuilt(op.args, (), ())
+        yield Load(value.buffer, place, op.outs, op.loc, op.origin)
+
+    return _AtOldValues(old, read).run(fn) if old.values else fn
+
+
+_Made = Callable[[OldValue, Atomic, tuple[Atom, ...]], Iterator[Op]]
+
+
+class _AtOldValues(Rewriter):
+    """Puts in place of each operation what `made` gives for it, in front of that the place of its old value."""
+
+    def __init__(self, old: OldValues, made: _Made) -> None:
+        super().__init__()
+        self.values = {value.op: value for value in old.values}
+        self.made = made
+        self.current: OldValue | None = None
+
+    def visit(self, op: Op) -> None:
+        self.current = self.values.get(op) if isinstance(op, Atomic) else None
+        super().visit(op)
+
+    def on(self, op: Op) -> Decision | Sequence[Atom]:
+        value = self.current
+        if value is None or not isinstance(op, Atomic):
+            return KEEP
+        place: list[Atom] = []
+        for axis in value.axes:
+            position = axis.turn
+            if not isinstance(axis.first, Lit) or axis.first.value:
+                position = Var(axis.turn.type, "turn")
+                self.emit(Prim(p.sub, (axis.turn, self.get(axis.first)), (position,), op.loc, op.origin))
+            place.append(position)
+        for made in self.made(value, op, tuple(place)):
+            self.emit(made)
+        return op.outs

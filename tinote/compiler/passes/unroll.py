@@ -1,0 +1,111 @@
+"""Writes out loops that only compute, of a known number of turns: what remains is one piece of straight code.
+
+    %s = stack 2i64
+    %b: f32 = for %k: i32 in 0i32 .. 2i32 carrying %v: f32 = %a:          %u: f32 = sin %a
+      push %s, %v                                                         %b: f32 = sin %u
+      %w: f32 = sin %v                                              ->    %c: f32 = cos %u
+      yield %w                                                            %d: f32 = cos %a
+    %d: f32 = for reverse %k: i32 in 0i32 .. 2i32 carrying %g: …:
+      %x: f32 = pop %s
+      …
+
+Stacks whose pushes and pops all stand in straight code are nothing but names for values.
+
+It is for the turns of a loop around it, which can then run several at once (`vectorise`). A loop that reads or writes
+memory is left alone: it may be fit for that itself.
+"""
+
+from __future__ import annotations
+
+from tinote.ir.nodes import Atom, For, If, Lit, NewStack, Op, Pop, Prim, Push, Region, Var
+from tinote.ir.query import walk
+from tinote.ir.rewrite import clone_region
+
+__all__ = ["unrolled"]
+
+#: What the code may cost in additions when it is written out: so much is compiled in some tenths of a second.
+_LARGEST = 1500.0
+
+
+def unrolled(region: Region) -> Region | None:
+    """`region` with its loops written out; None if there is one that cannot be, or if it would become too large."""
+    if _size(region.body) > _LARGEST:
+        return None
+    worker = _Straight()
+    if not worker.body(region.body):
+        return None
+    return Region(region.params, tuple(worker.out), tuple([worker.get(y) for y in region.yields]))
+
+
+def _size(body: tuple[Op, ...]) -> float:
+    """The cost of code when its loops are written out; infinite if that cannot be."""
+    total = 0.0
+    for op in body:
+        if isinstance(op, For):
+            if not all(isinstance(inner, Prim | If | For | Push | Pop) for inner in walk(op.body)):
+                return float("inf")
+            total += _turns(op) * _size(op.body.body)
+        elif isinstance(op, Prim):
+            total += op.prim.cost
+        else:
+            total += 1 + sum([_size(r.body) for r in op.regions])
+    return total
+
+
+def _turns(loop: For) -> float:
+    if isinstance(loop.lo, Lit) and isinstance(loop.hi, Lit):
+        return max(int(loop.hi.value) - int(loop.lo.value), 0)
+    return float("inf")
+
+
+class _Straight:
+    """Code written out. `env`: what stands for variables; `stacks`: what each stack holds at this place."""
+
+    def __init__(self) -> None:
+        self.out: list[Op] = []
+        self.env: dict[Var, Atom] = {}
+        self.stacks: dict[Atom, list[Atom]] = {}
+
+    def get(self, atom: Atom) -> Atom:
+        return self.env.get(atom, atom) if type(atom) is Var else atom
+
+    def body(self, body: tuple[Op, ...], *, fresh: bool = False) -> bool:
+        """Write out operations, under new names if they are `fresh`ly repeated; false for what cannot be."""
+        return all(self.op(op, fresh) for op in body)
+
+    def op(self, op: Op, fresh: bool) -> bool:
+        if isinstance(op, For):
+            return self.loop(op)
+        if isinstance(op, NewStack):
+            self.stacks[op.out] = []
+        elif isinstance(op, Push):
+            if op.args[0] not in self.stacks:
+                return False
+            self.stacks[op.args[0]].append(self.get(op.args[1]))
+        elif isinstance(op, Pop):
+            held = self.stacks.get(op.args[0])
+            if not held:
+                return False
+            self.env[op.out] = held.pop()
+        elif any(isinstance(inner, For | NewStack | Push | Pop) for r in op.regions for inner in walk(r)):
+            return False
+        else:
+            outs = tuple([Var(v.type, v.name) for v in op.outs]) if fresh else op.outs
+            regions = tuple([clone_region(r, self.env)[0] for r in op.regions])
+            self.out.append(op.rebuilt(tuple([self.get(a) for a in op.args]), regions, outs))
+            if fresh:
+                self.env.update(zip(op.outs, outs, strict=True))
+        return True
+
+    def loop(self, loop: For) -> bool:
+        assert isinstance(loop.lo, Lit) and isinstance(loop.hi, Lit)
+        turns = range(int(loop.lo.value), int(loop.hi.value))
+        carried = tuple([self.get(a) for a in loop.initial])
+        for turn in reversed(turns) if loop.reverse else turns:
+            self.env[loop.index] = Lit(turn, loop.lo.type)
+            self.env.update(zip(loop.carried, carried, strict=True))
+            if not self.body(loop.body.body, fresh=True):
+                return False
+            carried = tuple([self.get(y) for y in loop.body.yields])
+        self.env.update(zip(loop.outs, carried, strict=True))
+        return True

@@ -1,0 +1,82 @@
+"""The pointer on a live view: what the page tells of it, and what the user's function is given.
+
+The page sends presses, moves and releases as fractions of the stage. They wait in a queue until the worker is between
+two steps, so that a function that writes to the simulation never meets one that reads it.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+__all__ = ["Place", "Pointer", "PointerQueue"]
+
+QUEUE_LENGTH = 256
+"""Messages that wait for a step that takes long; the oldest go first."""
+
+Place = Callable[[float, float, bool], tuple[tuple[float, float], Any]]
+"""What a view says of a place on its stage, given as fractions from the bottom left, and whether the button has just
+gone down: the position in its own units, and the element there, or None."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """The pointer between two frames, while a button is held and once when it is let go.
+
+    `position` is in the units of the view (particles: those of the bounds; an image: cells, where cell `i, j` covers
+    [i, i + 1) × [j, j + 1)), `movement` how far it has come since the call before. `element` is what was pressed: the
+    index of the particle, or of the cell under the pointer, or None. `pressed` is False in the last call.
+    """
+
+    position: tuple[float, float]
+    movement: tuple[float, float]
+    element: Any
+    pressed: bool
+
+
+class PointerQueue:
+    """Messages of the page in order; of moves that follow each other only the last counts."""
+
+    def __init__(self) -> None:
+        self._messages: deque[tuple[str, float, float]] = deque(maxlen=QUEUE_LENGTH)
+        self._lock = threading.Lock()
+        self._held: Pointer | None = None
+
+    @property
+    def waiting(self) -> bool:
+        """Whether the page has said something that has not been taken yet."""
+        return bool(self._messages)
+
+    def add(self, phase: str, across: float, up: float) -> None:
+        """Take a message: `phase` is press, move or release, the place a fraction of the stage from the bottom left."""
+        if phase not in ("press", "move", "release"):
+            return
+        with self._lock:
+            if phase == "move" and self._messages and self._messages[-1][0] == "move":
+                self._messages.pop()
+            self._messages.append((phase, across, up))
+
+    def take(self, place: Place) -> list[Pointer]:
+        """What the user's function has to be told now, in order: each message, or that a button is still held."""
+        with self._lock:
+            messages = list(self._messages)
+            self._messages.clear()
+        told: list[Pointer] = []
+        for phase, across, up in messages:
+            if self._held is None and phase != "press":
+                continue  # Pressed outside of the stage.
+            position, element = place(across, up, phase == "press")
+            before = position if self._held is None else self._held.position
+            if self._held is not None and element is None:
+                element = self._held.element
+            movement = (position[0] - before[0], position[1] - before[1])
+            pointer = Pointer(position, movement, element, phase != "release")
+            told.append(pointer)
+            self._held = pointer if pointer.pressed else None
+        if not told and self._held is not None:
+            self._held = Pointer(self._held.position, (0.0, 0.0), self._held.element, True)
+            told.append(self._held)
+        return told
