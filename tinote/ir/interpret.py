@@ -464,9 +464,8 @@ class _Machine:
         if self.value(op.args[0]):
             return
         if op.kind is FaultKind.BOUNDS:
-            index, length, *first = [int(self.value(a)) for a in op.args[1:]]
-            index += sum(first)
-            text = f"index {index} is out of range for axis {op.axis} of '{op.text}', which has length {length}"
+            i, n, *first = [int(self.value(a)) for a in op.args[1:]]
+            text = f"index {i + sum(first)} is out of range for axis {op.axis} of '{op.text}', which has length {n}"
             raise KernelIndexError(text, op.loc)
         if op.kind is FaultKind.DIVISION:
             raise KernelZeroDivisionError("integer division by zero", op.loc)
@@ -474,9 +473,8 @@ class _Machine:
             raise KernelAssertionError(self.message(op) or "assertion failed", op.loc)
         if op.kind is FaultKind.MEMORY:
             raise KernelMemoryError(op.text or "out of memory for saved values", op.loc)
-        if op.kind is FaultKind.FINITE:
-            raise KernelFiniteError(self.message(op), op.loc)
-        raise KernelOverflowError(self.message(op) or "integer overflow", op.loc)
+        error = KernelFiniteError if op.kind is FaultKind.FINITE else KernelOverflowError
+        raise error(self.message(op) or "integer overflow", op.loc)
 
     def message(self, op: Check) -> str:
         rest = iter(op.args[1:])
