@@ -15,9 +15,11 @@ from tinote.compiler.passes import privatise as privatisation
 from tinote.compiler.passes.accumulate import accumulate
 from tinote.compiler.passes.demote_atomics import demote_atomics
 from tinote.compiler.passes.flatten_branches import flatten_branches
+from tinote.compiler.passes.gather import gather
 from tinote.compiler.passes.hoist_invariants import hoist_invariants
 from tinote.compiler.passes.infer_types import infer_types
 from tinote.compiler.passes.lower_arrays import lower_arrays
+from tinote.compiler.passes.narrow_loops import narrow_loops
 from tinote.compiler.passes.offload import offload
 from tinote.compiler.passes.privatise import privatise
 from tinote.compiler.passes.promote_locals import promote_locals
@@ -36,6 +38,8 @@ STEPS: tuple[tuple[Pass, Form], ...] = (
     (promote_locals, Form.PROMOTED),
     (scalarise, Form.SCALAR),
     (hoist_invariants, Form.SCALAR),
+    (narrow_loops, Form.SCALAR),
+    (gather, Form.SCALAR),
     (accumulate, Form.SCALAR),
     (offload, Form.TASKS),
     (privatise, Form.TASKS),

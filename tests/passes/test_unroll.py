@@ -12,7 +12,7 @@ from tinote.compiler.passes.vectorise import vectorise
 from tinote.ir.nodes import For, NewStack, Pop, Push, Task
 from tinote.ir.parse import parse
 from tinote.ir.query import walk
-from tinote.ir.verify import Form
+from tinote.ir.verify import Form, verify
 
 agrees_in_tasks = functools.partial(agrees, form=Form.TASKS)
 
@@ -127,3 +127,14 @@ def test_what_stays(reason: str) -> None:
     (task,) = fn.region.body
     assert isinstance(task, Task) and not task.vectorize
     assert any(isinstance(op, For) for op in walk(task.body))
+
+
+def test_turns_that_sum_up_are_written_out_without_a_promise() -> None:
+    head = "buffer @s: i32 field ()\nbuffer @s.private: i32 private ()\n"
+    text = program(f"%b: i32 = for %k: i32 in 0i32 .. 3i32 carrying %v: i32 = %a:\n{BODY}")
+    text = head + text.replace("8i32:\n", "8i32:\n    private add @s.private of @s\n", 1)
+    fn = vectorise(parse(text + "    atomic plain add @s.private[], %b\n"))
+    verify(fn, Form.TASKS)
+    (task,) = fn.region.body
+    assert isinstance(task, Task) and not task.vectorize
+    assert not any(isinstance(op, For) for op in walk(task.body))

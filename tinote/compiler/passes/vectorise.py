@@ -26,6 +26,7 @@ from tinote.ir.nodes import (
     Atom,
     Atomic,
     Buffer,
+    BufferKind,
     Check,
     Extent,
     FaultKind,
@@ -65,30 +66,33 @@ class _Vectoriser(Rewriter):
 
     def visit(self, op: Op) -> None:
         """A loop with loops inside that only compute is tried with these written out."""
-        if isinstance(op, For | Task) and op.parallel and self.fit_when_unrolled(op):
-            straight = unrolled(op.regions[0])
+        if isinstance(op, For | Task) and op.parallel and any(isinstance(inner, For) for inner in op.regions[0].body):
+            sums = [inner for inner in walk(op.regions[0]) if _sums_up(inner)]
+            straight = unrolled(op.regions[0]) if self.fit_when_unrolled(op, sums) else None
             if straight is not None:
                 op = op.rebuilt(op.args, (straight,))
                 assert isinstance(op, For | Task)
-                op.vectorize = True
-                super().visit(op)
-                return
+                # Turns that sum up are not independent, but machine code sees for itself what they do.
+                op.vectorize = not sums
         super().visit(op)
 
-    def fit_when_unrolled(self, op: For | Task) -> bool:
-        inside = [inner for r in op.regions for inner in walk(r)]
-        if not any(isinstance(inner, For) for inner in inside) or any(isinstance(inner, Check) for inner in inside):
+    def fit_when_unrolled(self, op: For | Task, sums: Sequence[Op]) -> bool:
+        """Whether turns touch nothing that others write, but for `sums`, and do nothing else that stands in the way."""
+        inside = list(walk(op.regions[0]))
+        if any(isinstance(inner, Check) for inner in inside):
             return False
         if not all(isinstance(inner, For | NewStack | Push | Pop) or _harmless(inner) for inner in inside):
             return False
         loop = self.accesses.loops[op]
         found = self.accesses.within(loop)
-        return any(access.writes for access in found) and not self.turns_meet(found, loop)
+        others = [access for access in found if access.op not in sums]
+        return any(access.writes for access in found) and not self.turns_meet(others, loop)
 
     def on(self, op: Op) -> Decision | Sequence[Atom]:
         if not (isinstance(op, For) or (isinstance(op, Task) and op.parallel)):
             return KEEP
-        if op.vectorize or not self.independent(op):
+        # One whose loops were written out has been decided about.
+        if op.vectorize or op not in self.accesses.loops or not self.independent(op):
             return KEEP
         new = op.rebuilt(op.args, op.regions)
         assert isinstance(new, For | Task)
@@ -163,6 +167,16 @@ class _Vectoriser(Rewriter):
             elif isinstance(op, Prim) and op.prim in _DIVISIONS and not isinstance(op.args[1], Lit):
                 return False
         return True
+
+
+def _sums_up(op: Op) -> bool:
+    """Whether an operation adds to one and the same element of a private copy, which lies in a register."""
+    return (
+        isinstance(op, Atomic)
+        and op.buffer.kind is BufferKind.PRIVATE
+        and not op.outs
+        and all(isinstance(a, Lit) for a in op.index)
+    )
 
 
 def _harmless(op: Op) -> bool:
