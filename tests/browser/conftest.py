@@ -82,7 +82,7 @@ def notebook(lab: Lab, chromium: Any, request: pytest.FixtureRequest) -> Iterato
 
 @pytest.fixture
 def standalone(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
-    """`standalone(explorer)`: its page, opened from disk. `problems` collects its errors, and what it asked a network."""
+    """`standalone(explorer)`: its page, opened from disk. `problems` collects errors, and what it asked a network."""
     contexts = []
 
     def open_page(explorer: Any, **options: Any) -> Any:

@@ -5,8 +5,9 @@ from __future__ import annotations
 import pytest
 
 import tinote as ti
-from tests.browser.test_explorer import CLIPPED, CONTRAST, lit, rows
-from tinote.viz.explorer import explore
+from tests.browser.test_explorer import CLIPPED, CONTRAST, lit, pointed, rows
+from tests.viz.explored import big_stages, parsed_stages
+from tinote.viz.explorer import Explorer, View, explore
 
 
 @pytest.fixture
@@ -110,3 +111,98 @@ def test_panels_fit_and_have_contrast(standalone, kernel, scheme, width):
         assert {kind: ratio for kind, ratio in ratios.items() if ratio < 4.5} == {}
         panel = page.get_by_role("tabpanel").bounding_box()
         assert panel["x"] >= 0 and panel["x"] + panel["width"] <= width and panel["y"] + panel["height"] <= 860
+
+
+def current(page, pane: str) -> str:
+    """The current line of a pane."""
+    (found,) = [text.strip() for text, classes in rows(page, pane) if "is-current" in classes]
+    return found
+
+
+@pytest.fixture
+def small(standalone):
+    return standalone(Explorer("small", [View("kernel", lambda: parsed_stages("y = x * 0.5"))]))
+
+
+def test_a_click_on_a_variable_goes_to_its_definition(small):
+    store = small.locator(".left .row", has_text="store @x").last
+    store.locator("[data-name='%c']").hover()
+    assert small.locator("footer .words").inner_text() == "%c: click for its definition, 1 use"
+    store.locator("[data-name='%c']").click()
+    assert current(small, ".left") == "%c: f32 = add %b, 0.0f32"
+    # The very definition pins its line, and another click lets go of it.
+    small.locator(".left .is-current [data-name='%c']").click()
+    assert not small.locator("footer .words").inner_text().startswith("Pinned")
+    # Memory has a definition too.
+    store.locator("[data-name='@x']").click()
+    assert current(small, ".left").startswith("buffer @x")
+
+
+def test_the_keyboard_walks_along_the_data_flow(small):
+    pointed(small, ".left", "load @x").click()
+    small.locator(".left .lines").focus()
+    for key, line in {"u": "%b: f32 = mul", "d": "%a: f32 = load", "b": "%b: f32 = mul"}.items():
+        small.keyboard.press(key)
+        assert current(small, ".left").startswith(line), key
+    small.keyboard.press("b")
+    assert current(small, ".left").startswith("%a: f32 = load")
+
+
+def test_the_data_flow_of_what_is_selected(small):
+    open_tab = small.get_by_role("tab", name="Data flow")
+    open_tab.click()
+    assert "Select a line" in small.get_by_role("tabpanel").inner_text()
+    pointed(small, ".left", "= mul").click(position={"x": 4, "y": 4})
+    graph = small.get_by_role("group", name="Data flow, from left to right")
+    nodes = {node.inner_text(): node.bounding_box()["x"] for node in graph.get_by_role("button").all()}
+    assert sorted(nodes) == ["%a load @x", "%b mul", "%c add", "for", "store @x"]
+    assert nodes["%a load @x"] < nodes["%b mul"] < nodes["%c add"]
+    assert graph.locator("[aria-current]").inner_text() == "%b mul"
+    assert graph.locator("path.is-near").count() == 2
+    # By keyboard: to the right, and there.
+    graph.locator("[aria-current]").focus()
+    small.keyboard.press("ArrowRight")
+    assert small.evaluate("() => document.activeElement.textContent") == "%c add"
+    assert any("= add" in text for text in lit(small, ".left"))
+    small.keyboard.press("Enter")
+    assert current(small, ".left").startswith("%c: f32 = add")
+    assert small.evaluate("() => document.activeElement.textContent") == "%c add"
+    assert small.problems == []
+
+
+def test_a_search_can_hide_everything_else(small):
+    small.keyboard.press("Tab")
+    search = small.get_by_role("searchbox")
+    search.fill("mul")
+    small.get_by_role("button", name="Only matches").click()
+    for pane in (".left", ".right"):
+        shown = [text for text, classes in rows(small, pane) if "is-folded" not in classes]
+        assert shown == [text for text in shown if "mul" in text] != []
+    search.fill("load")
+    assert all("load" in text for text, classes in rows(small, ".left") if "is-folded" not in classes)
+    search.press("Escape")
+    assert len(rows(small, ".left")) > 5
+    assert small.get_by_role("button", name="Only matches").count() == 0
+
+
+def test_a_graph_of_five_thousand_operations_stays_fluid(standalone):
+    page = standalone(Explorer("big", [View("kernel", lambda: big_stages(5000))]))
+    page.get_by_role("tab", name="Data flow").click()
+    pointed(page, ".right", "= mul").click(position={"x": 4, "y": 4})
+    page.locator(".right .lines").focus()
+    seconds = page.evaluate(
+        """async () => {
+            const times = [];
+            for (const key of ['u', 'u', 'd', 'u', 'u', 'b']) {
+                const start = performance.now();
+                const press = new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true });
+                document.activeElement.dispatchEvent(press);
+                await new Promise((go) => requestAnimationFrame(() => setTimeout(go)));
+                times.push(performance.now() - start);
+            }
+            return times;
+        }"""
+    )
+    print(f"\nwalks along the data flow, 5,000 operations: {[round(t) for t in seconds]} ms")
+    assert max(seconds) < 100
+    assert 1 < page.locator(".graph .node").count() <= 48 * 2

@@ -113,7 +113,8 @@ def test_remarks_on_one_place_become_one_verdict():
             said(
                 7,
                 "loop not vectorized: unsafe dependent memory operations in loop. Use #pragma clang loop"
-                " distribute(enable) to isolate them\nUnknown data dependence. Memory location is the same as accessed at a b.py:12:3",
+                " distribute(enable) to isolate them\nUnknown data dependence. Memory location is the same as"
+                " accessed at a b.py:12:3",
             ),
         ],
         Span("cell", 1),

@@ -36,6 +36,8 @@ SCRIPTS = (
     "explorer_lines.js",
     "explorer_stage.js",
     "explorer_list.js",
+    "explorer_find.js",
+    "explorer_flow.js",
     "explorer_panels.js",
     "explorer.js",
 )

@@ -1,6 +1,6 @@
 // The IR explorer: a list of stages, two of them side by side, and the source that they come from.
 
-const HINT = "↑ ↓ stages or lines · Enter holds · n p differences · / search";
+const HINT = "↑ ↓ stages or lines · Enter holds · d u b definition, use, back · n p differences · / search";
 
 class Explorer {
   constructor(model, root) {
@@ -42,11 +42,11 @@ class Explorer {
     keepKeys(this.root);
     this.root.classList.add("tinote-explorer");
     this.switch = make("div", { class: "switch", role: "radiogroup", "aria-label": "What is shown" });
-    this.search = make("input", { type: "search", placeholder: "Search", "aria-label": "Search in both panes", oninput: () => this.#find(), onkeydown: (event) => this.#searchKey(event) });
+    this.search = new Search({ docs: () => this.docs, say: (text) => this.#say(text), quiet: () => this.#light(), filtered: () => this.#showStages() });
     this.fold = make("button", { type: "button", class: "toggle", "aria-pressed": "false", title: "Fold away what is equal on both sides", onclick: () => this.#toggleFold() }, "Only differences");
     const previous = make("button", { type: "button", class: "step", "aria-label": "Previous difference", title: "Previous difference (p)", onclick: () => this.#jump(-1) }, "↑");
     const next = make("button", { type: "button", class: "step", "aria-label": "Next difference", title: "Next difference (n)", onclick: () => this.#jump(1) }, "↓");
-    const head = make("header", {}, make("strong", { class: "title", title: name }, name), this.switch, make("span", { class: "gap" }), this.search, make("span", { class: "tools" }, this.fold, previous, next));
+    const head = make("header", {}, make("strong", { class: "title", title: name }, name), this.switch, make("span", { class: "gap" }), this.search.input, this.search.filter, make("span", { class: "tools" }, this.fold, previous, next));
 
     this.list = new StageList({ selected: (stage) => this.#select(stage), held: (stage) => this.#chooseStage(0, stage) });
 
@@ -67,9 +67,9 @@ class Explorer {
       const label = number ? "Stage on the right" : "Stage on the left";
       const lines = new Lines(label, {
         pointed: (line, column) => this.#pointStage(number, line, column),
-        chosen: (line) => this.#choose(this.#stageFocus(number, line), lines),
+        chosen: (line, _, word) => this.walker.toDefinition(number, line, word) || this.#choose(this.#stageFocus(number, line), lines),
         left: () => this.#hover(null),
-        named: (name) => this.#name(name),
+        named: (word, line) => this.#name(word, number, line),
         name: () => this.variable,
         look: (line) => this.#look(number, line),
         scrolled: (top) => this.#scrolled(number, top),
@@ -87,8 +87,19 @@ class Explorer {
         left: () => this.#hover(null),
         changed: () => this.source.renew(),
       },
-      {},
+      { flow: () => this.walker.draw() },
     );
+    this.walker = new Walker({
+      panes: this.panes,
+      docs: () => this.docs,
+      pinned: () => this.pinned,
+      focusOf: (side, line) => this.#stageFocus(side, line),
+      look: (side, line) => this.#look(side, line),
+      pin: (focus, from) => this.#pin(focus, from),
+      hover: (focus) => this.#hover(focus),
+      drawn: () => this.panels.renew("flow"),
+    });
+    this.search.host.panes = this.panes;
     this.status = make("footer", { role: "status", "aria-live": "polite" });
     this.counts = make("span", { class: "counts" });
     this.words = make("span", { class: "words" });
@@ -178,7 +189,7 @@ class Explorer {
     this.hover = this.pinned = null;
     this.docs = [null, null];
     if (!this.panelContents.has(this.view)) this.panelContents.set(this.view, new Map());
-    this.panels.offer(this.shown.panels ?? [], this.panelContents.get(this.view));
+    this.panels.offer([...(this.shown.panels ?? []), ["flow", "Data flow"]], this.panelContents.get(this.view));
     if (problem) {
       this.#say(problem.trim().split("\n")[0]);
       this.counts.replaceChildren();
@@ -251,12 +262,14 @@ class Explorer {
     let rows = [];
     if (this.aligned) {
       rows = this.#aligned(left, right, facts[1].kind);
-      if (this.onlyDifferences) rows = foldEqual(rows);
+      if (this.onlyDifferences) rows = foldRows(rows, 3, ([, , mark]) => mark !== SAME);
     }
-    const plain = (stage) => stage.texts.map((_, line) => [line, SAME]);
+    this.search.find();
+    rows = this.search.kept(rows);
+    const plain = (stage, side) => this.search.kept(stage.texts.map((_, line) => (side ? [-1, line, SAME] : [line, -1, SAME]))).map((row) => [row[side], row[2], row[3]]);
     const sides = this.aligned
-      ? [0, 1].map((side) => rows.map((row) => [row[side], row[side] < 0 ? SAME : row[2], row[3]]))
-      : found.map((stage) => (stage.texts.length === 1 && !stage.texts[0] ? [] : plain(stage)));
+      ? [0, 1].map((side) => rows.map((row) => [row[side], row[side] < 0 && row[2] !== FOLDED ? SAME : row[2], row[3]]))
+      : found.map((stage, side) => (stage.texts.length === 1 && !stage.texts[0] ? [] : plain(stage, side)));
     this.marks = rows.map((row) => row[2]);
     // Open where the stages differ, or else where the user's code begins.
     const first = (stage) => (this.aligned ? this.marks.findIndex((mark) => mark !== SAME && mark !== FOLDED) : stage.texts.findIndex((_, line) => stage.row(line) >= 0));
@@ -274,9 +287,10 @@ class Explorer {
       });
     });
     this.#count();
-    this.#find();
+    this.walker.trail = [];
     if (this.pinned) this.#reveal(this.pinned, null);
     this.#light();
+    this.walker.follow();
     requestAnimationFrame(() => {
       this.painted += 1;
       this.root.dataset.painted = String(this.painted);
@@ -340,7 +354,7 @@ class Explorer {
     const focus = this.focus;
     const stage = this.docs?.[side];
     if (!stage) return "";
-    if (this.hits?.[side].has(line)) return "hit";
+    if (this.search.hits?.[side].has(line)) return "hit";
     if (!focus) return "";
     if (focus.side === side && focus.line === line) return "strong";
     if (focus.tie && stage.tie(line) === focus.tie) return "strong";
@@ -391,15 +405,22 @@ class Explorer {
 
   #choose(focus, from) {
     const same = this.pinned && this.pinned.side === focus.side && this.pinned.line === focus.line;
-    this.pinned = same ? null : focus;
+    if (same) this.#unpin();
+    else this.#pin(focus, from);
+  }
+
+  #pin(focus, from) {
+    this.pinned = focus;
     this.hover = null;
     this.#light();
-    if (!same) this.#reveal(focus, from);
+    this.walker.follow();
+    this.#reveal(focus, from);
   }
 
   #unpin() {
     this.pinned = this.hover = null;
     this.#light();
+    this.walker.follow();
   }
 
   /** Bring the first line that belongs to `focus` into sight wherever none is. */
@@ -434,45 +455,27 @@ class Explorer {
     this.#say(`${this.pinned && !this.hover ? "Pinned " : ""}${place}: ${many[0]} left, ${many[1]} right`);
   }
 
-  #name(name) {
+  /** The name under the pointer: marked wherever it stands, with where it is bound and how often it is used. */
+  #name(name, side, line) {
     if (name === this.variable) return;
     this.variable = name;
     for (const lines of this.panes) lines.dress();
+    const names = name && line >= 0 ? this.docs?.[side]?.names : null;
+    if (!names) return;
+    const definition = names.definition(name, line);
+    this.#say(`${name}: ${definition < 0 ? "not bound here" : definition === line ? "bound here" : "click for its definition"}, ${counted(names.usesOf(name, line).length, "use")}`);
   }
 
   #say(text) {
     if (this.words.textContent !== text) this.words.textContent = text;
   }
 
-  // Search
-
-  #find() {
-    const wanted = this.search.value.trim().toLowerCase();
-    this.hits = wanted && this.docs?.[0] && this.docs[1] ? this.docs.map((stage) => new Set(stage.texts.map((text, line) => (text.toLowerCase().includes(wanted) ? line : -1)).filter((line) => line >= 0))) : null;
-    for (const lines of this.panes) lines.dress();
-    if (this.hits) this.#say(`“${wanted}”: ${this.hits[0].size} left, ${this.hits[1].size} right`);
-  }
-
-  #searchKey(event) {
-    if (event.key === "Escape") {
-      this.search.value = "";
-      this.#find();
-      this.#light();
-    } else if (event.key === "Enter" && this.hits) {
-      event.preventDefault();
-      const lines = this.hits[1].size ? this.panes[1] : this.panes[0];
-      const rows = [...this.hits[1].size ? this.hits[1] : this.hits[0]].map((line) => lines.visualOf[line]).filter((row) => row >= 0);
-      if (!rows.length) return;
-      const next = event.shiftKey ? (rows.findLast((row) => row < lines.current) ?? rows[rows.length - 1]) : (rows.find((row) => row > lines.current) ?? rows[0]);
-      lines.moveTo(next, false);
-    }
-  }
-
   #rootKey(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target === this.search || event.target.tagName === "SELECT") return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target === this.search.input || event.target.tagName === "SELECT") return;
     if (event.key === "n") this.#jump(1);
     else if (event.key === "p") this.#jump(-1);
-    else if (event.key === "/") this.search.focus();
+    else if ("dub".includes(event.key)) this.walker.walk(event.key);
+    else if (event.key === "/") this.search.input.focus();
     else if (event.key === "Escape") this.#unpin();
     else return;
     event.preventDefault();
@@ -487,9 +490,6 @@ class Explorer {
     this.switch.children[this.view].focus();
   }
 }
-
-/** What a place in the source, [row, first column, last column or -1], lights up. */
-const placeFocus = ([row, column, end]) => ({ side: -1, line: row, rows: new Set([row]), row, column: end >= 0 ? column : -1, end, tie: "" });
 
 export default {
   render({ model, el }) {

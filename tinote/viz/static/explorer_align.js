@@ -163,11 +163,11 @@ function heaviest(m, n, weight) {
   return pairs;
 }
 
-/** The rows with every stretch of equal ones longer than `keep` replaced by one FOLDED row [first left, first right, FOLDED, count]. */
-function foldEqual(rows, context = 3) {
+/** The rows with every stretch of others than those to be `shown`, and `context` rows around them, replaced by one FOLDED row [first left, first right, FOLDED, count]. */
+function foldRows(rows, context, shown) {
   const near = new Uint8Array(rows.length);
-  rows.forEach(([, , mark], index) => {
-    if (mark !== SAME) near.fill(1, Math.max(0, index - context), Math.min(rows.length, index + context + 1));
+  rows.forEach((row, index) => {
+    if (shown(row)) near.fill(1, Math.max(0, index - context), Math.min(rows.length, index + context + 1));
   });
   const found = [];
   for (let index = 0; index < rows.length; ) {
@@ -177,7 +177,7 @@ function foldEqual(rows, context = 3) {
     }
     let stop = index;
     while (stop < rows.length && !near[stop]) stop++;
-    if (stop - index > 1) found.push([rows[index][0], rows[index][1], FOLDED, stop - index]);
+    if (stop - index > 1 || !context) found.push([rows[index][0], rows[index][1], FOLDED, stop - index]);
     else found.push(rows[index]);
     index = stop;
   }

@@ -40,7 +40,7 @@ const hueOf = (row) => Math.round((row * 137.508 + 210) % 360);
 let nextId = 0;
 
 /**
- * The grid. `host` is told what happens: `pointed(line, column)`, `chosen(line, column)`, `left()`, `named(name)`, `scrolled(top)`; and asked how a line looks:
+ * The grid. `host` is told what happens: `pointed(line, column)`, `chosen(line, column, name)`, `left()`, `named(name, line)`, `scrolled(top)`; and asked how a line looks:
  * `look(line)` gives "", "lit" or "strong", `stretch(line)` the columns to underline, `note(line)` what stands behind it, `name()` the variable under the pointer.
  */
 class Lines {
@@ -70,7 +70,8 @@ class Lines {
       const { row, column } = this.#under(event);
       if (row < 0) return;
       this.moveTo(row, false);
-      host.chosen(this.lineAt(row), column);
+      const line = this.lineAt(row);
+      if (line >= 0) host.chosen(line, column, event.target.closest?.("[data-name]")?.dataset.name ?? "");
     });
     this.element.addEventListener("keydown", (event) => this.#key(event));
     this.element.addEventListener("focus", () => {
@@ -144,7 +145,7 @@ class Lines {
     const node = make("div", { role: "row", id: `${this.id}-${row}`, "aria-rowindex": row + 1 });
     node.style.top = `${row * ROW_HEIGHT}px`;
     if (mark === FOLDED) {
-      node.innerHTML = `<span role="gridcell" class="mark">${typeof count === "string" ? "" : "⋯"}</span><span role="gridcell" class="tag"></span><span role="gridcell" class="code">${escapeHtml(typeof count === "string" ? count : `${count} equal lines`)}</span>`;
+      node.innerHTML = `<span role="gridcell" class="mark">${typeof count === "string" ? "" : "⋯"}</span><span role="gridcell" class="tag"></span><span role="gridcell" class="code">${escapeHtml(typeof count === "string" ? count : `${count} lines`)}</span>`;
     } else if (line < 0) {
       node.innerHTML = '<span role="gridcell"></span>';
     } else {
@@ -241,10 +242,10 @@ class Lines {
     const here = `${row} ${column}`;
     if (here === this.pointed) return;
     this.pointed = here;
-    this.host.named(name);
     const line = this.lineAt(row);
     if (line >= 0) this.host.pointed(line, column);
     else this.host.left();
+    this.host.named(name, line);
   }
 
   #key(event) {

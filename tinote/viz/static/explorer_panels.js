@@ -35,9 +35,11 @@ class Panels {
     this.host.changed();
   }
 
-  /** Draw the open panel again if it is the one that draws itself under this name. */
+  /** Draw the open panel again if it is the one that draws itself under this name; gives what it shows then. */
   renew(name) {
-    if (this.open === name) this.#fill();
+    if (this.open !== name) return null;
+    this.#fill();
+    return this.body.firstElementChild;
   }
 
   /** What stands beside a row of the source: { text, tone, title }, or nothing. */

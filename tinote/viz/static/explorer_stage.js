@@ -1,4 +1,4 @@
-// What the explorer knows of one stage, and the words for it.
+// What the explorer knows of one stage and of places in the source, and the words for it.
 
 /** Where a stage's lines come from, ready to be asked. */
 class Stage {
@@ -17,6 +17,12 @@ class Stage {
         this.byRow.get(row).push(line);
       }
     });
+  }
+
+  /** Where its names are bound and used; found out when first asked for. */
+  get names() {
+    this.known ??= new Names(this);
+    return this.known;
   }
 
   /** The row of the source that a line begins in, -1 for none. */
@@ -39,6 +45,9 @@ class Stage {
     return this.primals[line] || known(this.texts[line].trim());
   }
 }
+
+/** What a place in the source, [row, first column, last column or -1], lights up. */
+const placeFocus = ([row, column, end]) => ({ side: -1, line: row, rows: new Set([row]), row, column: end >= 0 ? column : -1, end, tie: "" });
 
 const duration = (seconds) => {
   if (!seconds) return "";
