@@ -17,6 +17,7 @@ LIVE = (
     "particles",
     "pictures",
     "pointer",
+    "projection",
     "recording",
     "running_plot",
     "controls",
