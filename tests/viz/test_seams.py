@@ -23,7 +23,7 @@ LIVE = (
     "controls",
     "colormap",
     "widgets",
-    "plot",
+    "chart",
     "simulation",
     "slider",
     "view",

@@ -173,9 +173,9 @@ class Particles(LiveSimulation):
         shown = int(np.count_nonzero(inside))
         if shown < len(points):
             packed[~inside] = HIDDEN
-        self._captured = packed.astype(np.uint16)
+        captured = self._captured = packed.astype(np.uint16)
         message = {"count": self._count, "outside": self._count - shown, **more}
-        return Frame(message, [self._captured.tobytes(), colors.tobytes() if colors.ndim == 2 else b""])
+        return Frame(message, [captured.tobytes(), colors.tobytes() if colors.ndim == 2 else b""])
 
     def painted(self) -> Picture:
         """The particles as a picture."""
