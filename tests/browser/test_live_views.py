@@ -90,6 +90,18 @@ ipywidgets.VBox([view, slider])
 """
 
 
+ORBITS = """
+import numpy as np
+import tinote as ti
+rng = np.random.default_rng(0)
+x = rng.normal(0, 0.25, (600, 3))
+def step():
+    x[:] = x @ np.array([[np.cos(0.02), -np.sin(0.02), 0], [np.sin(0.02), np.cos(0.02), 0], [0, 0, 1]])
+view = ti.viz.Particles(x, step, bounds=[(-0.7, 0.7)] * 3, radius=3, label="cloud")
+view
+"""
+
+
 def pull(page, start: tuple[float, float], end: tuple[float, float]) -> None:
     """Press on the stage at a place, as fractions from the bottom left, and let go at another one."""
     stage = page.page.locator(STAGE)
@@ -206,4 +218,25 @@ def test_a_gradient_follows_a_slider_of_ipywidgets(notebook):
     middle = later.shape[0] // 2
     assert first[middle, 4, 0] > first[middle, 4, 2] and later[middle, 4, 0] < later[middle, 4, 2]
     assert later[middle, middle, 0] > later[middle, middle, 2]
+    assert page.problems == []
+
+
+def test_particles_in_space_are_turned_by_pointer_and_keys(notebook):
+    page = notebook(ORBITS)
+    page.run_all()
+    page.wait(f"{PAINTED} >= 1")
+    first = page.canvas(STAGE)
+    assert 0.02 < (first[:, :, :3].min(axis=2) < 200).mean() < 0.3
+    pull(page, (0.3, 0.5), (0.6, 0.6))
+    page.wait(f"{PAINTED} >= 2")
+    page.page.wait_for_timeout(300)
+    azimuth, elevation = map(float, page.python("print(view.azimuth, view.elevation)").split())
+    assert abs(azimuth - (30 - 54) % 360) < 2 and abs(elevation - 2) < 2
+    assert (page.canvas(STAGE) != first).any(axis=2).mean() > 0.02
+    page.page.locator(STAGE).focus()
+    page.page.keyboard.press("ArrowLeft")
+    page.page.wait_for_timeout(200)
+    assert abs(float(page.python("print(view.azimuth)")) - (azimuth + 5) % 360) < 1e-6
+    page.page.locator(".tinote-view").get_by_role("button", name="Play").click()
+    page.wait(f"Number({VIEW}.dataset.step) > 10")
     assert page.problems == []

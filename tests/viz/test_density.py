@@ -10,12 +10,14 @@ from tests.viz.live import picture_of
 from tinote.viz import Particles
 from tinote.viz.density import DENSITY_COUNT, density
 
+INK = np.array([255, 0, 0], np.uint8)
+
 
 @pytest.mark.parametrize("kind", [np.float32, np.float64])
 def test_particles_are_counted_where_they_are(kind):
     corners = [[0, 0], [2, 1], [0, 1], [2, 0]]
     points = np.array(corners * 3 + [[0.3, 0.8]] + [[-0.1, 0.5], [2.1, 0.5], [np.nan, 0.5], [np.inf, 0.5]], kind)
-    found = density(points, ((0, 2), (0, 1)), (4, 2))
+    found = density(points, ((0, 2), (0, 1)), (4, 2), INK)
     assert found.inside == 13 and found.colors is None
     # Four pixels have particles, 13 / 4 on the mean; rows come from the top.
     cover = lambda count: int(255 * -np.expm1(-count / 3.25) + 0.5)  # noqa: E731
@@ -24,7 +26,7 @@ def test_particles_are_counted_where_they_are(kind):
 
 def test_it_is_that_of_a_histogram():
     points = np.random.default_rng(0).normal(0.5, 0.3, (20_000, 2))
-    found = density(points, ((0, 1), (0, 1)), (30, 20))
+    found = density(points, ((0, 1), (0, 1)), (30, 20), INK)
     counts = np.histogram2d(*points.T, bins=(30, 20), range=((0, 1), (0, 1)))[0].T[::-1]
     assert found.inside == counts.sum()
     expected = 255 * -np.expm1(-counts / (counts.sum() / (counts > 0).sum()))
@@ -54,5 +56,5 @@ def test_a_view_of_very_many_shows_their_density_in_any_session():
 
 
 def test_no_particles_and_none_inside():
-    assert density(np.zeros((0, 2)), ((0, 1), (0, 1)), (3, 2)).cover.tolist() == [[0] * 3] * 2
-    assert density(np.full((5, 2), 9.0), ((0, 1), (0, 1)), (3, 2)).inside == 0
+    assert density(np.zeros((0, 2)), ((0, 1), (0, 1)), (3, 2), INK).cover.tolist() == [[0] * 3] * 2
+    assert density(np.full((5, 2), 9.0), ((0, 1), (0, 1)), (3, 2), INK).inside == 0

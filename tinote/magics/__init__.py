@@ -7,13 +7,15 @@ from typing import Any
 from tinote.magics.completion import make_completer
 from tinote.magics.kernel_magic import KernelMagics
 from tinote.source import set_place_namer
+from tinote.viz import fields
 
 __all__ = ["load_ipython_extension", "unload_ipython_extension"]
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Register `%%kernel` and `%explore`, and let errors name cells as people do."""
+    """Register `%%kernel` and `%explore`, show fields with pictures, and let errors name cells as people do."""
     shell.register_magics(KernelMagics)
+    fields.register(shell)
     _forget_completer(shell)
     completer = make_completer(shell)
     completer.__dict__["tinote"] = True
@@ -30,6 +32,7 @@ def unload_ipython_extension(shell: Any) -> None:
     """Take the magics away again."""
     shell.magics_manager.magics["cell"].pop("kernel", None)
     shell.magics_manager.magics["line"].pop("explore", None)
+    fields.unregister(shell)
     _forget_completer(shell)
     set_place_namer(None)
 

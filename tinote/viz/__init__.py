@@ -1,5 +1,8 @@
 """Pictures: the IR explorer, live views, the drop-in GUI. Nothing below calls up into this floor."""
 
+import importlib
+from typing import Any
+
 from tinote.viz.explorer import Explorer, explore
 from tinote.viz.gui import GUI
 from tinote.viz.image import Image
@@ -8,4 +11,11 @@ from tinote.viz.pointer import Pointer
 from tinote.viz.running_plot import Plot
 from tinote.viz.slider import slider
 
-__all__ = ["GUI", "Explorer", "Image", "Particles", "Plot", "Pointer", "explore", "slider"]
+__all__ = ["GUI", "Explorer", "Image", "Particles", "Plot", "Pointer", "explore", "plot", "slider"]  # pyright: ignore[reportUnsupportedDunderAll]
+
+
+def __getattr__(name: str) -> Any:
+    """`plot` brings matplotlib, which nothing else here needs."""
+    if name != "plot":
+        raise AttributeError(f"module 'tinote.viz' has no attribute {name!r}")
+    return importlib.import_module("tinote.viz.matplot").plot

@@ -26,14 +26,17 @@ def as_array(value: Any) -> np.ndarray:
     return np.asarray(convert() if callable(convert) else value)
 
 
-def as_positions(value: Any, name: str = "x") -> np.ndarray:
-    """Points in the plane, shape (N, 2), floating point. Raises `ViewError` for anything else."""
+def as_positions(value: Any, name: str = "x", space: bool = False) -> np.ndarray:
+    """Points in the plane, shape (N, 2), or with `space` also (N, 3), floating point. Raises `ViewError` for anything
+    else.
+    """
     array = as_array(value)
     if array.dtype.kind not in "fiub":
         raise ViewError(f"{name} holds {array.dtype}, not numbers")
-    if array.ndim < 1 or array.shape[-1] != 2:
-        raise ViewError(f"{name} has shape {array.shape}; points in the plane have shape (N, 2)")
-    points = array.reshape(-1, 2)
+    if array.ndim < 1 or array.shape[-1] not in ((2, 3) if space else (2,)):
+        further = ", in space (N, 3)" if space else ""
+        raise ViewError(f"{name} has shape {array.shape}; points in the plane have shape (N, 2){further}")
+    points = array.reshape(-1, array.shape[-1])
     return points if points.dtype in (np.float32, np.float64) else points.astype(np.float64)
 
 

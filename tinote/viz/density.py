@@ -89,12 +89,12 @@ _count, _add = _fixed(kernel(count_particles)), _fixed(kernel(add_colors))
 
 def density(
     points: np.ndarray,
-    bounds: tuple[tuple[float, float], tuple[float, float]],
+    bounds: tuple[tuple[float, float], ...],
     size: tuple[int, int],
-    colors: np.ndarray | None = None,
+    colors: np.ndarray,
 ) -> Density:
     """The density of `points` (N, 2) over `bounds` ((left, right), (bottom, top)), in `size` (columns, rows) pixels;
-    `colors` (N, 3), uint8, if each has its own.
+    `colors` is (3,) for one of all, or (N, 3), uint8, if each has its own.
     """
     (left, right), (bottom, top) = bounds
     columns, rows = size
@@ -107,7 +107,7 @@ def density(
     last = max(1, int(np.ceil(6.3 * mean)))
     tone = (255.0 * -np.expm1(-np.arange(last + 1) / max(mean, 1e-9)) + 0.5).astype(np.uint8)
     cover = tone[np.minimum(counts, last)].reshape(rows, columns)
-    if colors is None:
+    if colors.ndim == 1:
         return Density(cover, None, inside)
     sums = np.zeros((rows * columns, 3), np.int32)
     _add(points, colors, sums, *place)

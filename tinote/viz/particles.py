@@ -1,4 +1,4 @@
-"""Particles in the plane, moving live in a notebook.
+"""Particles in the plane or in space, moving live in a notebook.
 
 The browser gets the positions as 16-bit fractions of the bounds and paints the discs itself: 4 bytes a particle and
 frame. Above a number that the page could not paint in time it gets a picture of their density instead.
@@ -16,6 +16,7 @@ from tinote.viz.arrays import ViewError, as_colors, as_positions
 from tinote.viz.density import DENSITY_COUNT, Density, density
 from tinote.viz.pictures import Picture
 from tinote.viz.pointer import Pointer
+from tinote.viz.projection import Camera, box_edges, faded, see
 from tinote.viz.simulation import UNATTENDED_FRAMES, LiveSimulation, Quantities
 from tinote.viz.view import Frame, static_source
 
@@ -30,16 +31,23 @@ GRASP = 10.0
 HIDDEN = 0xFFFF
 """Both coordinates of a particle that is outside of the bounds or not finite, and is not painted."""
 
-Bounds = tuple[tuple[float, float], tuple[float, float]]
+Bounds = tuple[tuple[float, float], ...]
+
+UNIT = ((0.0, 1.0), (0.0, 1.0))
+EDGES = (0xA6, 0xAB, 0xB3)
+"""The edges of the bounds in space, on white."""
+
+HIGHEST = 89.0
+"""Degrees above the xy plane, and below it, that the camera may stand."""
 
 
 class Particles(LiveSimulation):
     """A live view of particles, with play, pause, step, reset, a speed slider, Stop, and a plot of running quantities.
 
-    - `x`: the positions, a field or array of shape (N, 2), read after each frame; N may change.
+    - `x`: the positions, a field or array of shape (N, 2), or (N, 3) in space, read after each frame; N may change.
     - `step()`: advances the simulation by one step; `reset()` takes it back to its start. Both may launch kernels.
-    - `bounds`: ((left, right), (bottom, top)), what the view shows, in the units of `x`. Particles outside are counted,
-      not painted.
+    - `bounds`: ((left, right), (bottom, top)), what the view shows, in the units of `x`, from 0 to 1 by itself; in
+      space three pairs, the last one upwards. Particles outside are counted, not painted.
     - `color`: 0xRRGGBB, a CSS colour, or one a particle; `radius`: in pixels; `background`: a colour, or the page's own
       if not given.
     - `energy` or `plots`: a function that returns a number, or a dictionary of them, sampled once a frame and drawn
@@ -47,7 +55,9 @@ class Particles(LiveSimulation):
     - `steps_per_frame`: steps between two pictures, which the slider changes; `size`: width, or (width, height), in
       pixels.
     - `pointer(pointer)`: called between frames while a button is held on the view, with a `Pointer` in the units of
-      `x`: its `element` is the index of the particle that was pressed, or None.
+      `x`: its `element` is the index of the particle that was pressed, or None. Only in the plane.
+    - `azimuth`, `elevation`: in space, where the camera stands, in degrees around the z axis and above the xy plane.
+      The pointer and the arrow keys turn it.
     - `unattended_frames`: how many frames are made where a program executes the notebook and nobody can press play.
 
     More than 150,000 particles are shown as a density, one pixel each, the darker the more of them there are; no
@@ -66,12 +76,16 @@ class Particles(LiveSimulation):
     color = traitlets.Unicode().tag(sync=True)
     """The colour of all particles as CSS has it; empty where each has its own."""
 
+    in_space = traitlets.Bool(False).tag(sync=True)
+    azimuth = traitlets.Float(30.0)
+    elevation = traitlets.Float(20.0)
+
     def __init__(
         self,
         x: Any,
         step: Callable[[], object] | None = None,
         *,
-        bounds: Bounds = ((0.0, 1.0), (0.0, 1.0)),
+        bounds: Bounds | None = None,
         color: Any = DEFAULT_COLOR,
         radius: float = 2.0,
         background: Any = None,
@@ -84,12 +98,21 @@ class Particles(LiveSimulation):
         label: str = "live view of particles",
         unattended_frames: int = UNATTENDED_FRAMES,
         pointer: Callable[[Pointer], object] | None = None,
+        azimuth: float = 30.0,
+        elevation: float = 20.0,
     ) -> None:
+        points = as_positions(x, space=True)
+        in_space = points.shape[1] == 3
+        if in_space and pointer is not None:
+            raise ViewError("pointer is for particles in the plane; in space the pointer turns the camera")
         self._x = x
-        self._count = len(as_positions(x))
-        self._bounds = _checked_bounds(bounds)
+        self._count = len(points)
+        self._bounds = _checked_bounds(UNIT + UNIT[:1] * in_space if bounds is None else bounds, points.shape[1])
+        self._turning = False
         self._colors = as_colors(color, self._count)
         self._captured: np.ndarray | Density | None = None
+        self._shown_colors = self._colors
+        self._edges = np.zeros((0, 4))
         if not radius > 0:
             raise ViewError(f"radius is {radius}; it is a number of pixels, more than 0")
         super().__init__(
@@ -102,45 +125,57 @@ class Particles(LiveSimulation):
             size=size,
             pointer=pointer,
             radius=float(radius),
-            color=_css(self._colors) if self._colors.ndim == 1 else "",
+            in_space=in_space,
+            azimuth=float(azimuth),
+            elevation=_height(elevation),
+            color=_css(self._colors) if self._colors.ndim == 1 and not in_space else "",
             background="" if background is None else _css(as_colors(background, name="background")),
             plot_label=plot_label or ("energy" if energy is not None else ""),
             label=label,
         )
 
     def __repr__(self) -> str:
-        (left, right), (bottom, top) = self._bounds
+        box = " × ".join(f"[{low:g}, {high:g}]" for low, high in self._bounds)
         failed = f", stopped: {type(self.exception).__name__}: {self.exception}" if self.exception is not None else ""
-        return f"<Particles: {self._count} in [{left:g}, {right:g}] × [{bottom:g}, {top:g}]{failed}>"
+        return f"<Particles: {self._count} in {box}{failed}>"
 
     def capture(self) -> Frame:
-        """The positions as 16-bit fractions of the bounds, x to the right and y up; with the colours, where each
-        particle has its own.
+        """The positions as 16-bit fractions of the bounds, or of the picture that the camera takes, x to the right and
+        y up; with the colours, where particles have different ones.
         """
-        points = as_positions(self._x)
+        points = as_positions(self._x, space=self.in_space)
         self._count = len(points)
         if self._colors.ndim == 2 and len(self._colors) != len(points):
             raise ViewError(f"x now has {len(points)} particles, and there are {len(self._colors)} colours")
-        if len(points) > DENSITY_COUNT:
-            return self._capture_density(points)
-        low, high = np.array(self._bounds, points.dtype).T
-        with np.errstate(invalid="ignore", over="ignore"):
-            scaled = (points - low) * ((HIDDEN - 1) / (high - low))
-            inside = ((scaled >= 0) & (scaled <= HIDDEN - 1)).all(axis=1)  # False for NaN as well.
-        outside = int(len(points) - np.count_nonzero(inside))
-        if outside:
-            scaled[~inside] = HIDDEN
-        packed = scaled.astype(np.uint16)
-        self._captured = packed
-        colors = self._colors.tobytes() if self._colors.ndim == 2 else b""
-        return Frame({"count": self._count, "outside": outside}, [packed.tobytes(), colors])
+        if not self.in_space:
+            return self._capture_plane(points, self._bounds, self._colors, {})
+        if points.shape[1] != 3:
+            raise ViewError(f"x now has {points.shape[1]} coordinates, and had 3")
+        bounds = np.array(self._bounds)
+        camera = Camera(self.azimuth, self.elevation, self.width / self.height)
+        seen = see(points, bounds, camera)
+        self._edges = box_edges(bounds, camera)
+        colors = faded(self._colors if self._colors.ndim == 1 else self._colors[seen.index], seen.nearness)
+        return self._capture_plane(seen.places, UNIT, colors, {"edges": self._edges.round(5).tolist()})
 
-    def _capture_density(self, points: np.ndarray) -> Frame:
-        """The cover of each pixel, and the mean colours, where each particle has its own."""
-        colors = self._colors if self._colors.ndim == 2 else None
-        found = self._captured = density(points, self._bounds, (self.width, self.height), colors)
-        message = {"count": len(points), "outside": len(points) - found.inside, "density": True}
-        return Frame(message, [found.cover.tobytes(), b"" if found.colors is None else found.colors.tobytes()])
+    def _capture_plane(self, points: np.ndarray, bounds: Bounds, colors: np.ndarray, more: dict[str, Any]) -> Frame:
+        """The frame of points in the plane; `more` goes into its message."""
+        self._shown_colors = colors
+        if len(points) > DENSITY_COUNT:
+            found = self._captured = density(points, bounds, (self.width, self.height), colors)
+            message = {"count": self._count, "outside": self._count - found.inside, "density": True, **more}
+            return Frame(message, [found.cover.tobytes(), b"" if found.colors is None else found.colors.tobytes()])
+        low, high = np.array(bounds, points.dtype).T
+        with np.errstate(invalid="ignore", over="ignore"):
+            packed = (points - low) * ((HIDDEN - 1) / (high - low))
+            u, v = packed.T
+            inside = (u >= 0) & (u <= HIDDEN - 1) & (v >= 0) & (v <= HIDDEN - 1)  # False for NaN as well.
+        shown = int(np.count_nonzero(inside))
+        if shown < len(points):
+            packed[~inside] = HIDDEN
+        captured = self._captured = packed.astype(np.uint16)
+        message = {"count": self._count, "outside": self._count - shown, **more}
+        return Frame(message, [captured.tobytes(), colors.tobytes() if colors.ndim == 2 else b""])
 
     def painted(self) -> Picture:
         """The particles as a picture."""
@@ -152,13 +187,16 @@ class Particles(LiveSimulation):
         view = Picture(self.width, self.height, paper)
         if isinstance(captured, Density):
             cover = captured.cover[:, :, None] / 255.0
-            ink = self._colors if captured.colors is None else captured.colors
+            ink = self._shown_colors if captured.colors is None else captured.colors
             view.pixels[:] = (view.pixels * (1.0 - cover) + ink * cover + 0.5).astype(np.uint8)
         else:
             visible = captured[:, 0] != HIDDEN
-            colors = self._colors if self._colors.ndim == 1 else self._colors[visible]
+            colors = self._shown_colors if self._shown_colors.ndim == 1 else self._shown_colors[visible]
             centers = captured[visible] / (HIDDEN - 1) * [self.width, -self.height] + [0, self.height]
             view.discs(centers, self.radius, colors)
+        if self.in_space:
+            ends = self._edges.reshape(-1, 2, 2) * [self.width, -self.height] + [0, self.height]
+            view.lines(ends[:, 0], ends[:, 1], 0.75, np.array(EDGES, np.uint8))
         view.frame()
         return view
 
@@ -166,7 +204,7 @@ class Particles(LiveSimulation):
         """The position in the units of the bounds; when the button goes down, the particle that is nearest, if it is
         within reach.
         """
-        (left, right), (bottom, top) = self._bounds
+        (left, right), (bottom, top) = self._bounds[:2]
         position = (left + across * (right - left), bottom + up * (top - bottom))
         if not pressed or not isinstance(self._captured, np.ndarray) or not len(self._captured):
             return position, None
@@ -176,15 +214,35 @@ class Particles(LiveSimulation):
         nearest = int(np.argmin(away))
         return position, nearest if away[nearest] <= max(2 * self.radius, GRASP) else None
 
+    def turn(self, azimuth: float, elevation: float) -> None:
+        """Put the camera elsewhere: degrees around the z axis and above the xy plane."""
+        self.azimuth, self.elevation = azimuth % 360.0, _height(elevation)
+        if self.state != "playing" and self.credits.connected and not self._turning:
+            self._turning = True
+            self._on_loop(lambda: self._spawn(self._act(self._turned)))
 
-def _checked_bounds(bounds: Any) -> Bounds:
+    def _turned(self) -> Frame:
+        self._turning = False
+        return self._present()
+
+    def obey(self, message: dict[str, Any]) -> None:
+        if message.get("kind") == "turn":
+            around, above = (float(part) for part in message["by"])
+            self.turn(self.azimuth + around, self.elevation + above)
+        else:
+            super().obey(message)
+
+
+def _height(elevation: float) -> float:
+    return min(max(float(elevation), -HIGHEST), HIGHEST)
+
+
+def _checked_bounds(bounds: Any, dimensions: int) -> Bounds:
     values = np.asarray(bounds, np.float64)
-    if values.shape != (2, 2) or not np.isfinite(values).all() or not (values[:, 0] < values[:, 1]).all():
-        raise ViewError(
-            f"bounds are {bounds!r}; they are ((left, right), (bottom, top)) with left < right and bottom < top"
-        )
-    (left, right), (bottom, top) = values.tolist()
-    return (left, right), (bottom, top)
+    if values.shape != (dimensions, 2) or not np.isfinite(values).all() or not (values[:, 0] < values[:, 1]).all():
+        wanted = "((left, right), (bottom, top))" if dimensions == 2 else "three pairs (low, high)"
+        raise ViewError(f"bounds are {bounds!r}; they are {wanted}, the lower end of each first")
+    return tuple((low, high) for low, high in values.tolist())
 
 
 def _css(color: np.ndarray) -> str:

@@ -22,9 +22,9 @@ import traitlets
 from tinote.runtime.party import new_party, party
 from tinote.runtime.threads import stop_all
 from tinote.viz.arrays import ViewError
+from tinote.viz.chart import CHART_HEIGHT, History, as_series, draw_chart
 from tinote.viz.front_end import remember_output
 from tinote.viz.pictures import Picture
-from tinote.viz.plot import CHART_HEIGHT, History, as_series, draw_chart
 from tinote.viz.pointer import Pointer, PointerQueue
 from tinote.viz.recording import LONGEST_RECORDING, Recording, as_gif
 from tinote.viz.view import Frame, LiveView, Outcome, Worker, describe_error

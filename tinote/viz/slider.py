@@ -39,14 +39,14 @@ def slider(
     """
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ViewError(f"a slider from {low} to {high}; its lower end comes first")
-    is_field = getattr(target, "shape", None) == () and hasattr(target, "__setitem__")
-    if not is_field and not callable(target):
+    field: Any = target if getattr(target, "shape", None) == () and hasattr(target, "__setitem__") else None
+    if field is None and not callable(target):
         raise ViewError(
             f"a slider cannot change a {type(target).__name__}",
             hint="give it a field of shape (), or a function of a number",
         )
-    give: Callable[[float], object] = (lambda number: target.__setitem__(None, number)) if is_field else target
-    start = value if value is not None else float(target[None]) if is_field else low
+    give: Callable[[float], object] = target if field is None else lambda number: field.__setitem__(None, number)
+    start = value if value is not None else low if field is None else float(field[None])
     if not low <= start <= high:
         raise ViewError(f"the value {start} is not between {low} and {high}")
     widget = FloatSlider(
@@ -76,6 +76,6 @@ def slider(
             view.change(apply)
 
     widget.observe(changed, "value")
-    if value is not None or not is_field:
+    if value is not None or field is None:
         changed({"new": start})
     return widget

@@ -95,6 +95,46 @@ function copied(view, Kind) {
   return new Kind(view.buffer.slice(view.byteOffset, view.byteOffset + view.byteLength));
 }
 
+/** Draw lines, given by fractions from the bottom left, over what `context`'s canvas shows. */
+function drawEdges(context, edges, color, scale) {
+  const { width, height } = context.canvas;
+  context.strokeStyle = color;
+  context.lineWidth = 0.75 * scale;
+  context.beginPath();
+  for (const [x0, y0, x1, y1] of edges) {
+    context.moveTo(x0 * width, (1 - y0) * height);
+    context.lineTo(x1 * width, (1 - y1) * height);
+  }
+  context.stroke();
+}
+
+/** Let the pointer and the arrow keys turn the camera of `model`. */
+function turnCamera(model, canvas) {
+  canvas.classList.add("tinote-turnable");
+  canvas.tabIndex = 0;
+  canvas.title = "Drag or press the arrow keys to turn";
+  const turn = (around, above) => model.send({ kind: "turn", by: [around, above] });
+  let held = null;
+  canvas.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0 || held) return;
+    held = { id: event.pointerId, x: event.clientX, y: event.clientY };
+    canvas.setPointerCapture(event.pointerId);
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    if (held?.id !== event.pointerId) return;
+    const width = canvas.getBoundingClientRect().width;
+    turn((-180 * (event.clientX - held.x)) / width, (180 * (event.clientY - held.y)) / width);
+    held = { id: event.pointerId, x: event.clientX, y: event.clientY };
+  });
+  for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, (event) => { if (held?.id === event.pointerId) held = null; });
+  const keys = { ArrowLeft: [5, 0], ArrowRight: [-5, 0], ArrowUp: [0, -5], ArrowDown: [0, 5] };
+  canvas.addEventListener("keydown", (event) => {
+    if (!keys[event.key]) return;
+    event.preventDefault();
+    turn(...keys[event.key]);
+  });
+}
+
 export default {
   render({ model, el }) {
     const canvas = make("canvas", { class: "tinote-stage", role: "img" });
@@ -121,17 +161,18 @@ export default {
     const paint = () => {
       const paper = packed(model.get("background") || (isDark(el) ? "#14181d" : "#ffffff"));
       const color = packed(model.get("color") || "#000000");
-      if (last?.cover) {
-        paintDensity(paper, color);
-        return;
-      }
+      if (last?.cover) paintDensity(paper, color);
+      else paintDiscs(paper, color);
+      if (last?.edges) drawEdges(context, last.edges, isDark(el) ? "#5d6672" : "#a6abb3", scale);
+    };
+    const paintDiscs = (paper, color) => {
       pixels.fill(paper);
       if (last) splat(pixels, canvas.width, canvas.height, last.positions, discs, color, last.colors);
       context.putImageData(image, 0, 0);
     };
     const show = (message, [positions, colors]) => {
       const cover = message.density ? copied(positions, Uint8Array) : null;
-      last = { cover, positions: cover ? null : copied(positions, Uint16Array), colors: colors.byteLength ? copied(colors, Uint8Array) : null };
+      last = { cover, edges: message.edges, positions: cover ? null : copied(positions, Uint16Array), colors: colors.byteLength ? copied(colors, Uint8Array) : null };
       paint();
       const words = [counted(message.count, "particle", "particles")];
       if (message.outside) words.push(`${message.outside.toLocaleString("en")} outside`);
@@ -142,6 +183,7 @@ export default {
       discs = prepare();
       paint();
     };
+    if (model.get("in_space")) turnCamera(model, canvas);
     const looks = ["change:radius", "change:color", "change:background"];
     for (const event of looks) model.on(event, restyled);
     const dispose = simulationView({ model, el, stage: canvas, show, repaint: paint });

@@ -1,0 +1,89 @@
+"""Particles in space: where the camera sees them, and what the view sends."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from tests.viz.live import picture_of, scenario
+from tinote.viz import Particles
+from tinote.viz.arrays import ViewError
+from tinote.viz.particles import HIDDEN
+from tinote.viz.projection import Camera, box_edges, faded, see
+
+BOX = np.array([[0.0, 1.0]] * 3)
+
+
+def test_from_the_x_axis_y_points_to_the_right_and_z_up():
+    points = np.array([[0.5, 0.5, 0.5], [0.5, 0.9, 0.5], [0.5, 0.5, 0.9], [0.9, 0.5, 0.5]])
+    seen = see(points, BOX, Camera(0.0, 0.0))
+    at = dict(zip(seen.index.tolist(), seen.places.tolist(), strict=True))
+    assert at[0] == pytest.approx([0.5, 0.5]) and at[3] == pytest.approx([0.5, 0.5])
+    assert at[1][0] > 0.6 and at[1][1] == pytest.approx(0.5)
+    assert at[2][1] > 0.6 and at[2][0] == pytest.approx(0.5)
+    assert seen.index[-1] == 3 and seen.nearness[-1] > 0.5  # The nearest lies over the others.
+
+
+def test_near_things_look_larger():
+    ends = np.array([[0.9, 0.4, 0.5], [0.9, 0.6, 0.5], [0.1, 0.4, 0.5], [0.1, 0.6, 0.5]])
+    seen = see(ends, BOX, Camera(0.0, 0.0))
+    across = np.zeros(4)
+    across[seen.index] = seen.places[:, 0]
+    assert across[1] - across[0] > 1.1 * (across[3] - across[2])
+
+
+@pytest.mark.parametrize("aspect", [0.5, 1.0, 2.0])
+def test_the_box_stays_in_sight_however_it_is_turned(aspect):
+    rng = np.random.default_rng(0)
+    for azimuth, elevation in zip(rng.uniform(0, 360, 30), rng.uniform(-89, 89, 30), strict=True):
+        edges = box_edges(np.array([[0, 3.0], [-1, 1], [5, 6]]), Camera(azimuth, elevation, aspect))
+        assert edges.shape == (12, 4) and edges.min() >= 0 and edges.max() <= 1
+
+
+def test_what_is_outside_or_not_finite_is_left_out_and_counted():
+    x = np.array([[0.5, 0.5, 0.5], [0.5, 0.5, 1.5], [np.nan, 0.5, 0.5]])
+    frame = Particles(x).capture()
+    assert (frame.message["count"], frame.message["outside"]) == (3, 2)
+    packed = np.frombuffer(frame.buffers[0], np.uint16)
+    assert packed.tolist() == [HIDDEN // 2] * 2
+    assert len(frame.message["edges"]) == 12
+
+
+def test_far_colours_fade():
+    near, far = faded(np.array([255, 0, 0]), np.array([1.0, 0.0])).astype(int)
+    assert near.tolist() == [255, 0, 0]
+    assert far[0] < 255 and far[1] > 60
+
+
+def test_the_picture_shows_the_nearer_particle_in_front():
+    x = np.array([[0.9, 0.5, 0.5], [0.1, 0.5, 0.5]])
+    view = Particles(x, color=np.array([0xFF0000, 0x0000FF]), azimuth=0, elevation=0, radius=6, size=100)
+    red, _, blue = picture_of(view)[50, 50]
+    assert red > 200 and blue < 100
+    view.turn(180, 0)
+    red, _, blue = picture_of(view)[50, 50]
+    assert blue > 200 and red < 100
+    assert repr(view) == "<Particles: 2 in [0, 1] × [0, 1] × [0, 1]>"
+
+
+def test_the_page_turns_the_camera_while_nothing_plays():
+    async def body(view, page):
+        page.say(kind="ready", view="page")
+        await page.until(lambda: page.frames)
+        page.say(kind="turn", by=[-40.0, 100.0])
+        await page.until(lambda: len(page.frames) == 2)
+        assert (view.azimuth, view.elevation) == (350.0, 89.0)
+        assert page.frames[0]["edges"] != page.frames[1]["edges"]
+        assert page.frames[1]["step"] == 0
+
+    scenario(lambda: Particles(np.full((1, 3), 0.5)), body)
+
+
+def test_wrong_arguments_are_refused():
+    x = np.zeros((1, 3))
+    with pytest.raises(ViewError, match="in space the pointer turns"):
+        Particles(x, pointer=print)
+    with pytest.raises(ViewError, match="three pairs"):
+        Particles(x, bounds=((0, 1), (0, 1)))
+    with pytest.raises(ViewError, match="in space"):
+        Particles(np.zeros((1, 4)))

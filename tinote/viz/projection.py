@@ -1,0 +1,81 @@
+"""Points in space as seen by a camera that circles the box of the bounds, z pointing up.
+
+The camera looks at the middle of the box from `DISTANCE` times the radius of the sphere around it, so that perspective
+is mild, and that sphere touches the picture's nearer edges: the box stays in sight however it is turned.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import NamedTuple
+
+import numpy as np
+
+__all__ = ["Camera", "Seen", "box_edges", "faded", "see"]
+
+DISTANCE = 4.0
+FOG = np.array([0x8A, 0x90, 0x99], np.float32)
+"""What distant particles fade towards: it stands out from neither a light nor a dark page."""
+
+THICKEST_FOG = 0.65
+
+
+class Camera(NamedTuple):
+    """Where the camera stands: angles in degrees, `azimuth` from the x axis around z, `elevation` above the xy plane;
+    `aspect` is the picture's width over its height.
+    """
+
+    azimuth: float
+    elevation: float
+    aspect: float = 1.0
+
+
+class Seen(NamedTuple):
+    """Points as fractions of the picture from its bottom left, shape (M, 2); how near each is, from 0 to 1; and which
+    of the points they are. The farthest comes first, so that later ones lie over it.
+    """
+
+    places: np.ndarray
+    nearness: np.ndarray
+    index: np.ndarray
+
+
+def see(points: np.ndarray, bounds: np.ndarray, camera: Camera) -> Seen:
+    """What the camera sees of `points` (N, 3): those within `bounds`, shape (3, 2)."""
+    low, high = bounds.T
+    with np.errstate(invalid="ignore"):
+        index = np.flatnonzero(((points >= low) & (points <= high)).all(axis=1))
+    places, nearness = _project(points[index], bounds, camera)
+    order = np.argsort(nearness, kind="stable")
+    return Seen(places[order], nearness[order], index[order])
+
+
+def box_edges(bounds: np.ndarray, camera: Camera) -> np.ndarray:
+    """The twelve edges of the box as fractions of the picture, shape (12, 4): x and y of either end."""
+    corners = np.array(list(itertools.product(*bounds)))
+    places, _ = _project(corners, bounds, camera)
+    # Corners that differ in one coordinate: their numbers differ in one binary digit.
+    pairs = [(a, a | digit) for a in range(8) for digit in (1, 2, 4) if not a & digit]
+    return np.array([[*places[a], *places[b]] for a, b in pairs])
+
+
+def faded(colors: np.ndarray, nearness: np.ndarray) -> np.ndarray:
+    """Colours (3,) or (N, 3) as they look at their distance, shape (N, 3), uint8."""
+    fog = (THICKEST_FOG * (1.0 - nearness))[:, None]
+    return (colors * (1.0 - fog) + FOG * fog + 0.5).astype(np.uint8)
+
+
+def _project(points: np.ndarray, bounds: np.ndarray, camera: Camera) -> tuple[np.ndarray, np.ndarray]:
+    """Fractions of the picture and nearness of points, in units of the sphere around the box."""
+    around, above = math.radians(camera.azimuth), math.radians(camera.elevation)
+    towards = np.array([math.cos(above) * math.cos(around), math.cos(above) * math.sin(around), math.sin(above)])
+    right = np.array([-math.sin(around), math.cos(around), 0.0])
+    up = np.cross(towards, right)
+    centered = (points - bounds.mean(axis=1)) / (0.5 * np.linalg.norm(bounds[:, 1] - bounds[:, 0]))
+    near = centered @ towards
+    # The rays that touch the sphere reach the edge of the picture.
+    scale = math.sqrt(DISTANCE**2 - 1.0) / (DISTANCE - near)
+    wide, high = max(camera.aspect, 1.0), max(1.0 / camera.aspect, 1.0)
+    places = np.stack([0.5 + 0.5 * scale * (centered @ right) / wide, 0.5 + 0.5 * scale * (centered @ up) / high], -1)
+    return places, ((near + 1.0) / 2.0).clip(0.0, 1.0)
