@@ -1,15 +1,16 @@
 """What a tape records, and the way back through it.
 
-A gradient launch executes some of the kernel's loads again, so it must find the fields as they were. A recording counts
-a version a field, and before something overwrites a version that a recorded launch will need, it keeps a copy; on the
-way back each launch's gradient runs on the versions that the launch saw. Where nothing needed is overwritten, nothing
-is copied.
+A gradient launch executes some of the kernel's loads again, so it must find the elements as they were. A recording
+knows which elements the launches so far will need, and before something overwrites some of these, it keeps their values
+(`undo.py`); on the way back each launch's gradient finds what it needs as the launch left it. Where nothing needed is
+overwritten, nothing is kept.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextvars import Token
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -21,30 +22,43 @@ from tinote.compiler.summary import TaskSummary
 from tinote.errors import DifferentiationError, KernelMemoryError, Note
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.old_values import SavingLaunch
+from tinote.lang.ad.replacements import Replacement, reverse_after
+from tinote.lang.ad.undo import UndoLog, numbers
 from tinote.lang.ad.validation import AccessRules
 from tinote.lang.arguments import Arguments, Foreign, arguments_of, own, place_in
+from tinote.lang.boxes import Box, box_at, box_of, is_element
+from tinote.lang.footprint import NOTHING, Footprint
 from tinote.lang.kernel import Instance
-from tinote.lang.layout import array_over
-from tinote.lang.world import claim_gradients, is_viewed, memory_of, recorder, world
+from tinote.lang.world import (
+    Recorder,
+    Watcher,
+    claim_gradients,
+    end_watch,
+    is_viewed,
+    memory_of,
+    recorder,
+    watch,
+    world,
+)
 from tinote.runtime.memory import Memory
 from tinote.source import Span, caller
 
-__all__ = ["Backward", "Custom", "Record", "Recording", "living_buffers", "numbers"]
-
-
-_UNKNOWN = -1  # the version of a field that holds nothing that was ever recorded
+__all__ = ["Backward", "Custom", "Record", "Recording", "living_buffers"]
 
 
 class Record(NamedTuple):
-    """One launch: what was launched with which values, and the version of each field that its gradient will read.
-    `copies`: what it will read of arrays that others manage; `old_values`: those that the launch returns and saves.
+    """One launch: what was launched with which values, and which elements its gradient will read. `copies`: what it
+    will read of arrays that others manage. `before` and `after`: how long the log of overwritten values was.
+    `old_values`: those that the launch returns and saves.
     """
 
     instance: Instance
     values: tuple[Any, ...]
-    versions: dict[Buffer, int]
     arguments: Arguments
+    footprint: Footprint
     copies: dict[Buffer, Memory]
+    before: int
+    after: int
     old_values: SavingLaunch | None = None
 
     @property
@@ -97,9 +111,9 @@ class Custom:
 
     `loaded`: what its launches read of values from before; `renewed`: fields that it gave new values throughout;
     `severed`: fields without a gradient in which it left varying values, with the place (None: perhaps in all that it
-    wrote). `versions`: the fields as they were at its end, which `gradient` finds again. `scratch`: fields that
-    `gradient` promises to compute itself before it reads them. `tasks`: what the gradient is known to launch;
-    `release` lets go of the memory that it holds.
+    wrote). `scratch`: fields that `gradient` promises to compute itself before it reads them; it finds the others as
+    they were at the end of the stretch. `after`: how long the log of overwritten values was then. `tasks`: what the
+    gradient is known to launch; `release` lets go of the memory that it holds.
     """
 
     name: str
@@ -110,7 +124,7 @@ class Custom:
     renewed: set[Buffer] = field(default_factory=set)
     severed: dict[Buffer, Span] | None = None
     scratch: frozenset[Buffer] = frozenset()
-    versions: dict[Buffer, int] = field(default_factory=dict)
+    after: int = 0
     tasks: tuple[TaskSummary, ...] = ()
     release: Callable[[], None] | None = None
 
@@ -140,15 +154,6 @@ class Custom:
             severed.setdefault(buffer, place)
 
 
-class _Replacement(NamedTuple):
-    """After `position` records, Python gave a whole field new values: those of `source`, or constants."""
-
-    position: int
-    target: Buffer
-    source: Buffer | None
-    place: Span
-
-
 class Recording:
     """Launches in their order, with what their gradients need of memory. `listener` is told of each write beforehand.
     Unless `saves`, nothing is kept from one launch to another, and the gradients run on the fields as they are at the
@@ -174,35 +179,48 @@ class Recording:
         self.rules = rules
         self._saves = saves
         self._listener = listener
-        self._replacements: list[_Replacement] = []
+        self._replacements: list[Replacement] = []
+        self._read: set[tuple[Buffer, tuple[int, ...]]] = set()  # elements, by Python
         self._touched: set[Buffer] = set()
         self._written_before: set[Buffer] = set()
         self._looked_at = 0  # so many records are counted in `_touched` and `_written_before`
         self._pending: Record | None = None
-        self._versions: dict[Buffer, int] = {}
-        self._wanted: set[tuple[Buffer, int]] = set()
-        self._copies: dict[tuple[Buffer, int], Memory] = {}
-        self.copied_bytes = 0
-        self._shown: dict[Buffer, int] = {}
-        self._finals: dict[Buffer, Memory] = {}
-        self._restores = True
+        self._tokens: tuple[Token[Recorder | None], Token[Watcher | None]] | None = None
+        self._log = UndoLog(self.make_room)
+        self._other_bytes = 0  # of arrays that others manage, and of old values
+
+    def start(self) -> None:
+        """Become the recorder of this context, and hear what other contexts write."""
+        self._tokens = recorder.set(self), watch(self)
+
+    def stop(self) -> None:
+        """The end of what `start` began."""
+        assert self._tokens is not None
+        was_recorder, was_watcher = self._tokens
+        end_watch(self, was_watcher)
+        recorder.reset(was_recorder)
 
     # ---- what the recorder is told
+
+    def launching_outside(self, instance: Instance, values: tuple[Any, ...]) -> None:
+        """A kernel is about to be launched in another thread or task, which is no part of this."""
+        for buffer in own(arguments_of(instance, values).touched.written):
+            self.overwritten(buffer)
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
         """A kernel is about to be launched. Gives what is to be launched in its place, if the rules are checked."""
         arguments = arguments_of(instance, values, self.mode)
         arguments.refuse_shared()
         needs = arguments.needs
-        before = {b: self._versions.get(b, 0) for b in own(needs.restored)}
-        self._wanted.update(before.items())
-        for buffer in own(arguments.touched.written):
-            self.overwritten(buffer)
-        versions = before
-        if self._saves:
-            versions = {b: self._versions.get(b, 0) for b in own(needs.loaded)} | before
+        watches = self._saves or needs.restored or self._log.is_watching
+        footprint = arguments.footprint(values) if watches else NOTHING
+        for buffer, box in footprint.restored:
+            self._log.need(buffer, box)
+        before = len(self._log)
+        for buffer, box in footprint.written:
+            self.overwritten(buffer, box)
         saving = self._saving(instance, values, arguments) if needs.old_values else None
-        self._pending = Record(instance, values, versions, arguments, {}, saving)
+        self._pending = Record(instance, values, arguments, footprint, {}, before, len(self._log), saving)
         for buffer in arguments.foreign:
             if buffer in needs.restored:
                 self._keep_foreign(self._pending, buffer)
@@ -219,8 +237,13 @@ class Recording:
                 hint="write ti.loop_config(serialize=True) in front of the loop, or leave the checks out",
             )
         saving = SavingLaunch(instance.specialisation, values, lambda nbytes: self.make_room(buffer, nbytes))
-        self.copied_bytes += saving.nbytes
+        self._other_bytes += saving.nbytes
         return saving
+
+    @property
+    def copied_bytes(self) -> int:
+        """How many bytes are kept for the way back."""
+        return self._log.nbytes + self._other_bytes
 
     def _keep_foreign(self, record: Record, buffer: Foreign) -> None:
         """Keep what an array that others manage holds now."""
@@ -228,7 +251,7 @@ class Recording:
         self.make_room(buffer, nbytes)
         kept = record.copies[buffer] = Memory(nbytes)
         ctypes.memmove(kept.address, buffer.bound.address, nbytes)
-        self.copied_bytes += nbytes
+        self._other_bytes += nbytes
 
     def launched(self) -> None:
         """The launch that was announced has ended well: it counts. (One that raised has written fields, but has no
@@ -240,7 +263,12 @@ class Recording:
         for buffer in record.arguments.foreign if self._saves else ():
             if buffer in record.arguments.needs.loaded and buffer not in record.copies:
                 self._keep_foreign(record, buffer)
+        needed = record.footprint.needed if self._saves else ()
+        for buffer, box in needed:
+            self._log.need(buffer, box)
         self._add(record)
+        if world.views:
+            self._distrust([buffer for buffer, _ in (*needed, *record.footprint.restored)])
         if self.rules is not None:
             self.rules.launched()
 
@@ -249,39 +277,57 @@ class Recording:
         if self.rules is not None:
             for buffer in custom.written:
                 self.rules.forget(buffer)
+        custom.after = len(self._log)
         kept = living_buffers() - custom.scratch if self._saves else ()
-        custom.versions = {b: self._versions.get(b, 0) for b in kept}
+        for buffer in kept:
+            box = box_of(buffer)
+            if box is not None:
+                self._log.need(buffer, box)
         self._add(custom)
+        if world.views:
+            self._distrust(kept)
 
     def _add(self, record: Record | Custom) -> None:
-        self._wanted.update(record.versions.items())
         self.records.append(record)
-        if world.views:
-            for buffer in record.versions:
-                if is_viewed(buffer):
-                    self.overwritten(buffer)
+
+    def _distrust(self, buffers: Iterable[Buffer]) -> None:
+        """Keep what is needed of fields that others may write to without a word."""
+        for buffer in buffers:
+            if is_viewed(buffer):
+                self.overwritten(buffer)
 
     def written(self, buffer: Buffer, position: Any = ...) -> None:
         """Python is about to write to a field. Raises `AccessRuleError`."""
         # A function that is exempt passes on what Python does in it.
         if self.rules is not None and position is not None and recorder.get() is self:
             self.rules.written(buffer, position)
-        self.overwritten(buffer)
+        if buffer.adjoint is not None and isinstance(position, tuple):
+            self._assign(buffer, position)
+        self.overwritten(buffer, box_at(buffer, position))
 
-    def overwritten(self, buffer: Buffer) -> None:
-        """A field is about to be written, by whomever: keep what is needed of it on the way back."""
+    def read(self, buffer: Buffer, position: tuple[int, ...]) -> None:
+        """Python reads an element: what it writes there next is perhaps computed from it."""
+        self._read.add((buffer, position))
+
+    def _assign(self, buffer: Buffer, position: tuple[Any, ...]) -> None:
+        """Python gives an element a new value. Unless it has read the old one, it is a constant."""
+        if (buffer, position) in self._read:
+            self._read.remove((buffer, position))
+        elif is_element(buffer, position) and buffer in self.touched_before():
+            box = box_at(buffer, position)
+            self._replacements.append(Replacement(len(self.records), buffer, None, box=box))
+
+    def overwritten(self, buffer: Buffer, box: Box | None = None) -> None:
+        """Elements of a field, by default all, are about to be written, by whomever: keep what is needed of them on the
+        way back.
+        """
         if self._listener is not None:
             self._listener(buffer)
         if self.rules is not None and recorder.get() is not self:
             self.rules.forget(buffer)
-        version = self._versions.get(buffer, 0)
-        key = (buffer, version)
-        if key in self._wanted and key not in self._copies:
-            memory = memory_of(buffer)
-            self.make_room(buffer, memory.nbytes)
-            self._copies[key] = memory.copy()
-            self.copied_bytes += memory.nbytes
-        self._versions[buffer] = version + 1
+        box = box_of(buffer) if box is None else box
+        if box is not None:
+            self._log.overwrite(buffer, box)
 
     def make_room(self, buffer: Buffer, nbytes: int) -> None:
         """So many bytes more are to be kept. Raises `KernelMemoryError` past the session's limit."""
@@ -301,7 +347,7 @@ class Recording:
             self.rules.copied(source, buffer)
         self._look()
         if buffer in self._touched or source is not None:
-            self._replacements.append(_Replacement(len(self.records), buffer, source, caller()))
+            self._replacements.append(Replacement(len(self.records), buffer, source, caller()))
             self._touched.add(buffer)
 
     def computed_before(self, buffer: Buffer) -> bool:
@@ -334,25 +380,33 @@ class Recording:
         """Run the gradients of all that was recorded, the last first, each on the fields as it left them; afterwards
         the fields hold again what they hold now, unless `restore` is false and nobody asks for that.
         """
-        self._shown = dict(self._versions)
-        self._restores = restore
+        log = self._log
+        log.begin(restores=restore)
         replacements = list(self._replacements)
         try:
             for position in range(len(self.records), 0, -1):
-                _replace_back(replacements, position)
+                reverse_after(replacements, position)
                 record = self.records[position - 1]
-                self._show(record.versions)
+                log.undo_to(record.after)
                 if isinstance(record, Record):
+                    self._restore(record)
                     self.launch_back(position, record)
-                    # The gradient has run the effects on these again, for itself.
-                    self._shown.update(dict.fromkeys(own(record.arguments.needs.restored), _UNKNOWN))
                 else:
                     self._run(record)
-            _replace_back(replacements, 0)
+            reverse_after(replacements, 0)
         finally:
-            for buffer, final in self._finals.items():
-                memory_of(buffer).restore(final)
-            self._finals = {}
+            log.end()
+
+    def _restore(self, record: Record) -> None:
+        """Bring back what the gradient reads of the values from before the launch. It runs the launch's effects on
+        these fields again.
+        """
+        restored = {buffer for buffer, _ in record.footprint.restored}
+        if restored:
+            for buffer, box in record.footprint.written:
+                for one in restored.intersection((buffer, buffer.tangent)):
+                    self._log.disturb(one, box)
+            self._log.undo_between(record.before, record.after, restored)
 
     def launch_back(self, position: int, record: Record) -> None:
         """Run the gradient of one launch, the record at `position`, counted from 1."""
@@ -360,39 +414,25 @@ class Recording:
 
     def forget(self) -> None:
         """Let the copies go: nothing will be reversed any more."""
-        self._copies.clear()
+        self._log.forget()
         if self.rules is not None:
             self.rules.release()
         for record in self.records:
             if isinstance(record, Custom) and record.release is not None:
                 record.release()
 
-    def disturbed(self, buffer: Buffer) -> None:
-        """On the way back something is about to write to a field."""
-        if buffer not in self._finals:
-            self._finals[buffer] = memory_of(buffer).copy()
-        self._shown[buffer] = -1
-
-    def _show(self, versions: dict[Buffer, int]) -> None:
-        for buffer, version in versions.items():
-            if self._shown.get(buffer, 0) != version:
-                if self._restores:
-                    self.disturbed(buffer)
-                kept = self._copies.get((buffer, version)) or self._finals[buffer]
-                memory_of(buffer).restore(kept)
-                self._shown[buffer] = version
-
     def _run(self, custom: Custom) -> None:
+        backward = Backward()
         for buffer in custom.scratch:
             if buffer.dtype.kind == "f":  # whoever reads it without computing it first shall notice
-                self.disturbed(buffer)
+                backward.written(buffer)
                 numbers(buffer)[...] = np.nan
-        backward = Backward(self)
         token = recorder.set(backward)
         try:
             custom.gradient(backward)
         finally:
             recorder.reset(token)
+            backward.bring_back()
 
     # ---- the chain from parameter to loss
 
@@ -405,7 +445,7 @@ class Recording:
         coming = next(replacements)
         for position, record in enumerate(self.records):
             while coming is not None and coming.position <= position:
-                _sever(severed, coming)
+                coming.sever(severed)
                 coming = next(replacements)
             if isinstance(record, Custom):
                 record.sever(severed)
@@ -416,7 +456,7 @@ class Recording:
             for buffer, place in record.arguments.needs.severed:
                 severed.setdefault(buffer, place)
         while coming is not None:
-            _sever(severed, coming)
+            coming.sever(severed)
             coming = next(replacements)
         return severed
 
@@ -426,8 +466,8 @@ class Backward:
 
     clears_duals = False
 
-    def __init__(self, recording: Recording) -> None:
-        self.recording = recording
+    def __init__(self) -> None:
+        self._overwritten: dict[Buffer, Memory] = {}
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched."""
@@ -439,54 +479,21 @@ class Backward:
 
     def written(self, buffer: Buffer, position: Any = ...) -> None:
         """A field is about to be written. Gradients are what this is for."""
-        if buffer.primal is None:
-            self.recording.disturbed(buffer)
+        if buffer.primal is None and buffer not in self._overwritten:
+            self._overwritten[buffer] = memory_of(buffer).copy()
+
+    def bring_back(self) -> None:
+        """Give all fields their values again."""
+        for buffer, values in self._overwritten.items():
+            memory_of(buffer).restore(values)
+
+    def read(self, buffer: Buffer, position: tuple[int, ...]) -> None:
+        """Nothing is recorded."""
 
     def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
         """Nothing is recorded."""
 
 
-def _replace_back(replacements: list[_Replacement], position: int) -> None:
-    """The reverse of what Python did after so many records: the gradient of new values is not that of the old."""
-    while replacements and replacements[-1].position >= position:
-        done = replacements.pop()
-        if done.target.adjoint is None:
-            continue
-        source = None if done.source is None else done.source.adjoint
-        _move(done.target.adjoint, source)
-        if done.target.adjoint.tangent is not None:
-            _move(done.target.adjoint.tangent, None if source is None else source.tangent)
-
-
-def _move(target: Buffer, source: Buffer | None) -> None:
-    if source is not None:
-        numbers(source)[...] += numbers(target)
-    numbers(target)[...] = 0
-
-
-def _sever(severed: dict[Buffer, Span], done: _Replacement) -> None:
-    """What a copy by Python means for the chain from parameter to loss."""
-    target, source = done.target, done.source
-    if source is None:
-        severed.pop(target, None)
-    elif source in severed:
-        if target.adjoint is not None:
-            raise DifferentiationError(
-                f"'{source.name}' has no gradient, but values that are differentiated go through it",
-                severed[source],
-                hint=f"make '{source.name}' with needs_grad=True",
-                notes=[Note(f"from there they are copied to '{target.name}'", done.place)],
-            )
-        severed.setdefault(target, severed[source])
-    elif source.adjoint is not None and target.adjoint is None and target.dtype.kind == "f":
-        severed.setdefault(target, done.place)
-
-
 def living_buffers() -> set[Buffer]:
     """The memory of all living fields, gradients and duals left out."""
     return {f.buffer for f in list(world.fields) if f.buffer.primal is None}
-
-
-def numbers(buffer: Buffer) -> np.ndarray[Any, Any]:
-    """All numbers of a field, sharing its memory, in the shape of the field with that of its elements behind."""
-    return array_over(buffer, memory_of(buffer))
