@@ -71,11 +71,12 @@ class TapeWriter:
     def line(self) -> str:
         """Some index below N."""
         if not self.indices or self.chance(0.1):
-            return str(self.random.randrange(N))
+            return self.pick(str(self.random.randrange(N)), "turns % N", "(turns + 1) % N")
         i = self.indices[0]
         if self.ways["k"] == OWN:
             return self.pick(i, f"({i} + {self.random.randint(1, 3)}) % N", f"k[{i}]")
-        return self.pick(i, i, f"({i} + {self.random.randint(1, 3)}) % N", f"k[{i}]", f"k[({i} + 1) % N]")
+        away = self.pick(str(self.random.randint(1, 3)), "turns")
+        return self.pick(i, i, f"({i} + {away}) % N", f"ti.max({i} - {away}, 0)", f"k[{i}]", f"k[({i} + 1) % N]")
 
     def place(self, name: str, way: str) -> str:
         """An element of a field as this iteration may touch it, with the component for vectors and structs."""
@@ -274,7 +275,11 @@ class TapeWriter:
         self.choose_ways(not serial)
         if not alone:
             self.ways["d"] = READ
-        domain = f"ti.ndrange(N, {COLUMNS})" if two else self.pick("range(N)", "a", "d")
+        domain = (
+            f"ti.ndrange(N, {COLUMNS})"
+            if two
+            else self.pick("range(N)", "a", "d", "range(turns, N)", "range(N - turns)")
+        )
         head = ["    ti.loop_config(serialize=True)"] if serial else []
         start, inner = self.name("s"), list(names)
         body = [f"        {start} = {self.expression(inner)}"]
@@ -295,12 +300,15 @@ class TapeWriter:
     def between(self) -> str:
         """Something that Python does to memory between two launches.
 
-        What it writes into single elements is no part of the tape, whose gradient passes by, so it only shifts them.
+        What it writes into single elements is no part of the tape. Where it has read the element before, the gradient
+        passes by: then it only shifts it.
         """
         field, number = self.pick("a", "b", "c"), f"{self.random.uniform(-1, 1):.2f}"
         return self.pick(
             f"k[{self.random.randrange(N)}] = {self.random.randrange(N)}",
             f"{field}[{self.random.randrange(N)}] {SHIFTED} {number}",
+            f"{field}[{self.random.randrange(N)}] = {number}",
+            f"w[{self.random.randrange(N)}] = ti.Vector([{number}, 0.4])",
             f"w[{self.random.randrange(N)}] {SHIFTED} ti.Vector([{number}, 0.4])",
             f"m[None] {SHIFTED} {number}",
             f"{field}.fill({number})",

@@ -120,6 +120,59 @@ def test_a_program_that_overwrites_is_run_again_from_what_each_launch_read():
     assert (x.to_numpy() == 7.0).all()
 
 
+@pytest.mark.parametrize("on_overwrite", ["auto", "unchecked"])
+def test_what_is_written_behind_the_block_is_not_read(on_overwrite: Any):
+    x, y, loss = array(4), array(4), scalar()
+    view = y.numpy_view()
+
+    @ti.kernel
+    def quotient():
+        for i in x:
+            loss[None] += x[i] * x[i] / y[i]
+
+    x.fill(2.0)
+    y.from_numpy(np.array([1.0, 1.0, 0.0, 4.0]))
+    with ti.ad.Tape(loss, keep=True, on_overwrite=on_overwrite) as tape:
+        quotient()
+    x.fill(math.nan)
+    view[:] = 3.0
+    report = ti.ad.find_nan(tape)
+    assert report.primal is not None and report.primal.message == "4.0 / 0.0 is inf"
+    assert report.primal.turn == {"i": 2} and report.backward is not None
+    assert (y.to_numpy() == 3.0).all() and np.isnan(x.to_numpy()).all()
+
+
+def test_slices_of_one_field_are_run_again_from_what_they_held():
+    """Launches read and write parts of the same field, in turns."""
+    x, loss = array(2, 3), scalar()
+
+    @ti.kernel
+    def step(t: int, less: float):
+        for i in range(3):
+            x[t % 2, i] = ti.sqrt(x[(t + 1) % 2, i] - less) * x[t % 2, i]
+
+    @ti.kernel
+    def total():
+        for i in range(3):
+            loss[None] += x[0, i]
+
+    def run() -> None:
+        step(1, 1.0)  # 2.0 to 3.0
+        step(0, 0.5)  # 5.0 to about 7.9
+        x[0, 1] = 0.25
+        step(1, 0.5)
+        step(0, 0.0)
+        total()
+
+    x.from_numpy(np.array([[5.0, 5.0, 5.0], [1.5, 1.5, 1.5]]))
+    with ti.ad.Tape(loss, keep=True) as tape:
+        run()
+    report = ti.ad.find_nan(tape)
+    assert report.primal is not None
+    assert (report.primal.launch, report.primal.turn) == (3, {"i": 1})
+    assert report.primal.message == "sqrt(-0.25) is nan"
+
+
 def test_a_tape_that_let_go_of_values_is_refused():
     x, loss, launches = _overwriting()
     x.fill(30.0)

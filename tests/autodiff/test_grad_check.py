@@ -49,6 +49,28 @@ def test_right_gradients_pass_and_everything_is_left_as_the_tape_leaves_it():
     assert loss[None] == values[1]
 
 
+def test_elements_that_python_assigns_mean_what_they_mean_to_the_tape():
+    """A constant in place of the old value; the old value shifted, where it was read; and where no launch has used the
+    field yet, what the program begins with.
+    """
+    x, y, loss = array(3), array(3), scalar()
+
+    @ti.kernel
+    def add(weight: float):
+        for i in x:
+            loss[None] += weight * x[i] ** 2 * (1.0 + y[i])
+
+    x.fill(2.0)
+    with ti.ad.Tape(loss, grad_check=[x]) as tape:
+        x[2] = 5.0
+        add(1.0)
+        x[0] = 3.0
+        x[1] += 1.0
+        add(10.0)
+    assert tape.grad_report is not None and tape.grad_report.ok
+    assert x.grad.to_numpy().tolist() == [4.0, 4.0 + 60.0, 10.0 + 100.0]
+
+
 def test_a_wrong_gradient_is_raised_with_its_worst_element():
     x, b, loss = array(3), scalar(), scalar()
 

@@ -108,6 +108,16 @@ def test_what_python_does_and_what_has_its_own_gradient_is_shown():
     np.testing.assert_allclose(chain.x.to_numpy(), 2.0)
 
 
+def test_an_element_that_python_assigns_is_no_step():
+    chain = _Chain()
+    with ti.ad.Tape(chain.loss) as tape:
+        chain.kick()
+        chain.x[3] = 2.0
+        chain.energy()
+    assert [step.name for block in tape.graph().blocks for step in block.steps] == ["kick", "energy"]
+    assert tape.copied_bytes == 8  # the sine needs the element
+
+
 def test_an_empty_tape():
     chain = _Chain()
     with ti.ad.Tape(chain.loss) as tape:

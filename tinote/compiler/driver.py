@@ -30,6 +30,7 @@ from tinote.config import Config
 from tinote.errors import KernelTypeError
 from tinote.ir.memory import Storage
 from tinote.ir.nodes import Buffer, BufferKind, Function
+from tinote.ir.reach import NO_REACHES, Reach, Reaches
 from tinote.ir.types import Scalar, Tensor
 from tinote.runtime.memory import Memory
 from tinote.source import NOWHERE, Span
@@ -68,6 +69,7 @@ class GradientNeeds(NamedTuple):
     `overwritten` says why: a buffer, where it is read, and where it is overwritten afterwards. `old_values`: the
     buffers whose old values the primal launch must have saved (`Specialisation.recording`), and where it returned them.
     `copied`: the arrays of which a launch of the gradient needs memory for a copy, behind its arrays and old values.
+    `reaches`: the same by elements, and what the primal writes.
     """
 
     loaded: frozenset[Buffer]
@@ -76,6 +78,7 @@ class GradientNeeds(NamedTuple):
     overwritten: tuple[tuple[Buffer, Span, Span], ...] = ()
     old_values: tuple[tuple[Buffer, Span], ...] = ()
     copied: tuple[Buffer, ...] = ()
+    reaches: Reaches = NO_REACHES
 
 
 class Specialisation:
@@ -398,13 +401,19 @@ class Specialisation:
     def _needs_of(self, mode: Mode) -> GradientNeeds:
         facts = self.gradient_facts(mode)
         loaded, restored = frozenset([op.buffer for op in facts.needed_loads]), facts.restored
+        reaches: Reaches = importlib.import_module("tinote.ir.reaching").reaches_of(
+            facts.primal, facts.needed_loads, facts.restored
+        )
         if mode is Mode.SECOND:  # tangents come along with their values
             loaded, restored = _with_tangents(loaded), _with_tangents(restored)
+            reaches = reaches._replace(
+                needed=_reaches_with_tangents(reaches.needed), restored=_reaches_with_tangents(reaches.restored)
+            )
         severed = tuple([(store.buffer, store.loc) for store in facts.severed])
         overwritten = tuple([(h.load.buffer, h.load.loc, h.write.loc) for h in facts.hazards])
         old_values = tuple([(value.op.buffer, value.op.loc) for value in facts.old_values.values])
         copied = tuple([array for _, array in facts.copies])
-        return GradientNeeds(loaded, severed, restored, overwritten, old_values, copied)
+        return GradientNeeds(loaded, severed, restored, overwritten, old_values, copied, reaches)
 
     # ---- looking inside
 
@@ -439,6 +448,11 @@ class Specialisation:
 
 def _with_tangents(buffers: frozenset[Buffer]) -> frozenset[Buffer]:
     return buffers | {b.tangent for b in buffers if b.tangent is not None}
+
+
+def _reaches_with_tangents(reaches: tuple[Reach, ...]) -> tuple[Reach, ...]:
+    tangents = [reach._replace(buffer=b) for reach in reaches if (b := reach.buffer.tangent) is not None]
+    return (*reaches, *tangents)
 
 
 def bad_argument(kernel: str, name: str, wanted: object, value: object, span: Span = NOWHERE) -> KernelTypeError:

@@ -16,6 +16,7 @@ from tinote.compiler.modes import Mode
 from tinote.compiler.recall import Recalled
 from tinote.compiler.summary import TaskSummary, Touched
 from tinote.ir.nodes import Buffer
+from tinote.ir.reach import Reach, Reaches, step_of_data, step_to_data
 from tinote.ir.types import Scalar, Tensor, scalar_named
 from tinote.runtime.cache import Store, digest
 from tinote.runtime.profile import Clock
@@ -125,16 +126,32 @@ class Codec:
 
     def needs_to_data(self, needs: Needs) -> list[Any]:
         """Raises `Unsaid`."""
-        loaded, severed, restored, _, old_values, copied = needs
+        loaded, severed, restored, _, old_values, copied, reaches = needs
         if restored or old_values or copied:
             raise Unsaid("a gradient that needs what its kernel overwrites")
         places = [[self._number(buffer), self._span_to_data(place)] for buffer, place in severed]
-        return [self._buffers_to_data(loaded), places]
+        return [self._buffers_to_data(loaded), places, self._reaches_to_data(reaches)]
 
     def needs_of_data(self, data: list[Any]) -> Needs:
-        loaded, severed = data
+        loaded, severed, reaches = data
         places = tuple([(self._buffers[number], self._span_of_data(place)) for number, place in severed])
-        return self._buffers_of_data(loaded), places, frozenset(), (), (), ()
+        return self._buffers_of_data(loaded), places, frozenset(), (), (), (), self._reaches_of_data(reaches)
+
+    def _reaches_to_data(self, reaches: Reaches) -> list[Any]:
+        parts = reaches.needed, reaches.restored, reaches.written
+        return [
+            [step_to_data(step) for step in reaches.steps],
+            [[self._number(buffer), axis] for buffer, axis in reaches.lengths],
+            *[[[self._number(reach.buffer), reach.axes] for reach in part] for part in parts],
+        ]
+
+    def _reaches_of_data(self, data: list[Any]) -> Reaches:
+        steps, lengths, *parts = data
+        return Reaches(
+            tuple([step_of_data(step) for step in steps]),
+            tuple([(self._buffers[number], axis) for number, axis in lengths]),
+            *[tuple([Reach(self._buffers[number], tuple(axes)) for number, axes in part]) for part in parts],
+        )
 
     # ---- parts
 
@@ -215,6 +232,7 @@ Needs = tuple[
     tuple[tuple[Buffer, Span, Span], ...],
     tuple[tuple[Buffer, Span], ...],
     tuple[Buffer, ...],
+    Reaches,
 ]
 
 

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from tinote.ir import primitives as p
 from tinote.ir.nodes import Var
+from tinote.ir.primitives import Primitive
 from tinote.ir.types import Scalar
 
-__all__ = ["Affine", "Interval", "constant", "contains", "span_of_type", "variable"]
+__all__ = ["Affine", "Interval", "apply_to_intervals", "constant", "contains", "span_of_type", "variable"]
 
 #: The least and the greatest value, both included.
 Interval = tuple[int, int]
@@ -95,3 +97,50 @@ def contains(outer: Interval, inner: Interval) -> bool:
 def span_of_type(t: Scalar) -> Interval:
     """All values of an integer type or of truth values."""
     return t.lowest, t.highest
+
+
+def apply_to_intervals(prim: Primitive, args: list[Interval], whole: Interval) -> Interval | None:
+    """The interval of a primitive's result before wrapping, if anything is known. `select` comes without condition."""
+    if prim is p.cast:
+        return args[0]
+    if prim is p.neg:
+        return -args[0][1], -args[0][0]
+    if prim is p.absolute:
+        low, high = args[0]
+        return (max(low, -high, 0), max(-low, high))
+    if len(args) != 2:
+        return None
+    (a, b), (c, d) = args
+    if prim is p.add:
+        return a + c, b + d
+    if prim is p.sub:
+        return a - d, b - c
+    if prim is p.mul:
+        corners = (a * c, a * d, b * c, b * d)
+        return min(corners), max(corners)
+    if prim is p.minimum:
+        return min(a, c), min(b, d)
+    if prim is p.maximum:
+        return max(a, c), max(b, d)
+    if prim is p.select:
+        return min(a, c), max(b, d)
+    if prim is p.and_:
+        tops = [high for low, high in args if low >= 0]
+        return (0, min(tops)) if tops else None
+    if prim in (p.or_, p.xor) and a >= 0 and c >= 0:
+        return 0, (1 << max(b, d).bit_length()) - 1
+    if prim is p.shr and c >= 0 and d < 64:
+        corners = (a >> c, a >> d, b >> c, b >> d)
+        return min(corners), max(corners)
+    if prim is p.shl and c == d and 0 <= c < 64:
+        return a << c, b << c
+    if prim in (p.floordiv, p.raw_div) and c > 0 and (prim is p.floordiv or a >= 0):
+        corners = (a // c, a // d, b // c, b // d)
+        return min(corners), max(corners)
+    if prim in (p.mod, p.raw_mod) and c > 0:
+        if c == d and a // c == b // c and (prim is p.mod or a >= 0):
+            return a % c, b % c
+        if a >= 0:
+            return (a, b) if b < c else (0, min(b, d - 1))
+        return (0 if prim is p.mod else 1 - d), d - 1
+    return None

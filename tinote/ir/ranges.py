@@ -14,9 +14,8 @@ from collections.abc import Iterator
 from math import gcd
 
 from tinote.ir import primitives as p
-from tinote.ir.affine import Affine, Interval, constant, contains, span_of_type, variable
+from tinote.ir.affine import Affine, Interval, apply_to_intervals, constant, contains, span_of_type, variable
 from tinote.ir.nodes import Atom, Buffer, Check, Extent, For, If, Lit, Op, Prim, Region, Task, Var, While
-from tinote.ir.primitives import Primitive
 from tinote.ir.replaced import Replaced
 from tinote.ir.types import Scalar, i32
 
@@ -196,7 +195,7 @@ class Ranges:
         for a in args:
             if not isinstance(a.type, Scalar) or a.type.kind == "f":
                 return None
-        return _apply(op.prim, [self.interval(a) for a in args], whole)
+        return apply_to_intervals(op.prim, [self.interval(a) for a in args], whole)
 
     def _carried_interval(self, v: Var, whole: Interval) -> Interval:
         """A carried value that never shrinks stays at or above what it starts with, and the other way round."""
@@ -414,48 +413,3 @@ def _renamed(form: Affine, names: dict[Var, Var]) -> Affine:
 def _is_whole(atom: Atom) -> bool:
     """Whether an atom is a number whose value is an integer."""
     return isinstance(atom.type, Scalar) and atom.type.kind != "f"
-
-
-def _apply(prim: Primitive, args: list[Interval], whole: Interval) -> Interval | None:
-    """The interval of a primitive's result before wrapping, if anything is known. `select` comes without condition."""
-    if prim is p.cast:
-        return args[0]
-    if prim is p.neg:
-        return -args[0][1], -args[0][0]
-    if prim is p.absolute:
-        low, high = args[0]
-        return (max(low, -high, 0), max(-low, high))
-    if len(args) != 2:
-        return None
-    (a, b), (c, d) = args
-    if prim is p.add:
-        return a + c, b + d
-    if prim is p.sub:
-        return a - d, b - c
-    if prim is p.mul:
-        corners = (a * c, a * d, b * c, b * d)
-        return min(corners), max(corners)
-    if prim is p.minimum:
-        return min(a, c), min(b, d)
-    if prim is p.maximum:
-        return max(a, c), max(b, d)
-    if prim is p.select:
-        return min(a, c), max(b, d)
-    if prim is p.and_:
-        tops = [high for low, high in args if low >= 0]
-        return (0, min(tops)) if tops else None
-    if prim in (p.or_, p.xor) and a >= 0 and c >= 0:
-        return 0, (1 << max(b, d).bit_length()) - 1
-    if prim is p.shr and c >= 0 and d < 64:
-        corners = (a >> c, a >> d, b >> c, b >> d)
-        return min(corners), max(corners)
-    if prim is p.shl and c == d and 0 <= c < 64:
-        return a << c, b << c
-    if prim in (p.floordiv, p.raw_div) and c > 0 and (prim is p.floordiv or a >= 0):
-        corners = (a // c, a // d, b // c, b // d)
-        return min(corners), max(corners)
-    if prim in (p.mod, p.raw_mod) and c > 0:
-        if a >= 0:
-            return (a, b) if b < c else (0, min(b, d - 1))
-        return (0 if prim is p.mod else 1 - d), d - 1
-    return None

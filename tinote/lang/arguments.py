@@ -15,6 +15,7 @@ from tinote.compiler.driver import BoundArray, GradientNeeds, Mode, Specialisati
 from tinote.compiler.summary import TaskSummary, Touched
 from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer, BufferKind
+from tinote.lang.footprint import Footprint, Footprints
 from tinote.lang.world import is_viewed, memory_of, world
 from tinote.source import Span
 
@@ -108,6 +109,17 @@ class Arguments:
             tuple([(self.actual(b), place) for b, place in found.old_values]),
             tuple([self.actual(b) for b in found.copied]),
         )
+
+    @cached_property
+    def _footprints(self) -> Footprints:
+        reaches = self.specialisation.gradient_needs(self.mode).reaches
+        return Footprints(reaches, self.actual, lambda buffer: not isinstance(buffer, Foreign))
+
+    def footprint(self, values: Sequence[Any]) -> Footprint:
+        """Which elements of fields and ndarrays a launch with these values needs and writes. Raises
+        `DifferentiationError`.
+        """
+        return self._footprints.of(values[len(self.specialisation.arrays) :])
 
     def pairs(self, formals: Iterable[Buffer]) -> Iterable[tuple[Buffer, Buffer]]:
         """Buffers of the code with the memory that they stand for."""

@@ -10,7 +10,7 @@ import numpy as np
 
 from tinote.errors import FieldError
 from tinote.ir.types import Scalar
-from tinote.lang.world import recorder
+from tinote.lang.world import clears_duals
 
 __all__ = ["Exchanged"]
 
@@ -29,8 +29,7 @@ class Exchanged:
         """What NumPy makes of it: `np.asarray(x)` shares the memory, `np.array(x)` copies. Inside of forward mode both
         copy: a shared array counts as a write, which would clear the dual.
         """
-        open_recorder = recorder.get()
-        if copy is True or (copy is None and open_recorder is not None and open_recorder.clears_duals):
+        if copy is True or (copy is None and clears_duals()):
             return self.to_numpy(dtype)
         view = self.numpy_view()
         if dtype is None or np.dtype(dtype) == view.dtype:

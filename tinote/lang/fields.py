@@ -25,11 +25,12 @@ from tinote.lang.maths import FUNCTIONS
 from tinote.lang.matrix import Matrix, Vector
 from tinote.lang.nodes import Located
 from tinote.lang.world import (
+    clears_duals,
     forget_gradients,
+    note_python_read,
     note_python_write,
     note_replacement,
     note_view,
-    recorder,
     world,
 )
 from tinote.runtime.memory import Memory
@@ -306,13 +307,17 @@ class Field(Located, Exchanged):
                 )
         return tuple([int(i) - first for i, first in zip(index, offset, strict=True)])
 
+    def _read_position(self, key: Any) -> tuple[int, ...]:
+        """The position of an element that Python is about to read."""
+        position = self._position(key)
+        note_python_read(self.buffer, position)
+        return position
+
     def _wrote(self, position: Any = ...) -> None:
         """Python is about to write at `position`, by default to all; None: it makes an array to write through."""
         note_python_write(self.buffer, position)
-        if self._dual is not None:
-            open_recorder = recorder.get()
-            if open_recorder is not None and open_recorder.clears_duals:
-                self._dual._array[... if position is None else position] = 0
+        if self._dual is not None and clears_duals():
+            self._dual._array[... if position is None else position] = 0
 
     def _source(self, value: Any) -> np.ndarray[Any, Any]:
         """`value` as an array of numbers that this field's type holds; fractions are cut off. Raises `FieldError`."""
@@ -374,8 +379,7 @@ class Field(Located, Exchanged):
         """
         self._require_alive()
         self._wrote(None)
-        # Every array that is sliced out of this one refers to it, so that it lives as long as anybody can write through
-        # it.
+        # Every array that is sliced out of this one refers to it: it lives as long as anybody can write through it.
         base = np.frombuffer(self.memory.view(), dtype=np.uint8)
         note_view(self.buffer, base)
         return array_over(self.buffer, self.memory, base)
@@ -395,13 +399,7 @@ class Field(Located, Exchanged):
         self._wrote()
         note_replacement(self.buffer, other.buffer)
         self._array[...] = source
-        open_recorder = recorder.get()
-        if (
-            open_recorder is not None
-            and open_recorder.clears_duals
-            and self._dual is not None
-            and other._dual is not None
-        ):
+        if self._dual is not None and other._dual is not None and clears_duals():
             self._dual._array[...] = other._dual._array
 
     def __repr__(self) -> str:
@@ -419,7 +417,7 @@ class ScalarField(Field):
         return [self]
 
     def __getitem__(self, key: Any) -> Any:
-        return self._array[self._position(key)].item()
+        return self._array[self._read_position(key)].item()
 
     def __setitem__(self, key: Any, value: Any) -> None:
         position = self._position(key)
@@ -480,7 +478,7 @@ class MatrixField(Field):
         self._array[(..., *component)] = source
 
     def __getitem__(self, key: Any) -> Matrix:
-        position = self._position(key)
+        position = self._read_position(key)
 
         def write(index: Any, value: Any) -> None:
             source = self._source(value)

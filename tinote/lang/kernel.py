@@ -40,7 +40,7 @@ from tinote.lang.instances import Instance, Instances, Listing
 from tinote.lang.matrix import Matrix
 from tinote.lang.ndarrays import ArrayBuffers, refuse_read_only
 from tinote.lang.parameters import Parameters
-from tinote.lang.world import memory_of, recorder, world
+from tinote.lang.world import memory_of, note_launch_outside, recorder, world
 
 __all__ = ["Instance", "Kernel", "data_oriented", "kernel"]
 
@@ -164,6 +164,8 @@ class Kernel:
                 values = (*values, instance.last_seed)
             open_recorder = recorder.get()
             native = instance.primal
+            if world.watchers and world.watchers != (open_recorder,):
+                note_launch_outside(instance, values)
             if open_recorder is not None:
                 native = open_recorder.launching(instance, values) or native
             try:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 import weakref
 from collections.abc import Iterable
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from dataclasses import replace
 from itertools import chain
 from numbers import Integral
@@ -17,6 +17,7 @@ from tinote.config import Config
 from tinote.errors import FieldError
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar, f32, f64, i32, i64, scalar_named
+from tinote.lang.boxes import box_at
 from tinote.runtime.memory import Memory
 from tinote.runtime.party import SESSION, party
 from tinote.source import NOWHERE, Span, caller
@@ -24,13 +25,18 @@ from tinote.source import NOWHERE, Span, caller
 __all__ = [
     "Arch",
     "Recorder",
+    "Watcher",
     "arches",
     "claim_gradients",
+    "clears_duals",
+    "end_watch",
     "forget_gradients",
     "gradient_memories",
     "init",
     "is_viewed",
     "memory_of",
+    "note_launch_outside",
+    "note_python_read",
     "note_python_write",
     "note_replacement",
     "note_view",
@@ -38,6 +44,7 @@ __all__ = [
     "reset",
     "scalar_type",
     "take_all_gradients",
+    "watch",
     "world",
 ]
 
@@ -91,12 +98,29 @@ class Recorder(Protocol):
         elements behind); None: an array is made through which anybody may write from now on.
         """
 
+    def read(self, buffer: Buffer, position: tuple[int, ...]) -> None:
+        """Python reads an element of a field with a gradient."""
+
     def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
         """Python gives a whole field new values: those of `source`, or constants."""
 
 
 #: The recorder of this context, if one is open. Threads and tasks that were started elsewhere do not see it.
 recorder: ContextVar[Recorder | None] = ContextVar("tinote_recorder", default=None)
+
+
+class Watcher(Protocol):
+    """An open recording, as writes from outside of its context see it."""
+
+    def launching_outside(self, instance: Any, values: tuple[Any, ...]) -> None:
+        """A kernel is about to be launched in another context."""
+
+    def overwritten(self, buffer: Buffer, box: Any = None) -> None:
+        """Elements of a field, by default all, are about to be written."""
+
+
+#: The recording that this context has opened itself.
+_own_watcher: ContextVar[Watcher | None] = ContextVar("tinote_watcher", default=None)
 
 
 class World:
@@ -118,6 +142,7 @@ class World:
         self.owners: weakref.WeakKeyDictionary[Buffer, int] = (
             weakref.WeakKeyDictionary()
         )  # the party of a gradient, if a view has computed it
+        self.watchers: tuple[Watcher, ...] = ()  # of all contexts
         self.launches = 0
         self.warned: set[str] = set()
         self.on_reset: list[Any] = []
@@ -187,11 +212,51 @@ def forget_gradients() -> None:
     world.gradients = {}
 
 
+def clears_duals() -> bool:
+    """Whether a write from Python sets duals to zero: forward mode is on."""
+    open_recorder = recorder.get()
+    return open_recorder is not None and open_recorder.clears_duals
+
+
+def watch(watcher: Watcher) -> Token[Watcher | None]:
+    """From now on, tell `watcher` what other contexts write."""
+    world.watchers = (*world.watchers, watcher)
+    return _own_watcher.set(watcher)
+
+
+def end_watch(watcher: Watcher, token: Token[Watcher | None]) -> None:
+    """The end of what `watch` began."""
+    world.watchers = tuple([other for other in world.watchers if other is not watcher])
+    _own_watcher.reset(token)
+
+
+def note_launch_outside(instance: Any, values: tuple[Any, ...]) -> None:
+    """Tell the recordings of other contexts that a kernel is about to be launched."""
+    own = _own_watcher.get()
+    for watcher in world.watchers:
+        if watcher is not own:
+            watcher.launching_outside(instance, values)
+
+
 def note_python_write(buffer: Buffer, position: Any = ...) -> None:
-    """Tell an open recorder that Python is about to write to a field (`Recorder.written`)."""
+    """Tell an open recorder that Python is about to write to a field (`Recorder.written`), and those of other contexts,
+    too.
+    """
     open_recorder = recorder.get()
     if open_recorder is not None:
         open_recorder.written(buffer, position)
+    if world.watchers:
+        own = _own_watcher.get()
+        for watcher in world.watchers:
+            if watcher is not own:
+                watcher.overwritten(buffer, box_at(buffer, position))
+
+
+def note_python_read(buffer: Buffer, position: tuple[int, ...]) -> None:
+    """Tell an open recorder that Python reads an element, if the field has a gradient."""
+    open_recorder = recorder.get()
+    if open_recorder is not None and buffer.adjoint is not None:
+        open_recorder.read(buffer, position)
 
 
 def note_replacement(buffer: Buffer, source: Buffer | None = None) -> None:
@@ -272,8 +337,8 @@ def init(
     literals and of `float` and `int`. `fast_math`: permit reassociation and approximations (NaN and infinity stay).
     `num_threads`: at most so many threads a launch. `random_seed`: of `ti.random`. `bounds_check`: check indices that
     are not proved in range. `debug`: report overflow of signed integers, and verify each step of the compiler.
-    `memory_limit`: bytes that one launch may save for its gradient. `print_ir`: print the IR after every step that
-    changes it. `kernel_profiler`: measure what each task takes (`ti.profiler`).
+    `memory_limit`: bytes that one launch may save for its gradient, and a tape of what is overwritten. `print_ir`:
+    print the IR after every step that changes it. `kernel_profiler`: measure what each task takes (`ti.profiler`).
     `offline_cache`: keep machine code on disk for later sessions.
     """
     if default_fp not in (f32, f64):

@@ -21,8 +21,9 @@ from tinote.lang.ad.forward_mode import FwdMode
 from tinote.lang.ad.functional import pull_back, recorded, refuse_open_recorder
 from tinote.lang.ad.inputs import Derivative, shape_of, size_of
 from tinote.lang.ad.locate import Suspect, suspects_of
-from tinote.lang.ad.recording import Custom, Record, Recording, numbers
+from tinote.lang.ad.recording import Custom, Record, Recording
 from tinote.lang.ad.states import Remembered, bring_back, duals_kept, gradients_kept, remembered
+from tinote.lang.ad.undo import numbers
 from tinote.lang.fields import Field
 from tinote.source import Span, place_name
 

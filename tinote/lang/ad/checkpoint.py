@@ -249,7 +249,7 @@ class _Chain:
             self.note(buffer)
             backward.written(buffer)
 
-        launches, back = world.launches, backward.recording.back
+        launches, back = world.launches, backward.gradients
         end = self.steps
         try:
             with self._bar(advances(self.steps + 1, self.slots), "steps run again") as bar:

@@ -245,6 +245,9 @@ class _Inside:
             self._custom.written.add(buffer)
         self._tape.overwritten(buffer)
 
+    def read(self, buffer: Buffer, position: tuple[int, ...]) -> None:
+        """Nothing is recorded."""
+
     def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
         """A field gets new values: a part of what the replacement gradient stands for."""
         self._custom.written.add(buffer)
@@ -282,6 +285,10 @@ class _Constant:
     def written(self, buffer: Buffer, position: Any = ...) -> None:
         """Python is about to write to a field: as anywhere else under the tape."""
         self._tape.written(buffer, position)
+
+    def read(self, buffer: Buffer, position: tuple[int, ...]) -> None:
+        """Python reads an element: as anywhere else under the tape."""
+        self._tape.read(buffer, position)
 
     def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
         """Python gives a field new values: as anywhere else under the tape."""

@@ -27,9 +27,9 @@ from tinote.errors import DifferentiationError, KernelFiniteError, Note, TinoteE
 from tinote.ir.messages import turn_of
 from tinote.lang.ad.functional import refuse_open_recorder
 from tinote.lang.ad.recording import Custom
-from tinote.lang.ad.replacements import numbers
 from tinote.lang.ad.states import gradients_kept
 from tinote.lang.ad.tape import Tape
+from tinote.lang.ad.undo import numbers
 from tinote.lang.world import gradient_memories, world
 from tinote.source import Span, caller
 

@@ -106,6 +106,9 @@ class FwdMode:
     def written(self, buffer: Buffer, position: Any = ...) -> None:
         """A field clears the duals of what Python writes itself."""
 
+    def read(self, buffer: Buffer, position: tuple[int, ...]) -> None:
+        """Reading changes no tangent."""
+
     def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
         """A field copies or clears its duals itself."""
         if source is None:

@@ -271,14 +271,14 @@ def recorded(task: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 
 def _recorded(task: Derivative, bound: Bound, trace: Trace, kwargs: dict[str, Any]) -> Run:
-    token = recorder.set(trace)
+    trace.start()
     try:
         returned = task.f(*bound.args, **kwargs)
     except BaseException:
         trace.forget()
         raise
     finally:
-        recorder.reset(token)
+        trace.stop()
         trace.variables.open = False
     try:
         result = _result(task, returned)

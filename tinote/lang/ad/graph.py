@@ -152,6 +152,8 @@ def _steps(recording: Recording) -> Iterator[Step]:
         kept = copied.get(position, {})
         while replacements and replacements[0].position == position:
             done = replacements.pop(0)
+            if done.box is not None:  # a single element
+                continue
             uses = {done.target: Use.STORES}
             if done.source is not None:
                 uses = {done.source: Use.READS, **uses}

@@ -11,7 +11,7 @@ import numpy as np
 from tinote.compiler.modes import Mode
 from tinote.errors import DifferentiationError
 from tinote.ir.buffers import Buffer
-from tinote.lang.ad.recording import numbers
+from tinote.lang.ad.undo import numbers
 from tinote.lang.arguments import Foreign, arguments_of, own
 from tinote.lang.kernel import Instance
 from tinote.lang.world import memory_of, recorder
@@ -127,6 +127,9 @@ class _Detective:
         """Nothing is recorded."""
 
     def written(self, buffer: Buffer, position: Any = ...) -> None:
+        """Nothing is recorded."""
+
+    def read(self, buffer: Buffer, position: tuple[int, ...]) -> None:
         """Nothing is recorded."""
 
     def replaced(self, buffer: Buffer, source: Buffer | None) -> None:

@@ -1,87 +1,47 @@
 """What a tape records, and the way back through it.
 
-A gradient launch executes some of the kernel's loads again, so it must find the fields as they were. A recording counts
-a version a field, and before something overwrites a version that a recorded launch will need, it keeps a copy; on the
-way back each launch's gradient runs on the versions that the launch saw. Where nothing needed is overwritten, nothing
-is copied.
+A gradient launch executes some of the kernel's loads again, so it must find the elements as they were. A recording
+knows which elements the launches so far will need, and before something overwrites some of these, it keeps their values
+(`undo.py`); on the way back each launch's gradient finds what it needs as the launch left it. Where nothing needed is
+overwritten, nothing is kept.
 """
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable
+from contextvars import Token
 from typing import Any, Protocol
 
 import numpy as np
 
 from tinote.compiler.modes import Mode
-from tinote.compiler.summary import TaskSummary
-from tinote.errors import DifferentiationError, KernelMemoryError, Note
+from tinote.errors import DifferentiationError, KernelFiniteError, KernelMemoryError
 from tinote.ir.nodes import Buffer
+from tinote.lang.ad.backward import Backward
 from tinote.lang.ad.old_values import SavingLaunch
-from tinote.lang.ad.records import Record
-from tinote.lang.ad.replacements import Replacement, numbers, replace_back, sever
+from tinote.lang.ad.records import Custom, Record
+from tinote.lang.ad.replacements import Replacement, reverse_after
+from tinote.lang.ad.undo import UndoLog, numbers
 from tinote.lang.ad.validation import AccessRules
-from tinote.lang.arguments import Arguments, Foreign, arguments_of, own, place_in
+from tinote.lang.arguments import Arguments, Foreign, arguments_of, own
+from tinote.lang.boxes import Box, box_at, box_of, is_element
+from tinote.lang.footprint import NOTHING
 from tinote.lang.kernel import Instance
-from tinote.lang.world import claim_gradients, is_viewed, memory_of, recorder, world
+from tinote.lang.world import (
+    Recorder,
+    Watcher,
+    claim_gradients,
+    end_watch,
+    is_viewed,
+    recorder,
+    watch,
+    world,
+)
 from tinote.runtime.memory import Memory
 from tinote.source import Span, caller
 
-__all__ = ["Backward", "Custom", "Record", "Recording", "living_buffers", "numbers"]
-
-
-_UNKNOWN = -1  # the version of a field that holds nothing that was ever recorded
-
-
-@dataclass(eq=False)
-class Custom:
-    """A stretch of the program with a gradient of its own: `gradient` runs in its place on the way back.
-
-    `loaded`: what its launches read of values from before; `renewed`: fields that it gave new values throughout;
-    `severed`: fields without a gradient in which it left varying values, with the place (None: perhaps in all that it
-    wrote). `versions`: the fields as they were at its end, which `gradient` finds again. `scratch`: fields that
-    `gradient` promises to compute itself before it reads them. `tasks`: what the gradient is known to launch;
-    `release` lets go of the memory that it holds.
-    """
-
-    name: str
-    place: Span
-    gradient: Callable[[Backward], None]
-    loaded: set[Buffer] = field(default_factory=set)
-    written: set[Buffer] = field(default_factory=set)
-    renewed: set[Buffer] = field(default_factory=set)
-    severed: dict[Buffer, Span] | None = None
-    scratch: frozenset[Buffer] = frozenset()
-    versions: dict[Buffer, int] = field(default_factory=dict)
-    tasks: tuple[TaskSummary, ...] = ()
-    release: Callable[[], None] | None = None
-
-    @property
-    def touched(self) -> set[Buffer]:
-        """All that was read or written."""
-        return self.loaded | self.written
-
-    def sever(self, severed: dict[Buffer, Span]) -> None:
-        """Follow the fields without gradient that hold varying values through this stretch."""
-        for buffer in self.renewed:
-            severed.pop(buffer, None)
-        broken = [(b, place) for b in self.loaded if (place := place_in(severed, b)) is not None]
-        for buffer, place in broken:
-            if any(b.adjoint is not None for b in self.written):
-                raise DifferentiationError(
-                    f"'{buffer.name}' has no gradient, but values that are differentiated go through it",
-                    place,
-                    hint=f"make '{buffer.name}' with needs_grad=True",
-                    notes=[Note(f"from there '{self.name}' reads them", self.place)],
-                )
-        left = self.severed
-        if left is None:
-            varies = bool(broken) or any(b.adjoint is not None for b in self.loaded)
-            left = {b: self.place for b in self.written if varies and b.adjoint is None and b.dtype.kind == "f"}
-        for buffer, place in left.items():
-            severed.setdefault(buffer, place)
+__all__ = ["Backward", "Custom", "Record", "Recording", "living_buffers"]
 
 
 class PythonWrites(Protocol):
@@ -91,7 +51,7 @@ class PythonWrites(Protocol):
         """Behind so many records Python is about to write to a field, at `position` in its array (`Recorder`)."""
 
     def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
-        """What was just said to be written is a whole field, from `source` or from outside."""
+        """What was just said to be written gets new values, from `source` or from outside; else the old are shifted."""
 
 
 class Recording:
@@ -130,42 +90,72 @@ class Recording:
         self._saves = saves
         self._listener = listener
         self.replacements: list[Replacement] = []
+        self._read: set[tuple[Buffer, tuple[int, ...]]] = set()  # elements, by Python
         self._touched: set[Buffer] = set()
         self._written_before: set[Buffer] = set()
         self._looked_at = 0  # so many records are counted in `_touched` and `_written_before`
         self._pending: Record | None = None
-        self._versions: dict[Buffer, int] = {}
-        self._wanted: set[tuple[Buffer, int]] = set()
-        self._copies: dict[tuple[Buffer, int], Memory] = {}
-        self.copied_bytes = 0
-        self.copied: list[tuple[int, Buffer, int]] = []  # behind so many records a field, and the bytes of it
-        self._shown: dict[Buffer, int] = {}
-        self._finals: dict[Buffer, Memory] = {}
-        self._restores = True
+        self._tokens: tuple[Token[Recorder | None], Token[Watcher | None]] | None = None
+        self._log = UndoLog(self.make_room)
+        self._other_bytes = 0  # of arrays that others manage, and of old values
+        self.copied: list[tuple[int, Buffer, int]] = []  # behind so many records, bytes of a field
+
+    def start(self) -> None:
+        """Become the recorder of this context, and hear what other contexts write."""
+        self._tokens = recorder.set(self), watch(self)
+
+    def stop(self) -> None:
+        """The end of what `start` began."""
+        assert self._tokens is not None
+        was_recorder, was_watcher = self._tokens
+        end_watch(self, was_watcher)
+        recorder.reset(was_recorder)
 
     # ---- what the recorder is told
+
+    def launching_outside(self, instance: Instance, values: tuple[Any, ...]) -> None:
+        """A kernel is about to be launched in another thread or task, which is no part of this."""
+        for buffer in own(arguments_of(instance, values).touched.written):
+            self.overwritten(buffer)
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
         """A kernel is about to be launched. Gives what is to be launched in its place, if the rules are checked."""
         arguments = arguments_of(instance, values, self.mode)
         arguments.refuse_shared()
         needs = arguments.needs
-        before = {b: self._versions.get(b, 0) for b in own(needs.restored)}
-        self._wanted.update(before.items())
-        inputs = self._inputs_of(arguments) if self.keep else None
-        for buffer in own(arguments.touched.written):
-            self.overwritten(buffer)
-        versions = before
-        if self._saves:
-            versions = {b: self._versions.get(b, 0) for b in own(needs.loaded)} | before
+        watches = self._saves or self.keep or needs.restored or self._log.is_watching
+        footprint = arguments.footprint(values) if watches else NOTHING
+        for buffer, box in footprint.restored:
+            self._log.need(buffer, box)
+        if self.keep:
+            self._need_all_of(_inputs(arguments))
+        before = len(self._log)
+        for buffer, box in footprint.written:
+            self.overwritten(buffer, box)
         saving = self._saving(instance, values, arguments) if needs.old_values else None
-        self._pending = Record(instance, values, versions, arguments, {}, saving, inputs, {})
+        self._pending = Record(instance, values, arguments, footprint, before, len(self._log), {}, {}, saving)
         for buffer in arguments.foreign:
             if buffer in needs.restored:
                 self._keep_foreign(self._pending.copies, buffer)
             if self.keep:
                 self._keep_foreign(self._pending.input_copies, buffer)
         return saving if self.rules is None else self.rules.launching(instance, arguments)
+
+    def _need_all_of(self, buffers: Iterable[Buffer]) -> None:
+        for buffer in buffers:
+            box = box_of(buffer)
+            if box is not None:
+                self._log.need(buffer, box)
+
+    def _need_now(self, record: Record | Custom) -> list[Buffer]:
+        """The gradient of a record needs the present values; of which fields."""
+        if isinstance(record, Custom):
+            kept = list(living_buffers() - record.scratch)
+            self._need_all_of(kept)
+            return kept
+        for buffer, box in record.footprint.needed:
+            self._log.need(buffer, box)
+        return [buffer for buffer, _ in record.footprint.needed]
 
     def _saving(self, instance: Instance, values: tuple[Any, ...], arguments: Arguments) -> SavingLaunch:
         """A launch that saves the old values which its gradient needs."""
@@ -178,14 +168,13 @@ class Recording:
                 hint="write ti.loop_config(serialize=True) in front of the loop, or leave the checks out",
             )
         saving = SavingLaunch(instance.specialisation, values, lambda nbytes: self.make_room(buffer, nbytes))
-        self.copied_bytes += saving.nbytes
+        self._other_bytes += saving.nbytes
         return saving
 
-    def _inputs_of(self, arguments: Arguments) -> dict[Buffer, int]:
-        """The versions of what a launch is about to read."""
-        found = {b: self._versions.get(b, 0) for b in own(arguments.touched.loaded | arguments.touched.accumulated)}
-        self._wanted.update(found.items())
-        return found
+    @property
+    def copied_bytes(self) -> int:
+        """How many bytes are kept for the way back."""
+        return self._log.nbytes + self._other_bytes
 
     def _keep_foreign(self, copies: dict[Buffer, Memory], buffer: Foreign) -> None:
         """Keep what an array that others manage holds now."""
@@ -193,7 +182,7 @@ class Recording:
         self.make_room(buffer, nbytes)
         kept = copies[buffer] = Memory(nbytes)
         ctypes.memmove(kept.address, buffer.bound.address, nbytes)
-        self.copied_bytes += nbytes
+        self._other_bytes += nbytes
 
     def launched(self) -> None:
         """The launch that was announced has ended well: it counts. (One that raised has written fields, but has no
@@ -205,7 +194,12 @@ class Recording:
         for buffer in record.arguments.foreign if self._saves else ():
             if buffer in record.arguments.needs.loaded and buffer not in record.copies:
                 self._keep_foreign(record.copies, buffer)
+        needed = self._need_now(record) if self._saves else []
         self._add(record)
+        if world.views:
+            self._distrust([*needed, *[buffer for buffer, _ in record.footprint.restored]])
+            if self.keep:
+                self._distrust(_inputs(record.arguments))
         if self.rules is not None:
             self.rules.launched()
 
@@ -214,47 +208,62 @@ class Recording:
         if self.rules is not None:
             for buffer in custom.written:
                 self.rules.forget(buffer)
-        kept = living_buffers() - custom.scratch if self._saves else ()
-        custom.versions = {b: self._versions.get(b, 0) for b in kept}
+        custom.after = len(self._log)
+        kept = self._need_now(custom) if self._saves else []
         self._add(custom)
+        if world.views:
+            self._distrust(kept)
 
     def _add(self, record: Record | Custom) -> None:
-        self._wanted.update(record.versions.items())
         self.records.append(record)
-        if world.views:
-            for buffer in record.versions:
-                if is_viewed(buffer):
-                    self.overwritten(buffer)
+
+    def _distrust(self, buffers: Iterable[Buffer]) -> None:
+        """Keep what is needed of fields that others may write to without a word."""
+        for buffer in buffers:
+            if is_viewed(buffer):
+                self.overwritten(buffer)
 
     def written(self, buffer: Buffer, position: Any = ...) -> None:
         """Python is about to write to a field. Raises `AccessRuleError`."""
         # A function that is exempt passes on what Python does in it.
         if self.rules is not None and position is not None and recorder.get() is self:
             self.rules.written(buffer, position)
-        self.overwritten(buffer)
+        renewed = buffer.adjoint is not None and isinstance(position, tuple) and self._assign(buffer, position)
+        self.overwritten(buffer, box_at(buffer, position))
         if self.check is not None:
             self.check.written(len(self.records), buffer, position)
+            if renewed:
+                self.check.replaced(buffer, None)
 
-    def overwritten(self, buffer: Buffer) -> None:
-        """A field is about to be written, by whomever: keep what is needed of it on the way back."""
+    def read(self, buffer: Buffer, position: tuple[int, ...]) -> None:
+        """Python reads an element: what it writes there next is perhaps computed from it."""
+        self._read.add((buffer, position))
+
+    def _assign(self, buffer: Buffer, position: tuple[Any, ...]) -> bool:
+        """Python gives an element a new value. Unless it has read the old one, it is a constant; whether it is one
+        where launches have used the field.
+        """
+        if (buffer, position) in self._read:
+            self._read.remove((buffer, position))
+            return False
+        if not is_element(buffer, position) or buffer not in self.touched_before():
+            return False
+        box = box_at(buffer, position)
+        self.replacements.append(Replacement(len(self.records), buffer, None, box=box))
+        return True
+
+    def overwritten(self, buffer: Buffer, box: Box | None = None) -> None:
+        """Elements of a field, by default all, are about to be written, by whomever: keep what is needed of them on the
+        way back.
+        """
         if self._listener is not None:
             self._listener(buffer)
         if self.rules is not None and recorder.get() is not self:
             self.rules.forget(buffer)
-        if self._save(buffer):
-            self.copied.append((len(self.records), buffer, memory_of(buffer).nbytes))
-        self._versions[buffer] = self._versions.get(buffer, 0) + 1
-
-    def _save(self, buffer: Buffer) -> bool:
-        """Keep the present version of a field if it is needed; whether it was not kept yet."""
-        key = (buffer, self._versions.get(buffer, 0))
-        if key not in self._wanted or key in self._copies:
-            return False
-        memory = memory_of(buffer)
-        self.make_room(buffer, memory.nbytes)
-        self._copies[key] = memory.copy()
-        self.copied_bytes += memory.nbytes
-        return True
+        box = box_of(buffer) if box is None else box
+        nbytes = 0 if box is None else self._log.overwrite(buffer, box)
+        if nbytes:
+            self.copied.append((len(self.records), buffer, nbytes))
 
     def make_room(self, buffer: Buffer, nbytes: int) -> None:
         """So many bytes more are to be kept. Raises `KernelMemoryError` past the session's limit."""
@@ -310,48 +319,64 @@ class Recording:
         the fields hold again what they hold now, unless `restore` is false and nobody asks for that. `done` is told of
         each gradient of the user's own that has run.
         """
-        self._shown = dict(self._versions)
-        self._restores = restore
+        log = self._log
         replacements = list(self.replacements)
         try:
+            log.begin(restores=restore)
             for position in range(len(self.records), 0, -1):
-                replace_back(replacements, position)
+                reverse_after(replacements, position)
                 record = self.records[position - 1]
                 self.at = position
-                self._show(record.versions)
+                if self._saves:
+                    log.undo_to(record.after)
                 if isinstance(record, Record):
+                    self._restore(record)
                     self.launch_back(position, record)
-                    # The gradient has run the effects on these again, for itself.
-                    self._shown.update(dict.fromkeys(own(record.arguments.needs.restored), _UNKNOWN))
                 else:
                     self._run(record)
                     if done is not None:
                         done(record)
-            replace_back(replacements, 0)
+            reverse_after(replacements, 0)
         finally:
-            self._put_back()
+            log.end()
+
+    def _restore(self, record: Record) -> None:
+        """Bring back what the gradient reads of the values from before the launch. It runs the launch's effects on
+        these fields again.
+        """
+        restored = {buffer for buffer, _ in record.footprint.restored}
+        if restored:
+            for buffer, box in record.footprint.written:
+                for one in restored.intersection((buffer, buffer.tangent)):
+                    self._log.disturb(one, box)
+            self._log.undo_between(record.before, record.after, restored)
 
     def run_again(self) -> None:
-        """Run the launches themselves once more, with checks for NaN and infinity, each on the fields as it found them;
-        those that the recording did not keep the inputs of are left out.
+        """Run the launches themselves once more, with checks for NaN and infinity, each on the fields as it found them.
+        The last runs first, as the log of overwritten values is read backwards; raises the `KernelFiniteError` of the
+        first launch that has one. For a recording that keeps what launches read.
         """
-        self._shown = dict(self._versions)
+        log = self._log
+        first: KernelFiniteError | None = None
         try:
-            for position, record in enumerate(self.records, 1):
-                if isinstance(record, Custom) or record.inputs is None:
+            log.begin(restores=True)
+            for position in range(len(self.records), 0, -1):
+                record = self.records[position - 1]
+                if isinstance(record, Custom):
                     continue
-                self.at = position
-                self._show(record.inputs)
-                for buffer in own(record.written):
-                    self.disturbed(buffer)
-                record.instance.specialisation.code(Mode.FINITE).launch(record.values_again())
+                log.undo_to(record.before)
+                for buffer, box in record.footprint.written:
+                    log.disturb(buffer, box)
+                try:
+                    record.instance.specialisation.code(Mode.FINITE).launch(record.values_again())
+                except KernelFiniteError as error:
+                    first, self.at = error, position
+                # Earlier launches find again what this one has overwritten once more.
+                log.undo_between(record.before, record.after, record.written)
         finally:
-            self._put_back()
-
-    def _put_back(self) -> None:
-        for buffer, final in self._finals.items():
-            memory_of(buffer).restore(final)
-        self._finals = {}
+            log.end()
+        if first is not None:
+            raise first
 
     def launch_back(self, position: int, record: Record) -> None:
         """Run the gradient of one launch, the record at `position`, counted from 1."""
@@ -360,45 +385,32 @@ class Recording:
     def forget(self) -> None:
         """Let the copies go, unless they are to be kept: nothing will be reversed any more."""
         if self.keep:
-            for buffer in {buffer for buffer, _ in self._wanted}:
-                self._save(buffer)
-                self._versions[buffer] = self._versions.get(buffer, 0) + 1  # it may change from now on
+            if not self._saves:  # the gradients have run on the fields as they are now
+                for record in self.records:
+                    self._need_now(record)
+            self._log.seal()
         else:
             holds = any(r.copies if isinstance(r, Record) else r.release for r in self.records)
-            self.let_go = bool(self._copies) or holds
-            self._copies.clear()
+            self.let_go = self.let_go or holds or len(self._log) > 0
+            self._log.forget()
         if self.rules is not None:
             self.rules.release()
         for record in self.records:
             if isinstance(record, Custom) and record.release is not None and not self.keep:
                 record.release()
 
-    def disturbed(self, buffer: Buffer) -> None:
-        """On the way back something is about to write to a field."""
-        if buffer not in self._finals:
-            self._finals[buffer] = memory_of(buffer).copy()
-        self._shown[buffer] = -1
-
-    def _show(self, versions: dict[Buffer, int]) -> None:
-        for buffer, version in versions.items():
-            if self._shown.get(buffer, 0) != version:
-                if self._restores:
-                    self.disturbed(buffer)
-                kept = self._copies.get((buffer, version)) or self._finals[buffer]
-                memory_of(buffer).restore(kept)
-                self._shown[buffer] = version
-
     def _run(self, custom: Custom) -> None:
+        backward = Backward(self.back)
         for buffer in custom.scratch:
             if buffer.dtype.kind == "f":  # whoever reads it without computing it first shall notice
-                self.disturbed(buffer)
+                backward.written(buffer)
                 numbers(buffer)[...] = np.nan
-        backward = Backward(self)
         token = recorder.set(backward)
         try:
             custom.gradient(backward)
         finally:
             recorder.reset(token)
+            backward.bring_back()
 
     # ---- the chain from parameter to loss
 
@@ -411,7 +423,7 @@ class Recording:
         coming = next(replacements)
         for position, record in enumerate(self.records):
             while coming is not None and coming.position <= position:
-                sever(severed, coming)
+                coming.sever(severed)
                 coming = next(replacements)
             if isinstance(record, Custom):
                 record.sever(severed)
@@ -422,41 +434,16 @@ class Recording:
             for buffer, place in record.arguments.needs.severed:
                 severed.setdefault(buffer, place)
         while coming is not None:
-            sever(severed, coming)
+            coming.sever(severed)
             coming = next(replacements)
         return severed
-
-
-class Backward:
-    """The recorder while a gradient of the user's own runs: nothing is recorded, and what is overwritten comes back."""
-
-    clears_duals = False
-
-    def __init__(self, recording: Recording) -> None:
-        self.recording = recording
-
-    @property
-    def gradients(self) -> Mode:
-        """What `kernel.grad` runs: what runs on the whole way back."""
-        return self.recording.back
-
-    def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
-        """A kernel is about to be launched."""
-        for buffer in own(arguments_of(instance, values).touched.written):
-            self.written(buffer)
-
-    def launched(self) -> None:
-        """Nothing is recorded."""
-
-    def written(self, buffer: Buffer, position: Any = ...) -> None:
-        """A field is about to be written. Gradients are what this is for."""
-        if buffer.primal is None:
-            self.recording.disturbed(buffer)
-
-    def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
-        """Nothing is recorded."""
 
 
 def living_buffers() -> set[Buffer]:
     """The memory of all living fields, gradients and duals left out."""
     return {f.buffer for f in list(world.fields) if f.buffer.primal is None}
+
+
+def _inputs(arguments: Arguments) -> list[Buffer]:
+    """The fields and ndarrays that a launch reads, also to add to them."""
+    return own(arguments.touched.loaded | arguments.touched.accumulated)

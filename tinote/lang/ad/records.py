@@ -1,34 +1,42 @@
-"""What is remembered of one launch under a tape."""
+"""What is remembered of one launch under a tape, and of a stretch with a gradient of its own."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from tinote.compiler.native import BoundArray
 from tinote.compiler.summary import TaskSummary
+from tinote.errors import DifferentiationError, Note
 from tinote.ir.nodes import Buffer
+from tinote.lang.ad.backward import Backward
 from tinote.lang.ad.old_values import SavingLaunch
-from tinote.lang.arguments import Arguments
+from tinote.lang.arguments import Arguments, place_in
+from tinote.lang.footprint import Footprint
 from tinote.lang.kernel import Instance
 from tinote.runtime.memory import Memory
+from tinote.source import Span
 
-__all__ = ["Record"]
+__all__ = ["Custom", "Record"]
 
 
 class Record(NamedTuple):
-    """One launch: what was launched with which values, and the version of each field that its gradient will read.
-    `copies`: what it will read of arrays that others manage; `old_values`: those that the launch returns and saves.
-    `inputs`, `input_copies`: what the launch itself read, if it is to be run again.
+    """One launch: what was launched with which values, and which elements its gradient will read. `before` and `after`:
+    how long the log of overwritten values was. Of arrays that others manage, `copies` is what the gradient will read,
+    and `input_copies` what the launch itself read, if it is to be run again. `old_values`: those that the launch
+    returns and saves.
     """
 
     instance: Instance
     values: tuple[Any, ...]
-    versions: dict[Buffer, int]
     arguments: Arguments
+    footprint: Footprint
+    before: int
+    after: int
     copies: dict[Buffer, Memory]
+    input_copies: dict[Buffer, Memory]
     old_values: SavingLaunch | None = None
-    inputs: dict[Buffer, int] | None = None
-    input_copies: dict[Buffer, Memory] = {}
 
     @property
     def tasks(self) -> tuple[TaskSummary, ...]:
@@ -80,3 +88,52 @@ def _memory_like(bound: BoundArray) -> BoundArray:
     """Memory for the numbers of an array, and for their tangents if it has any."""
     values, tangents = (Memory(max(bound.nbytes, 1)) for _ in range(2))
     return BoundArray(values.address, 0, tangents.address, 0, bound.shape, bound.nbytes, True, None, (values, tangents))
+
+
+@dataclass(eq=False)
+class Custom:
+    """A stretch of the program with a gradient of its own: `gradient` runs in its place on the way back.
+
+    `loaded`: what its launches read of values from before; `renewed`: fields that it gave new values throughout;
+    `severed`: fields without a gradient in which it left varying values, with the place (None: perhaps in all that it
+    wrote). `scratch`: fields that `gradient` promises to compute itself before it reads them; it finds the others as
+    they were at the end of the stretch. `after`: how long the log of overwritten values was then. `tasks`: what the
+    gradient is known to launch; `release` lets go of the memory that it holds.
+    """
+
+    name: str
+    place: Span
+    gradient: Callable[[Backward], None]
+    loaded: set[Buffer] = field(default_factory=set)
+    written: set[Buffer] = field(default_factory=set)
+    renewed: set[Buffer] = field(default_factory=set)
+    severed: dict[Buffer, Span] | None = None
+    scratch: frozenset[Buffer] = frozenset()
+    after: int = 0
+    tasks: tuple[TaskSummary, ...] = ()
+    release: Callable[[], None] | None = None
+
+    @property
+    def touched(self) -> set[Buffer]:
+        """All that was read or written."""
+        return self.loaded | self.written
+
+    def sever(self, severed: dict[Buffer, Span]) -> None:
+        """Follow the fields without gradient that hold varying values through this stretch."""
+        for buffer in self.renewed:
+            severed.pop(buffer, None)
+        broken = [(b, place) for b in self.loaded if (place := place_in(severed, b)) is not None]
+        for buffer, place in broken:
+            if any(b.adjoint is not None for b in self.written):
+                raise DifferentiationError(
+                    f"'{buffer.name}' has no gradient, but values that are differentiated go through it",
+                    place,
+                    hint=f"make '{buffer.name}' with needs_grad=True",
+                    notes=[Note(f"from there '{self.name}' reads them", self.place)],
+                )
+        left = self.severed
+        if left is None:
+            varies = bool(broken) or any(b.adjoint is not None for b in self.loaded)
+            left = {b: self.place for b in self.written if varies and b.adjoint is None and b.dtype.kind == "f"}
+        for buffer, place in left.items():
+            severed.setdefault(buffer, place)

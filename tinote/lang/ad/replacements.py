@@ -1,67 +1,70 @@
-"""What Python does to whole fields between recorded launches (`fill`, `from_numpy`, `copy_from`), and what that means
-for their gradients.
+"""New values that Python gives to fields between launches, on the way back: the gradient of new values is not that of
+the old ones.
 """
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
-
-import numpy as np
+from typing import NamedTuple
 
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.nodes import Buffer
-from tinote.lang.layout import array_over
-from tinote.lang.world import memory_of
-from tinote.source import Span
+from tinote.lang.ad.undo import numbers
+from tinote.lang.boxes import Box, slices_of
+from tinote.source import NOWHERE, Span
 
-__all__ = ["Replacement", "numbers", "replace_back", "sever"]
+__all__ = ["Replacement", "reverse_after"]
 
 
 class Replacement(NamedTuple):
-    """After `position` records, Python gave a whole field new values: those of `source`, or constants."""
+    """After `position` records, Python gave a field new values: those of `source`, or constants; a `source` at `place`.
+    `box`: which elements got them; None for all.
+    """
 
     position: int
     target: Buffer
     source: Buffer | None
-    place: Span
+    place: Span = NOWHERE
+    box: Box | None = None
+
+    def reverse(self) -> None:
+        """Move the gradient of the new values to where they came from."""
+        adjoint = self.target.adjoint
+        if adjoint is None:
+            return
+        source = None if self.source is None else self.source.adjoint
+        _move(adjoint, source, self.box)
+        if adjoint.tangent is not None:
+            _move(adjoint.tangent, None if source is None else source.tangent, self.box)
+
+    def sever(self, severed: dict[Buffer, Span]) -> None:
+        """What it means for the chain from parameter to loss. `severed`: the fields without a gradient that hold
+        varying values. Raises `DifferentiationError` where the chain breaks.
+        """
+        target, source = self.target, self.source
+        if source is None:
+            if self.box is None:
+                severed.pop(target, None)
+        elif source in severed:
+            if target.adjoint is not None:
+                raise DifferentiationError(
+                    f"'{source.name}' has no gradient, but values that are differentiated go through it",
+                    severed[source],
+                    hint=f"make '{source.name}' with needs_grad=True",
+                    notes=[Note(f"from there they are copied to '{target.name}'", self.place)],
+                )
+            severed.setdefault(target, severed[source])
+        elif source.adjoint is not None and target.adjoint is None and target.dtype.kind == "f":
+            severed.setdefault(target, self.place)
 
 
-def replace_back(replacements: list[Replacement], position: int) -> None:
-    """The reverse of what Python did after so many records: the gradient of new values is not that of the old."""
+def reverse_after(replacements: list[Replacement], position: int) -> None:
+    """Reverse those that came after so many records, the last first, and take them off the list."""
     while replacements and replacements[-1].position >= position:
-        done = replacements.pop()
-        if done.target.adjoint is None:
-            continue
-        source = None if done.source is None else done.source.adjoint
-        _move(done.target.adjoint, source)
-        if done.target.adjoint.tangent is not None:
-            _move(done.target.adjoint.tangent, None if source is None else source.tangent)
+        replacements.pop().reverse()
 
 
-def _move(target: Buffer, source: Buffer | None) -> None:
+def _move(target: Buffer, source: Buffer | None, box: Box | None) -> None:
+    values = numbers(target)
     if source is not None:
-        numbers(source)[...] += numbers(target)
-    numbers(target)[...] = 0
-
-
-def sever(severed: dict[Buffer, Span], done: Replacement) -> None:
-    """What a copy by Python means for the chain from parameter to loss."""
-    target, source = done.target, done.source
-    if source is None:
-        severed.pop(target, None)
-    elif source in severed:
-        if target.adjoint is not None:
-            raise DifferentiationError(
-                f"'{source.name}' has no gradient, but values that are differentiated go through it",
-                severed[source],
-                hint=f"make '{source.name}' with needs_grad=True",
-                notes=[Note(f"from there they are copied to '{target.name}'", done.place)],
-            )
-        severed.setdefault(target, severed[source])
-    elif source.adjoint is not None and target.adjoint is None and target.dtype.kind == "f":
-        severed.setdefault(target, done.place)
-
-
-def numbers(buffer: Buffer) -> np.ndarray[Any, Any]:
-    """All numbers of a field, sharing its memory, in the shape of the field with that of its elements behind."""
-    return array_over(buffer, memory_of(buffer))
+        numbers(source)[...] += values
+    values[... if box is None else slices_of(box)] = 0

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from contextvars import Token
 from types import TracebackType
 from typing import Literal
 
@@ -24,7 +23,7 @@ from tinote.lang.ad.tape_check import GradientCheck
 from tinote.lang.ad.validation import AccessRules
 from tinote.lang.ad.violations import Violation
 from tinote.lang.fields import Field
-from tinote.lang.world import Recorder, gradient_memories, recorder, take_all_gradients, world
+from tinote.lang.world import gradient_memories, recorder, take_all_gradients, world
 from tinote.runtime.memory import Memory
 from tinote.source import caller
 
@@ -49,10 +48,11 @@ class Tape(Recording):
     `loss`: a 0-D field with a gradient; it is set to 0 at entry and its gradient to 1 at exit. `clear_gradients`: set
     all gradients to zero at entry. An exception inside of the block leaves everything as it is and no gradient is
     computed. `fill`, `from_numpy` and `copy_from` in the block are differentiated: behind them a field's gradient is
-    that of its new values only until the first launch that uses the field; single elements that Python writes are
-    constants whose gradient is added to that of the values before. Raises `DifferentiationError` for a loss that cannot
-    be differentiated and for what cannot be differentiated right: so for values that are differentiated and go through
-    a field without a gradient, which is named.
+    that of its new values only until the first launch that uses the field. The same holds for a single element that
+    Python assigns; where Python has read the element before, as `x[i] += 1` does, it is taken for the old value shifted
+    by a constant. Raises `DifferentiationError` for a loss that cannot be differentiated and for what cannot be
+    differentiated right: so for values that are differentiated and go through a field without a gradient, which is
+    named.
 
     Of what turns of a parallel loop combine by `ti.atomic_min` or `ti.atomic_max`, the winner alone gets the gradient;
     of several, the last. The old values that atomic operations return on counters and other memory without a gradient
@@ -60,9 +60,11 @@ class Tape(Recording):
     depend on an order, and are refused.
 
     `on_overwrite`: what happens when an element changes whose old value the derivative needs. `"auto"`: the old value
-    is kept and comes back. `"error"`: whoever breaks one of the rules of access gets an `AccessRuleError`: an element
-    that was read is not changed afterwards; from the second write on, it only takes `+=`. `"unchecked"`: nothing is
-    kept between launches, so that a program which breaks the rules gets a wrong gradient without a word.
+    is kept and comes back, whoever changes it, other threads included. Only what a launch may overwrite of what is
+    needed is kept (`copied_bytes`), within `ti.init(memory_limit=...)`. `"error"`: whoever breaks one of the rules of
+    access gets an `AccessRuleError`: an element that was read is not changed afterwards; from the second write on, it
+    only takes `+=`. `"unchecked"`: nothing is kept between launches, so that a program which breaks the rules gets a
+    wrong gradient without a word.
 
     `validation`, with `ti.init(debug=True)`: check the rules, element by element, and raise at the first launch that
     breaks one. `"collect"`: only note it. `violations`: what was found, in order. Launches under a tape that checks run
@@ -122,7 +124,6 @@ class Tape(Recording):
         self.grad_report: GradientReport | None = None
         self._check = check
         self.clear_gradients = clear_gradients
-        self._token: Token[Recorder | None] | None = None
         self._entered = False
 
     @property
@@ -145,14 +146,13 @@ class Tape(Recording):
         self.loss.fill(0)
         if self._check is not None:
             self._check.start()
-        self._token = recorder.set(self)
+        self.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        assert self._token is not None
-        recorder.reset(self._token)
+        self.stop()
         try:
             if kind is None:
                 if self.rules is not None:

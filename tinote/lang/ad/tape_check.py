@@ -1,8 +1,9 @@
 """`Tape(loss, grad_check=...)`: at the end of the block its launches run again from perturbed values, and the
 differences of the loss are compared with the gradients.
 
-What Python did in the block is done again, too, and means what it means to the tape: whole fields get the same values,
-what was copied from a field is copied from it as it is then, and single elements change by as much as they did.
+What Python did in the block is done again, too, and means what it means to the tape: whole fields and constants get
+the same values, what was copied from a field is copied from it as it is then, and other elements change by as much as
+they did.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.check import Compared, GradientReport, compare, require_f64
 from tinote.lang.ad.recording import Custom, Recording, living_buffers
-from tinote.lang.ad.replacements import numbers
 from tinote.lang.ad.states import Remembered, bring_back, remembered
+from tinote.lang.ad.undo import numbers
 from tinote.lang.fields import Field
 from tinote.lang.world import world
 from tinote.source import Span, caller
@@ -30,8 +31,8 @@ _STEP, _ELEMENTS = 1e-4, 200
 
 @dataclass
 class _Assignment:
-    """Behind so many records Python wrote to the elements of a field at `position`, or to the whole of it (`whole`): a
-    copy of `source`, or the numbers `after` in place of `before`.
+    """Behind so many records Python wrote to the elements of a field at `position`: a copy of `source`, or the numbers
+    `after` in place of `before`. `renewed`: they do not depend on what was there.
     """
 
     records: int
@@ -40,14 +41,14 @@ class _Assignment:
     before: Any
     after: Any = None
     source: Buffer | None = None
-    whole: bool = False
+    renewed: bool = False
 
     def repeat(self) -> None:
         """Do it again."""
         held = numbers(self.target)
         if self.source is not None:
             held[...] = numbers(self.source)
-        elif self.whole or self.target.dtype.kind != "f":
+        elif self.renewed or self.target.dtype.kind != "f":
             held[self.position] = self.after
         else:
             held[self.position] += self.after - self.before
@@ -89,10 +90,10 @@ class GradientCheck:
             self._assignments.append(_Assignment(records, buffer, position, np.array(numbers(buffer)[position])))
 
     def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
-        """What Python is about to write is the whole of a field."""
+        """What Python is about to write does not depend on what is there."""
         if buffer.primal is None:
             last = self._assignments[-1]
-            last.whole, last.source = True, source
+            last.renewed, last.source = True, source
 
     def settle(self, _: Buffer | None = None) -> None:
         """Something else is about to be written: what Python wrote last is there to be read."""
@@ -141,8 +142,6 @@ class GradientCheck:
         for record in recording.records:
             if isinstance(record, Custom):
                 why, place = f"it has a gradient of its own in place of that of '{record.name}'", record.place
-            elif record.inputs is None:
-                why = "it did not record what its launches read"
         if self._viewed is not None and self._viewed in living_buffers():
             why = f"'{self._viewed.name}' was given away as an array through which anybody may write"
         if why is not None:

@@ -19,6 +19,7 @@ from tinote.lang.ad.old_values import SavingLaunch
 from tinote.lang.ad.recording import Custom, Record, Recording
 from tinote.lang.ad.variables import Dual, Variable, Variables
 from tinote.lang.arguments import Arguments
+from tinote.lang.boxes import Box
 from tinote.lang.fields import Field
 from tinote.lang.kernel import Instance
 from tinote.lang.world import world
@@ -170,10 +171,10 @@ class SecondOrder(Trace):
     tangents = True
     clears_duals = True
 
-    def overwritten(self, buffer: Buffer) -> None:
-        super().overwritten(buffer)
+    def overwritten(self, buffer: Buffer, box: Box | None = None) -> None:
+        super().overwritten(buffer, box)
         if buffer.tangent is not None:
-            super().overwritten(buffer.tangent)
+            super().overwritten(buffer.tangent, box)
 
     def _saving(self, instance: Instance, values: tuple[Any, ...], arguments: Arguments) -> SavingLaunch:
         buffer, place = arguments.needs.old_values[0]
