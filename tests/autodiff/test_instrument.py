@@ -9,11 +9,11 @@ import pytest
 from tests.properties.compare import STEPS, Outcome, difference, run
 from tests.properties.generate import Program, generate
 from tests.properties.smooth import generate_smooth
-from tinote.autodiff.access_rules import Kind
-from tinote.autodiff.instrument import Instrumented, Ledger, instrument
+from tinote.autodiff.instrument import instrument
 from tinote.autodiff.steering import steering_reads
 from tinote.compiler.pipeline import CHECKED, run_pipeline
 from tinote.config import Config
+from tinote.ir.checked_accesses import Instrumented, Kind, Ledger
 from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory
 from tinote.ir.nodes import Function, Load, Memory

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tinote.autodiff.access_rules import Kind
 from tinote.errors import AccessRuleError, DifferentiationError
+from tinote.ir.checked_accesses import Kind
 from tinote.lang.ad.violations import Fix, Violation
 from tinote.source import line_text
 

@@ -11,46 +11,17 @@ changes it at once. Gradients and duals are left alone.
 
 from __future__ import annotations
 
-from enum import Enum
 from itertools import product
 
 from tinote.autodiff.steering import steering_reads
 from tinote.ir import primitives as p
 from tinote.ir.buffers import Buffer, BufferKind
+from tinote.ir.checked_accesses import Kind
 from tinote.ir.nodes import Atom, Atomic, Function, Lit, Load, Op, Store
 from tinote.ir.query import uses
 from tinote.ir.types import i32
 
-__all__ = ["RULES", "Accesses", "Kind", "numbers_at"]
-
-#: In words, as messages say them.
-RULES = {
-    1: "access rule 1: an element that was read is not changed afterwards",
-    2: "access rule 2: from the second write on, an element only takes `+=`",
-}
-
-
-class Kind(Enum):
-    """What an access does to an element."""
-
-    READ = "read"
-    STORE = "store"
-    ADD = "add"
-    TAKE = "take"  # an atomic addition whose old value is used
-    COMBINE = "combine"  # an atomic operation that is no addition
-
-    @property
-    def changes(self) -> bool:
-        return self is not Kind.READ
-
-    @property
-    def does_both(self) -> bool:
-        """Whether it reads the element and changes it at once."""
-        return self in (Kind.TAKE, Kind.COMBINE)
-
-    def rewrites(self, buffer: Buffer) -> bool:
-        """Whether it breaks rule 2 where the element has been written before."""
-        return buffer.adjoint is not None and self in (Kind.STORE, Kind.COMBINE)
+__all__ = ["Accesses", "numbers_at"]
 
 
 class Accesses:

@@ -21,62 +21,18 @@ therefore also hold the turn of the last write, and turns are numbered through a
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import IntEnum
 from typing import NamedTuple
 
-from tinote.autodiff.access_rules import Accesses, Kind, numbers_at
+from tinote.autodiff.access_rules import Accesses, numbers_at
 from tinote.ir import primitives as p
 from tinote.ir.buffers import Buffer, BufferKind
 from tinote.ir.build import Builder
+from tinote.ir.checked_accesses import Instrumented, Kind, Ledger, Site, Word
 from tinote.ir.nodes import Atom, Atomic, For, Function, Lit, Load, Op, Region, Store, Var
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 from tinote.ir.types import i32, u32
-from tinote.source import Span
 
-__all__ = ["Instrumented", "Ledger", "Site", "Word", "instrument"]
-
-
-class Site(NamedTuple):
-    """One access in a function, with its place in the source. `buffer`: the memory as the code knows it."""
-
-    kind: Kind
-    buffer: Buffer
-    place: Span
-
-
-class Word(IntEnum):
-    """What a shadow holds of an element, a u32 each: the code of the first read since the last write (0: none), that
-    of the last write (0: none) and its turn; of the first violation in this launch, the code of the access that breaks
-    a rule (0: none) and that of the earlier one.
-    """
-
-    READ = 0
-    WRITE = 1
-    TURN = 2
-    LATER = 3
-    EARLIER = 4
-
-
-class Ledger(IntEnum):
-    """What the ledger of a launch holds, a u32 each: the code of its first site, how many turns were numbered, how many
-    violations were noted.
-    """
-
-    FIRST_CODE = 0
-    TURNS = 1
-    VIOLATIONS = 2
-
-
-class Instrumented(NamedTuple):
-    """A function with the checks in it. `shadows`: pairs of a buffer and its shadow, of the same shape and with one
-    more dimension of each element, of length `len(Word)`. `ledger`: `len(Ledger)` numbers. All of these are arrays,
-    bound at each launch. `sites`: the accesses, in the order of their codes.
-    """
-
-    function: Function
-    shadows: tuple[tuple[Buffer, Buffer], ...]
-    ledger: Buffer
-    sites: tuple[Site, ...]
+__all__ = ["instrument"]
 
 
 def instrument(fn: Function) -> Instrumented:

@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tinote.autodiff.access_rules import RULES, Accesses, Kind, numbers_at
+from tinote.autodiff.access_rules import Accesses, numbers_at
+from tinote.ir.checked_accesses import RULES, Kind
 from tinote.ir.nodes import Atom, Atomic, Buffer, Function, Lit, Load, Memory, Op, Prim, Region, Store
 from tinote.ir.query import definitions, walk
 from tinote.source import Span

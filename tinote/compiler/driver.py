@@ -37,11 +37,11 @@ from tinote.source import NOWHERE, Span
 
 if TYPE_CHECKING:
     from tinote.autodiff.gradient import Gradient
-    from tinote.autodiff.instrument import Instrumented
     from tinote.autodiff.old_values import OldValues
     from tinote.compiler.pipeline import Context, Listener, Snapshot
     from tinote.compiler.recall import Question, Recalled
     from tinote.compiler.recipe import Recipe, Signature
+    from tinote.ir.checked_accesses import Instrumented
     from tinote.runtime.cache import Store
     from tinote.runtime.jit import Binary
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 
 from tinote.autodiff.forward import forward
 from tinote.autodiff.gradient import Gradient, reverse
-from tinote.autodiff.instrument import Instrumented, instrument
+from tinote.autodiff.instrument import instrument
 from tinote.autodiff.old_values import NO_OLD_VALUES, plan_old_values, record
 from tinote.compiler.modes import Mode, defaults_of
 from tinote.compiler.passes.accumulate import accumulate
@@ -46,6 +46,7 @@ from tinote.compiler.passes.scalarise import scalarise
 from tinote.compiler.passes.vectorise import vectorise
 from tinote.config import Config
 from tinote.errors import CompilerBug, TinoteError
+from tinote.ir.checked_accesses import Instrumented
 from tinote.ir.nodes import Function
 from tinote.ir.verify import Form, InvalidIR, verify
 

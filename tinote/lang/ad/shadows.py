@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from tinote.autodiff.instrument import Word
 from tinote.compiler.driver import BoundArray
+from tinote.ir.checked_accesses import Word
 from tinote.ir.nodes import Buffer
 from tinote.lang.arguments import Foreign
 

@@ -15,10 +15,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinote.autodiff.access_rules import Kind
-from tinote.autodiff.instrument import Instrumented, Ledger, Site, Word
 from tinote.compiler.driver import BoundArray, Code
 from tinote.errors import DifferentiationError
+from tinote.ir.checked_accesses import Instrumented, Kind, Ledger, Site, Word
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.shadows import Array, Shadows, bound_over
 from tinote.lang.ad.violations import Access, Violation

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from tinote.autodiff.access_rules import RULES, Kind
 from tinote.errors import AccessRuleError, Note
+from tinote.ir.checked_accesses import RULES, Kind
 from tinote.source import NOWHERE, Span
 
 __all__ = ["Access", "Fix", "Violation"]
