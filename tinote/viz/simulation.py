@@ -101,6 +101,7 @@ class LiveSimulation(LiveView):
         self._reset = reset
         self._pointer = pointer
         self._pointing = PointerQueue()
+        self._is_pointed = False  # a frame is under way that the pointer has asked for
         self._recording: Recording | None = None
         self._quantities = {**as_series(energy, "energy"), **as_series(plots, "value")}
         self.history = History(tuple(self._quantities))
@@ -368,6 +369,7 @@ class LiveSimulation(LiveView):
 
     def _pointed(self) -> Frame:
         """The state after the pointer has acted on it, while nothing else moves it."""
+        self._is_pointed = False
         self._tell_pointer()
         return self._renewed()
 
@@ -472,9 +474,9 @@ class LiveSimulation(LiveView):
 
     def _point(self, phase: str, across: float, up: float) -> None:
         """Note what the pointer does, for the next frame; while nothing plays, that frame is made for it."""
-        known = self._pointing.waiting
         self._pointing.add(phase, across, up)
-        if self.can_point and self.state != "playing" and not known:
+        if self.can_point and self.state != "playing" and not self._is_pointed:
+            self._is_pointed = True
             self._on_loop(lambda: self._spawn(self._act(self._pointed)))
 
     def close(self) -> None:
