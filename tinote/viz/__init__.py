@@ -8,10 +8,11 @@ from tinote.viz.gui import GUI
 from tinote.viz.image import Image
 from tinote.viz.particles import Particles
 from tinote.viz.pointer import Pointer
+from tinote.viz.progress import progress
 from tinote.viz.running_plot import Plot
 from tinote.viz.slider import slider
 
-__all__ = ["GUI", "Explorer", "Image", "Particles", "Plot", "Pointer", "explore", "plot", "slider"]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = ["GUI", "Explorer", "Image", "Particles", "Plot", "Pointer", "explore", "plot", "progress", "slider"]  # pyright: ignore[reportUnsupportedDunderAll]
 
 
 def __getattr__(name: str) -> Any:
