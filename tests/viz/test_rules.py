@@ -123,6 +123,31 @@ def test_the_fixes_are_edits_with_what_they_cost(changed_later):
     assert unchecked.copied_bytes == 8 * 24
 
 
+def test_arrays_of_others_cost_a_copy_for_each_reader():
+    x, loss, numbers = field("x"), field("loss"), np.ones((2, 3))
+
+    @ti.kernel
+    def read(a: ti.types.ndarray(dtype=ti.f64, ndim=2)):
+        for i, j in a:
+            loss[None] += x[None] * a[i, j]
+
+    @ti.kernel
+    def change(a: ti.types.ndarray(dtype=ti.f64, ndim=2)):
+        a[1, 2] = 3.0
+
+    def run() -> None:
+        read(numbers)
+        read(numbers)
+        change(numbers)
+
+    (found,) = findings(collected(loss, run))
+    assert found["element"] == "a[1, 2]" and concerned(found).tolist() == [[0, 0, 0], [0, 0, 1]]
+    assert found["fixes"][1]["memory"].startswith("At most 48 bytes for each launch that reads")
+    with ti.ad.Tape(loss) as unchecked:
+        run()
+    assert unchecked.copied_bytes == 2 * 48
+
+
 def test_a_rule_that_is_broken_at_each_step_is_one_finding():
     x, loss = field("x", 5), field("loss")
 

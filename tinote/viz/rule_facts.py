@@ -300,7 +300,9 @@ def _memory(violation: Violation, fix: Fix, times: int) -> str:
     if fix is Fix.ACCUMULATE:
         return "No memory: no old value is needed."
     if fix is not Fix.TAPE:
-        return f"{size} for one more field like '{name}', and as much for its gradient; the tape keeps nothing."
+        return f"{size} for one more field like '{name}', and as much for its gradient; no old value is kept."
+    if violation.foreign:
+        return f"At most {size} for each launch that reads the array '{name}', whose memory others may write to."
     if later.launch is not None and earlier.launch == later.launch:
         return f"{size} for a copy of '{name}', and what the gradient of '{later.kernel}' saves in its loops."
     if times > 1:

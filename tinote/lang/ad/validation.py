@@ -229,7 +229,18 @@ class AccessRules:
         between = tuple(self._launches[event_before.ends : event.begins])
         shape = tuple([n or 0 for n in buffer.shape])
         nbytes = prod((*shape, *buffer.element)) * buffer.dtype.size
-        return Violation(rule, buffer.name, shape, elements, first, second, between, tuple(buffer.offset), nbytes)
+        return Violation(
+            rule=rule,
+            field=buffer.name,
+            shape=shape,
+            elements=elements,
+            earlier=first,
+            later=second,
+            between=between,
+            offset=tuple(buffer.offset),
+            nbytes=nbytes,
+            foreign=isinstance(buffer, Foreign),
+        )
 
     def _decoded(self, code: int) -> tuple[Access, _Event]:
         """The access that a code stands for."""

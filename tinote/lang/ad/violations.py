@@ -54,10 +54,11 @@ class Access:
 class Violation:
     """Elements of one field that broke a rule in the same way at the same time.
 
-    `shape`, `offset`, `nbytes`: the field's (without its gradient). `elements`: their indices as the user counts, one
-    row each, in order; those of a component stand behind those of its element. `earlier` and `later`: the two accesses
-    that do not go together (the same one twice, where it reads and changes at once). `between`: the names of the
-    launches between them, in order.
+    `shape`, `offset`, `nbytes`: the field's (without its gradient); `foreign`: whether it is an array that others
+    manage, of which a tape keeps a copy for each launch that reads it. `elements`: their indices as the user counts,
+    one row each, in order; those of a component stand behind those of its element. `earlier` and `later`: the two
+    accesses that do not go together (the same one twice, where it reads and changes at once). `between`: the names of
+    the launches between them, in order.
     """
 
     rule: int
@@ -69,6 +70,7 @@ class Violation:
     between: tuple[str, ...]
     offset: tuple[int, ...]
     nbytes: int
+    foreign: bool
 
     @property
     def element(self) -> str:

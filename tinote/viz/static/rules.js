@@ -124,7 +124,7 @@ class RuleView {
 
   #fixes(finding) {
     const fixes = finding.fixes.map((fix) => {
-      const edit = fix.after ? [make("div", { class: "edit", role: "group", tabindex: 0, "aria-label": `Edit in ${fix.place}` }, make("del", {}, fix.before), make("ins", {}, fix.after))] : [];
+      const edit = fix.after ? [make("p", { class: "memory" }, fix.place), make("div", { class: "edit", role: "group", tabindex: 0, "aria-label": `Edit in ${fix.place}` }, make("del", {}, fix.before), make("ins", {}, fix.after))] : [];
       const declare = fix.declare ? [make("p", {}, `${fix.declare}.`)] : [];
       return make("li", { class: "fix" }, make("b", {}, fix.title), make("p", {}, `${capitalised(fix.words)}.`), ...edit, ...declare, make("p", { class: "memory" }, fix.memory));
     });
