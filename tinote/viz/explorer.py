@@ -8,8 +8,6 @@ shown, a picture of the stages stays.
 from __future__ import annotations
 
 import base64
-import html
-import json
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -27,6 +25,7 @@ from tinote.viz.explorer_picture import draw_explorer
 from tinote.viz.explorer_rows import Rows, lines_in_columns
 from tinote.viz.explorer_values import observed_values, parameters_of
 from tinote.viz.front_end import Audience, audience
+from tinote.viz.page import page
 from tinote.viz.view import describe_error, static_source
 
 __all__ = ["Explorer", "View", "explore"]
@@ -43,6 +42,7 @@ SCRIPTS = (
     "explorer_values.js",
     "explorer.js",
 )
+PAGE_SCRIPTS = (*SCRIPTS, "explorer_page.js")
 STYLES = ("explorer.css", "explorer_panels.css")
 
 
@@ -96,7 +96,10 @@ class Explorer(anywidget.AnyWidget):
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         with self._lock:
-            path.write_text(_page(self.label, self._explored.everything()), encoding="utf-8")
+            path.write_text(
+                page(f"{self.label}: IR explorer", STYLES, PAGE_SCRIPTS, "showPage", self._explored.everything()),
+                encoding="utf-8",
+            )
         return path
 
     def picture(self) -> bytes:
@@ -269,40 +272,3 @@ def _specialisation(kernel: Any) -> Specialisation:
             hint=f"call it once, or explore {kernel.source.name}.specialise(…) with its arguments",
         )
     return kernel.specialise()
-
-
-# The standalone page
-
-
-def _page(title: str, data: dict[str, Any]) -> str:
-    """One HTML file: the styles, the module, the data, and a line that starts it."""
-    # In a script element only these sequences end the text; as escapes they mean the same to JSON.
-    embedded = (
-        json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-        .replace("<", "\\u003c")
-        .replace("\u2028", "\\u2028")
-        .replace("\u2029", "\\u2029")
-    )
-    script = static_source(*SCRIPTS, "explorer_page.js")
-    assert "</script" not in script and "<!--" not in script
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{html.escape(title)}: IR explorer</title>
-<style>
-{static_source(*STYLES)}
-</style>
-</head>
-<body class="tinote-page">
-<main id="explorer"></main>
-<script type="application/json" id="data">{embedded}</script>
-<script type="module">
-{script}
-showPage(document.getElementById("explorer"), JSON.parse(document.getElementById("data").textContent));
-</script>
-</body>
-</html>
-"""
