@@ -218,7 +218,11 @@ class KernelAssertionError(KernelRuntimeError, AssertionError):
 
 
 class AccessRuleError(DifferentiationError, KernelAssertionError):
-    """A program under a tape that breaks one of the rules of access to the elements of fields."""
+    """A program under a tape that breaks one of the rules of access to the elements of fields. `violations`: what the
+    tape has found, for who shows it; lost when the error is pickled.
+    """
+
+    violations: tuple[object, ...] = ()
 
 
 class KernelOverflowError(KernelRuntimeError, OverflowError):

@@ -206,3 +206,52 @@ def test_a_graph_of_five_thousand_operations_stays_fluid(standalone):
     print(f"\nwalks along the data flow, 5,000 operations: {[round(t) for t in seconds]} ms")
     assert max(seconds) < 100
     assert 1 < page.locator(".graph .node").count() <= 48 * 2
+
+
+OBSERVED = """\
+import tinote as ti
+ti.init()
+x = ti.field(dtype=ti.f32, shape=8)
+
+@ti.kernel
+def scale(a: ti.f32):
+    for i in x:
+        x[i] = ti.sqrt(x[i]) * a
+
+scale(0.0)
+x.fill(4.0)
+x[3] = -1.0
+from tinote.viz.explorer import explore
+explore(scale)
+"""
+
+
+def test_values_of_an_iteration_and_the_first_nan(notebook):
+    opened = notebook(OBSERVED)
+    opened.run_all()
+    opened.wait("document.querySelector('.tinote-explorer')?.dataset.painted >= 1")
+    page = opened.page
+    page.get_by_role("tab", name="Values", exact=True).click()
+    page.get_by_label("Argument a").fill("2.5")
+    page.get_by_label("Iteration, one number a parallel loop").fill("2")
+    page.keyboard.press("Enter")
+    table = page.get_by_role("table", name="Observed values")
+    table.wait_for()
+    assert table.get_by_role("row", name="store @x").locator(".value").inner_text() == "5"
+    assert page.locator(".values [role=status]").inner_text() == "no NaN · iterations 0 … 7"
+    page.get_by_label("Iteration, one number a parallel loop").fill("3")
+    page.get_by_role("button", name="Observe").click()
+    page.locator("tr.is-first").wait_for()
+    assert "first NaN" in page.locator("tr.is-first").inner_text()
+    page.locator("tr.is-first button").click()
+    (current_line,) = [text for text, classes in rows(page, ".right") if "is-current" in classes]
+    assert "sqrt" in current_line
+    assert page.evaluate(CLIPPED) == []
+    assert {kind: ratio for kind, ratio in page.evaluate(CONTRAST).items() if ratio < 4.5} == {}
+    # Another stage has other lines.
+    page.get_by_role("listbox", name="Stages").focus()
+    page.keyboard.press("Home")
+    page.keyboard.press("ArrowDown")
+    assert table.count() == 0
+    assert opened.problems == []
+    assert opened.python("print(x[2])") == "4.0"

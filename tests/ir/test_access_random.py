@@ -142,8 +142,7 @@ def test_claims_hold(seed: int) -> None:
         for axis, form in enumerate(access.forms):
             assert form is not None
             at_least, below = accesses.in_range(access, axis)
-            extent = (*access.buffer.shape, *access.buffer.element)[axis]
-            assert extent is not None
+            extent = program.memory().full_shape(access.buffer)[axis]
             for visit in mine:
                 assert (not at_least or visit.element[axis] >= 0) and (not below or visit.element[axis] < extent)
         for other, theirs in visits.items():

@@ -10,6 +10,7 @@ import pytest
 
 import tinote as ti
 from tests.lang.test_ndarray import TYPES, add_one, double, refused
+from tinote.compiler.modes import Mode
 from tinote.errors import FieldError, KernelTypeError
 
 # ---- arrays of our own
@@ -178,3 +179,40 @@ def test_a_field_with_an_offset_is_no_array() -> None:
 
     with pytest.raises(KernelTypeError, match="indices begin elsewhere"):
         fill(x)
+
+
+def test_a_launch_keeps_the_last_reference_to_its_arrays() -> None:
+    """What a launch is given may have no other owner: its memory must not be free for others before the launch ends."""
+
+    @ti.kernel
+    def total(a: ti.types.ndarray(dtype=ti.f64, ndim=1)) -> ti.i32:
+        found = 0
+        for i in a:
+            found += a[i] == 1.0
+        return found
+
+    code = total.specialise(np.ones(1)).code(Mode.PRIMAL)
+    finished = False
+    outlived: list[bool] = []
+
+    class Owner:
+        def __del__(self) -> None:
+            outlived.append(finished)
+
+    run = code._run
+
+    def watched(block: Any) -> None:
+        nonlocal finished
+        run(block)
+        finished = True
+
+    code._run = watched
+    array = np.ones(4096)
+
+    def given() -> tuple[Any, ...]:
+        _, (bound,) = total.prepare((array,), {})
+        return (bound._replace(owner=Owner()),)
+
+    counted = code.launch(given())  # not inside of `assert`, which would hold what it is given
+    assert counted == (4096,)
+    assert outlived == [True]

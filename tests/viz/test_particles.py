@@ -265,6 +265,16 @@ def test_frames_to_a_page_on_the_same_machine_fill_a_segment():
     scenario(body, POINTS, lambda: None, energy=lambda: 1.0)
 
 
+def test_a_view_that_plays_before_it_is_shown_has_a_picture():
+    async def body(view, page):
+        view.play()
+        assert picture_of(view).shape == (480, 480, 3)
+        page.say(kind="ready", view="page")
+        await page.until(lambda: view.steps > 0)
+
+    scenario(body, POINTS, lambda: None)
+
+
 def test_play_without_a_loop_says_what_to_call():
     with pytest.raises(ViewError, match="advance"):
         Particles(POINTS, lambda: None).play()

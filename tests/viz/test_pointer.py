@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import itertools
+import threading
 
 import numpy as np
 import pytest
@@ -63,6 +64,25 @@ def test_a_particle_is_dragged():
         assert x[:2].tolist() == [[0.25, 0.25], [0.5, 0.5]]
 
     scenario(lambda: Particles(x, pointer=drag), body)
+
+
+def test_what_the_pointer_did_before_a_pause_is_not_stuck():
+    gate, told = threading.Event(), []
+
+    async def body(view, page):
+        page.keeps_up = True
+        page.say(kind="ready", view="page")
+        await page.until(lambda: page.frames)
+        view.play()
+        await page.until(lambda: view._worker is not None and view.credits.in_flight == 0)
+        page.say(kind="pointer", phase="press", place=[0.1, 0.1])
+        view.pause()
+        gate.set()
+        await page.until(lambda: not view._background)
+        page.say(kind="pointer", phase="release", place=[0.9, 0.1])
+        await page.until(lambda: told and not told[-1].pressed)
+
+    scenario(lambda: Particles(np.zeros((1, 2)), lambda: gate.wait(5), pointer=told.append), body)
 
 
 def test_an_error_in_the_pointers_function_is_shown():

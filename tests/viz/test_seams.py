@@ -17,6 +17,7 @@ LIVE = (
     "particles",
     "pictures",
     "pointer",
+    "progress",
     "projection",
     "recording",
     "running_plot",

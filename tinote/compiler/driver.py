@@ -417,6 +417,10 @@ class Specialisation:
 
     # ---- looking inside
 
+    def memory(self, buffer: Buffer) -> Memory:
+        """The memory that launches bind to a field's buffer."""
+        return self._memory_for(buffer)
+
     def snapshots(self, *, gradient: bool = False, listen: Listener | None = None) -> list[Snapshot]:
         """Every step of the pipeline, run again with somebody watching."""
         seen: list[Snapshot] = []

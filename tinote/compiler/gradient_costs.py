@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tinote.compiler.adjoints import adjoint_operations
-from tinote.compiler.schedule import bytes_of, root_of
-from tinote.ir.buffers import Buffer, BufferKind
+from tinote.compiler.schedule import bytes_of
+from tinote.ir.buffers import Buffer, BufferKind, root_of
 from tinote.ir.nodes import Atom, Atomic, Function, Lit, Load, NewStack, Op, Prim, Push, Task, Var
 from tinote.ir.query import buffers_of, walk
 from tinote.ir.types import Stack, Tensor, element_type

@@ -256,10 +256,10 @@ class Native:
         except IndexError:
             block = self._acquire()
         try:
-            if self._arrays:
-                values = self._bind(block, values)
+            # `values` keeps the arrays alive until the launch is over: it may be the last reference to them.
+            numbers = self._bind(block, values) if self._arrays else values
             if self._pack is not None:
-                self._pack(block.slots, 0, *values)
+                self._pack(block.slots, 0, *numbers)
             self._run(block)
             if not self._results:
                 return ()
@@ -297,10 +297,9 @@ class Profiled(Native):
     def launch(self, values: Sequence[Any]) -> tuple[Any, ...]:
         block = self._acquire()
         try:
-            if self._arrays:
-                values = self._bind(block, values)
+            numbers = self._bind(block, values) if self._arrays else values
             if self._pack is not None:
-                self._pack(block.slots, 0, *values)
+                self._pack(block.slots, 0, *numbers)
             try:
                 self._run(block)
             finally:

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from tinote.compiler.summary import touched_by
-from tinote.ir.buffers import Buffer
+from tinote.ir.buffers import Buffer, root_of
 from tinote.ir.nodes import Atom, Atomic, Check, For, Function, Lit, Op, Region, Task, While
 from tinote.ir.query import walk
 from tinote.source import Span
 
-__all__ = ["AtomicUse", "PrivateCopy", "TaskPlan", "bytes_of", "plan_tasks", "root_of"]
+__all__ = ["AtomicUse", "PrivateCopy", "TaskPlan", "bytes_of", "plan_tasks"]
 
 
 class PrivateCopy(NamedTuple):
@@ -98,13 +98,6 @@ def _atomics(region: Region, copies: set[Buffer], nested: bool = False) -> Itera
             yield AtomicUse(target.name, op.prim.name, op.plain, nested, op.loc)
         for inner in op.regions:
             yield from _atomics(inner, copies, nested or isinstance(op, For | While))
-
-
-def root_of(buffer: Buffer) -> Buffer:
-    """The buffer that a linear view shows."""
-    while buffer.flat is not None:
-        buffer = buffer.flat
-    return buffer
 
 
 def bytes_of(buffer: Buffer) -> int | None:

@@ -65,7 +65,7 @@ class StageLine(NamedTuple):
 
     In a gradient, `primal` is the variable that the primal operation binds from which differentiation made this one, as
     the stages write it, and `adjoint` says that the line computes or stores an adjoint and does not just compute a
-    primal value again.
+    primal value again. `op`: the operation of a line of IR.
     """
 
     text: str
@@ -73,6 +73,7 @@ class StageLine(NamedTuple):
     block: bool = False
     adjoint: bool = False
     primal: str = ""
+    op: Op | None = None
 
     @property
     def line(self) -> int:
@@ -329,10 +330,10 @@ class _Namer:
         if op is None:
             return StageLine(text, fn.loc if text.startswith("func ") else NOWHERE, True)
         if op.origin is None:
-            return StageLine(text, op.loc, bool(op.regions))
+            return StageLine(text, op.loc, bool(op.regions), op=op)
         primal = _known_by(op.origin)
         name = f"%{self._naming.variable(primal)}" if primal is not None else ""
-        return StageLine(text, op.loc if op.loc.line else op.origin.loc, bool(op.regions), op in adjoints, name)
+        return StageLine(text, op.loc if op.loc.line else op.origin.loc, bool(op.regions), op in adjoints, name, op)
 
 
 def _known_by(op: Op) -> Var | None:

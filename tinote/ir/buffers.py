@@ -11,7 +11,7 @@ from tinote.ir.types import Scalar, Tensor
 if TYPE_CHECKING:
     from tinote.ir.primitives import Primitive
 
-__all__ = ["Buffer", "BufferKind", "Private", "row_major"]
+__all__ = ["Buffer", "BufferKind", "Private", "root_of", "row_major"]
 
 
 class BufferKind(Enum):
@@ -100,6 +100,13 @@ class Buffer:
 
     def __repr__(self) -> str:
         return f"@{self.name}: {self.element_type!r} {self.shape}"
+
+
+def root_of(buffer: Buffer) -> Buffer:
+    """The buffer that a linear view shows; any other is its own."""
+    while buffer.flat is not None:
+        buffer = buffer.flat
+    return buffer
 
 
 def row_major(shape: Iterable[int], size: int) -> tuple[int, ...]:

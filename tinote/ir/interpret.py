@@ -16,7 +16,7 @@ code without checks; an index out of range is an error whether it is checked or 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tinote.errors import (
@@ -29,6 +29,7 @@ from tinote.errors import (
     KernelZeroDivisionError,
 )
 from tinote.ir import primitives as p
+from tinote.ir.buffers import root_of
 from tinote.ir.memory import DictMemory, Index, Number, Storage
 from tinote.ir.messages import formatted, split_message
 from tinote.ir.nodes import (
@@ -87,15 +88,17 @@ def interpret(
     on_print: Callable[[str], None] | None = None,
     step_limit: int = 10_000_000,
     order: Callable[[range], Iterable[int]] | None = None,
+    observe: Callable[[Op, Mapping[Var, Value]], None] | None = None,
 ) -> tuple[Value, ...]:
     """Run `fn` on scalar arguments and `memory`, and give what it returns.
 
     `on_print` receives the text of each `print` (nothing is printed without it). `order` gives the order in which the
     iterations of a parallel loop run (a test that shuffles them finds iterations that are not independent).
-    Raises the located errors of `tinote.errors` for faults of the program, and `StepLimitError` after `step_limit`
-    operations.
+    `observe` is called after each operation with the values of all variables so far. Raises the located errors of
+    `tinote.errors` for faults of the program, and `StepLimitError` after `step_limit` operations.
     """
     machine = _Machine(memory, defaults, on_print, step_limit, order)
+    machine.observe = observe
     region = fn.region
     if len(args) != len(region.params):
         raise TypeError(f"{fn.name} takes {len(region.params)} arguments, not {len(args)}")
@@ -115,12 +118,6 @@ def _nest(value: Value, shape: Index) -> Value:
     return tuple([_nest(value[i * size : (i + 1) * size], shape[1:]) for i in range(shape[0])])
 
 
-def _root(buffer: Buffer) -> Buffer:
-    while buffer.flat is not None:
-        buffer = buffer.flat
-    return buffer
-
-
 class _Machine:
     """One run of one function: `env` holds the values of variables."""
 
@@ -137,6 +134,7 @@ class _Machine:
         self.on_print = on_print
         self.steps = step_limit
         self.order = order
+        self.observe: Callable[[Op, Mapping[Var, Value]], None] | None = None
         self.env: dict[Var, Value] = {}
         self.own: dict[Buffer, dict[Index, Number]] = {}  # temporaries and private copies
         self.plans: dict[Prim, Plan] = {}
@@ -192,6 +190,8 @@ class _Machine:
         for op in region.body:
             self.step()
             self.actions[type(op)](op)
+            if self.observe is not None:
+                self.observe(op, self.env)
 
     def step(self) -> None:
         self.steps -= 1
@@ -281,7 +281,7 @@ class _Machine:
         buffer = op.buffer
         index = tuple([int(self.value(a)) for a in operands])
         if buffer.flat is not None:
-            root = _root(buffer)
+            root = root_of(buffer)
             return root, [self.unflatten(root, index[0], op)]
         shape = self.shape(buffer)
         full = (*shape, *buffer.element)
@@ -346,7 +346,7 @@ class _Machine:
             self.env[out] = tuple(old) if isinstance(out.type, Tensor) else old[0]
 
     def extent(self, op: Extent) -> None:
-        self.env[op.out] = self.shape(_root(op.buffer))[op.axis]
+        self.env[op.out] = self.shape(root_of(op.buffer))[op.axis]
 
     # control
 

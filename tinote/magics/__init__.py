@@ -8,12 +8,15 @@ from tinote.magics.completion import make_completer
 from tinote.magics.kernel_magic import KernelMagics
 from tinote.source import set_place_namer
 from tinote.viz import fields
+from tinote.viz.rules import show_after_errors
 
 __all__ = ["load_ipython_extension", "unload_ipython_extension"]
 
 
 def load_ipython_extension(shell: Any) -> None:
-    """Register `%%kernel` and `%explore`, show fields with pictures, and let errors name cells as people do."""
+    """Register `%%kernel` and `%explore`, show fields with pictures and what breaks the access rules in the rule view,
+    and let errors name cells as people do.
+    """
     shell.register_magics(KernelMagics)
     fields.register(shell)
     _forget_completer(shell)
@@ -26,6 +29,7 @@ def load_ipython_extension(shell: Any) -> None:
         return " ".join(described) if described else file
 
     set_place_namer(cell_name)
+    show_after_errors(shell, on=True)
 
 
 def unload_ipython_extension(shell: Any) -> None:
@@ -35,6 +39,7 @@ def unload_ipython_extension(shell: Any) -> None:
     fields.unregister(shell)
     _forget_completer(shell)
     set_place_namer(None)
+    show_after_errors(shell, on=False)
 
 
 def _forget_completer(shell: Any) -> None:

@@ -1,4 +1,4 @@
-"""Pictures: the IR explorer, live views, the drop-in GUI. Nothing below calls up into this floor."""
+"""Pictures: the IR explorer, the rule view, live views, the drop-in GUI. Nothing below calls up into this floor."""
 
 import importlib
 from typing import Any
@@ -8,10 +8,15 @@ from tinote.viz.gui import GUI
 from tinote.viz.image import Image
 from tinote.viz.particles import Particles
 from tinote.viz.pointer import Pointer
+from tinote.viz.progress import progress
+from tinote.viz.rules import RuleView, violations
 from tinote.viz.running_plot import Plot
 from tinote.viz.slider import slider
 
-__all__ = ["GUI", "Explorer", "Image", "Particles", "Plot", "Pointer", "explore", "plot", "slider"]  # pyright: ignore[reportUnsupportedDunderAll]
+__all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
+    "GUI", "Explorer", "Image", "Particles", "Plot", "Pointer", "RuleView", "explore", "plot", "progress", "slider",
+    "violations",
+]  # fmt: skip
 
 
 def __getattr__(name: str) -> Any:

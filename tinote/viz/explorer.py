@@ -8,8 +8,6 @@ shown, a picture of the stages stays.
 from __future__ import annotations
 
 import base64
-import html
-import json
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -25,7 +23,9 @@ from tinote.source import Span, place_name
 from tinote.viz.explorer_panels import PANELS
 from tinote.viz.explorer_picture import draw_explorer
 from tinote.viz.explorer_rows import Rows, lines_in_columns
+from tinote.viz.explorer_values import observed_values, parameters_of
 from tinote.viz.front_end import Audience, audience
+from tinote.viz.page import page
 from tinote.viz.view import describe_error, static_source
 
 __all__ = ["Explorer", "View", "explore"]
@@ -39,18 +39,22 @@ SCRIPTS = (
     "explorer_find.js",
     "explorer_flow.js",
     "explorer_panels.js",
+    "explorer_values.js",
     "explorer.js",
 )
+PAGE_SCRIPTS = (*SCRIPTS, "explorer_page.js")
 STYLES = ("explorer.css", "explorer_panels.css")
 
 
 class View(NamedTuple):
     """One way through the compiler that the explorer can show: the kernel's own, or its gradient's. `make` may raise a
-    located error, which is then shown in place of the stages.
+    located error, which is then shown in place of the stages. `specialisation`: what values can be observed in, if
+    anything.
     """
 
     title: str
     make: Callable[[], Stages]
+    specialisation: Specialisation | None = None
 
 
 class Explorer(anywidget.AnyWidget):
@@ -69,6 +73,10 @@ class Explorer(anywidget.AnyWidget):
         self._lock = threading.Lock()
         self.on_msg(self._receive)
 
+    def _observe(self, message: dict[str, Any]) -> dict[str, Any]:
+        iteration, arguments = message["iteration"], message["arguments"]
+        return self._explored.observed(int(message["view"]), int(message["stage"]), iteration, arguments)
+
     def _receive(self, _widget: object, message: dict[str, Any], _buffers: object) -> None:
         with self._lock:
             match message.get("kind"):
@@ -78,6 +86,8 @@ class Explorer(anywidget.AnyWidget):
                     self.send({"kind": "view", **self._explored.view(int(message["view"]))})
                 case "stage":
                     self.send({"kind": "stage", **self._explored.stage(int(message["view"]), int(message["stage"]))})
+                case "observe":
+                    self.send({"kind": "observed", **self._observe(message)})
                 case "panel":
                     self.send({"kind": "panel", **self._explored.panel(int(message["view"]), str(message["panel"]))})
 
@@ -86,7 +96,10 @@ class Explorer(anywidget.AnyWidget):
         path = Path(path)
         path.parent.mkdir(parents=True, exist_ok=True)
         with self._lock:
-            path.write_text(_page(self.label, self._explored.everything()), encoding="utf-8")
+            path.write_text(
+                page(f"{self.label}: IR explorer", STYLES, PAGE_SCRIPTS, "showPage", self._explored.everything()),
+                encoding="utf-8",
+            )
         return path
 
     def picture(self) -> bytes:
@@ -162,6 +175,9 @@ class Explored:
             "panels": [[name, panel.title] for name, panel in PANELS.items() if panel.applies(stages)],
             "stages": shown,
             "start": stages.first_shown,
+            "parameters": parameters_of(specialisation)
+            if (specialisation := self._views[view].specialisation)
+            else None,
         }
 
     def stage(self, view: int, stage: int) -> dict[str, Any]:
@@ -183,6 +199,16 @@ class Explored:
             return {"view": view, "panel": name, **PANELS[name].make(stages, Rows(stages.sources))}
         except Exception as error:
             return {"view": view, "panel": name, "problem": describe_error(error)}
+
+    def observed(self, view: int, stage: int, iteration: Sequence[int], arguments: Sequence[float]) -> dict[str, Any]:
+        """What the lines of a stage come to in an iteration."""
+        stages, specialisation = self._stages(view), self._views[view].specialisation
+        assert isinstance(stages, Stages) and specialisation is not None
+        try:
+            found = observed_values(specialisation, stages.stages[stage], iteration, arguments)
+        except Exception as error:
+            found = {"problem": describe_error(error)}
+        return {"view": view, "stage": stage, **found}
 
     def everything(self) -> dict[str, Any]:
         """All that a page could ask for."""
@@ -223,9 +249,9 @@ def explore(kernel: Any, gradient: bool = False) -> Explorer:
     """
     specialisation = _specialisation(kernel)
     name = specialisation.source.name
-    views = [View("kernel", lambda: stages_of(specialisation))]
+    views = [View("kernel", lambda: stages_of(specialisation), specialisation)]
     if gradient or has_gradient(specialisation):
-        views.append(View("gradient", lambda: stages_of(specialisation, gradient=True)))
+        views.append(View("gradient", lambda: stages_of(specialisation, gradient=True), specialisation))
     return Explorer(name, views, start=1 if gradient else 0)
 
 
@@ -246,40 +272,3 @@ def _specialisation(kernel: Any) -> Specialisation:
             hint=f"call it once, or explore {kernel.source.name}.specialise(…) with its arguments",
         )
     return kernel.specialise()
-
-
-# The standalone page
-
-
-def _page(title: str, data: dict[str, Any]) -> str:
-    """One HTML file: the styles, the module, the data, and a line that starts it."""
-    # In a script element only these sequences end the text; as escapes they mean the same to JSON.
-    embedded = (
-        json.dumps(data, ensure_ascii=False, separators=(",", ":"))
-        .replace("<", "\\u003c")
-        .replace("\u2028", "\\u2028")
-        .replace("\u2029", "\\u2029")
-    )
-    script = static_source(*SCRIPTS, "explorer_page.js")
-    assert "</script" not in script and "<!--" not in script
-    return f"""<!doctype html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>{html.escape(title)}: IR explorer</title>
-<style>
-{static_source(*STYLES)}
-</style>
-</head>
-<body class="tinote-page">
-<main id="explorer"></main>
-<script type="application/json" id="data">{embedded}</script>
-<script type="module">
-{script}
-showPage(document.getElementById("explorer"), JSON.parse(document.getElementById("data").textContent));
-</script>
-</body>
-</html>
-"""

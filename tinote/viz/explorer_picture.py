@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import functools
-import importlib.util
-import io
 import re
 from collections.abc import Sequence
-from pathlib import Path
-
-from PIL import Image, ImageDraw, ImageFont
 
 from tinote.compiler.stages import Stage, StageKind, StageLine, Stages
+from tinote.viz.canvas import ACCENT, FACE, INK, MUTED, Canvas
 
 __all__ = ["draw_explorer"]
 
-SCALE = 2
 ROW = 19
 LIST_WIDTH = 286
 MOST_LINES = 36
 """Lines of IR in the picture; what is left out is counted."""
 
-PAPER, FACE, EDGE = "#ffffff", "#f4f5f7", "#d8dbe0"
-INK, MUTED, ACCENT = "#1f2328", "#59636e", "#1a6fd0"
 KINDS = {StageKind.PYTHON: "#b89a2d", StageKind.IR: "#2d76be", StageKind.LLVM: "#7a2dbe", StageKind.ASSEMBLY: "#2dbe8e"}
 WORDS = re.compile(
     r"(?P<variable>%[\w.]+)|(?P<memory>@[\w.]+)|(?P<text>\"(?:[^\"\\]|\\.)*\")|(?P<key>\b(?:buffer|func|for|while|do|if|else|in|carrying|yield|return|task|parallel|serial|"
@@ -49,7 +41,7 @@ def draw_explorer(name: str, title: str, stages: Stages | str, width: int) -> by
     left_out = len(final.lines) - len(lines)
     rows = len(source) + len(lines) + bool(left_out)
     height = 40 + max(30 + 24 * len(listed) + 30, 28 + ROW * rows + 56)
-    canvas = _Canvas(width, height)
+    canvas = Canvas(width, height)
     canvas.box(0, 40, LIST_WIDTH, height, FACE)
     canvas.text(14, 11, name, INK, bold=True, code=True, size=15)
     canvas.text(
@@ -69,7 +61,7 @@ def draw_explorer(name: str, title: str, stages: Stages | str, width: int) -> by
     return canvas.png()
 
 
-def _draw_list(canvas: _Canvas, stages: Sequence[Stage], final: Stage) -> None:
+def _draw_list(canvas: Canvas, stages: Sequence[Stage], final: Stage) -> None:
     canvas.text(14, 50, "STAGES", MUTED, bold=True, size=11)
     slowest = max((s.seconds or 0.0 for s in stages), default=0.0) or 1.0
     y = 72
@@ -96,7 +88,7 @@ def _duration(seconds: float) -> str:
     return f"{seconds * 1e3:.2g} ms" if seconds < 0.0995 else f"{seconds:.2g} s"
 
 
-def _draw_source(canvas: _Canvas, source: Sequence[str], first: int, width: int) -> int:
+def _draw_source(canvas: Canvas, source: Sequence[str], first: int, width: int) -> int:
     y = 48
     for number, text in enumerate(source, first):
         canvas.text(LIST_WIDTH + 46, y, str(number), MUTED, right=True, code=True, size=11)
@@ -106,7 +98,7 @@ def _draw_source(canvas: _Canvas, source: Sequence[str], first: int, width: int)
     return y + 6
 
 
-def _draw_line(canvas: _Canvas, y: float, line: StageLine, width: int) -> None:
+def _draw_line(canvas: Canvas, y: float, line: StageLine, width: int) -> None:
     room = int((width - LIST_WIDTH - 70) / canvas.width_of("0", code=True))
     text = line.text if len(line.text) <= room else line.text[: room - 1] + "…"
     if line.line:
@@ -126,66 +118,10 @@ def _draw_line(canvas: _Canvas, y: float, line: StageLine, width: int) -> None:
 
 def _draw_problem(name: str, problem: str, width: int) -> bytes:
     lines = problem.strip("\n").splitlines()
-    canvas = _Canvas(width, 60 + ROW * len(lines))
+    canvas = Canvas(width, 60 + ROW * len(lines))
     canvas.text(14, 11, name, INK, bold=True, code=True, size=15)
     canvas.line(0, 40, width, 40)
     canvas.box(0, 40, 3, 60 + ROW * len(lines), "#c0392b")
     for n, line in enumerate(lines):
         canvas.text(16, 50 + ROW * n, line, INK, code=True)
     return canvas.png()
-
-
-class _Canvas:
-    """A picture measured in points."""
-
-    def __init__(self, width: int, height: int) -> None:
-        self._image = Image.new("RGB", (width * SCALE, height * SCALE), PAPER)
-        self._draw = ImageDraw.Draw(self._image)
-        self._edge = (width, height)
-
-    def box(self, x0: float, y0: float, x1: float, y1: float, color: str) -> None:
-        self._draw.rectangle((x0 * SCALE, y0 * SCALE, x1 * SCALE - 1, y1 * SCALE - 1), fill=color)
-
-    def line(self, x0: float, y0: float, x1: float, y1: float) -> None:
-        self._draw.line((x0 * SCALE, y0 * SCALE, x1 * SCALE, y1 * SCALE), fill=EDGE, width=SCALE)
-
-    def text(
-        self,
-        x: float,
-        y: float,
-        text: str,
-        color: str,
-        *,
-        bold: bool = False,
-        code: bool = False,
-        right: bool = False,
-        size: int = 12,
-    ) -> None:
-        if text:
-            self._draw.text(
-                (x * SCALE, y * SCALE),
-                text,
-                fill=color,
-                font=_font(bold, code, size * SCALE),
-                anchor="ra" if right else "la",
-            )
-
-    def width_of(self, text: str, *, code: bool = False, size: int = 12) -> float:
-        return _font(False, code, size * SCALE).getlength(text) / SCALE
-
-    def png(self) -> bytes:
-        width, height = self._edge
-        self._draw.rectangle((0, 0, width * SCALE - 1, height * SCALE - 1), outline=EDGE, width=SCALE)
-        buffer = io.BytesIO()
-        # Text on plain grounds needs few colours, and a notebook keeps the file.
-        self._image.quantize(64, method=Image.Quantize.FASTOCTREE).save(buffer, "PNG", compress_level=6)
-        return buffer.getvalue()
-
-
-@functools.cache
-def _font(bold: bool, code: bool, size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
-    """DejaVu as matplotlib brings it (which need not be imported for that)."""
-    found = importlib.util.find_spec("matplotlib")
-    folder = Path(found.origin).parent / "mpl-data/fonts/ttf" if found and found.origin else Path()
-    file = folder / f"DejaVuSans{'Mono' if code else ''}{'-Bold' if bold else ''}.ttf"
-    return ImageFont.truetype(str(file), size) if file.exists() else ImageFont.load_default(size)

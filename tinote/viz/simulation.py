@@ -101,6 +101,8 @@ class LiveSimulation(LiveView):
         self._reset = reset
         self._pointer = pointer
         self._pointing = PointerQueue()
+        self._is_captured = False
+        self._is_pointed = False  # a frame is under way that the pointer has asked for
         self._recording: Recording | None = None
         self._quantities = {**as_series(energy, "energy"), **as_series(plots, "value")}
         self.history = History(tuple(self._quantities))
@@ -195,15 +197,11 @@ class LiveSimulation(LiveView):
 
     def picture(self) -> bytes:
         """The state and the plot below it, on white or the view's background, as a PNG file."""
-        if self.state != "playing":
-            self._apart(self._present)
-        return self._whole().png()
+        return self._drawn().png()
 
     def snapshot(self, path: str | Path) -> None:
         """Write the picture to a file; the name's ending says the format."""
-        if self.state != "playing":
-            self._apart(self._present)
-        self._whole().save(Path(path))
+        self._drawn().save(Path(path))
 
     def record(self, path: str | Path, frames: int = 60, frames_per_second: float = 25.0) -> None:
         """Make `frames` frames here and now, as `advance` does, and write them to a GIF, beginning with the present
@@ -345,6 +343,12 @@ class LiveSimulation(LiveView):
 
     # On the worker, or wherever `advance` is called.
 
+    def _drawn(self) -> Picture:
+        """The state and the plot below it: what the worker has captured last, while it runs, else what is there now."""
+        if self.state != "playing" or not self._is_captured:
+            self._apart(self._present)
+        return self._whole()
+
     def _whole(self) -> Picture:
         """What was captured last, and the plot below it."""
         stage = self.painted()
@@ -368,6 +372,7 @@ class LiveSimulation(LiveView):
 
     def _pointed(self) -> Frame:
         """The state after the pointer has acted on it, while nothing else moves it."""
+        self._is_pointed = False
         self._tell_pointer()
         return self._renewed()
 
@@ -419,6 +424,7 @@ class LiveSimulation(LiveView):
         (`whole`) or the latest.
         """
         frame = self.capture()
+        self._is_captured = True
         samples = b""
         if self._quantities:
             latest = self.history.latest
@@ -472,9 +478,9 @@ class LiveSimulation(LiveView):
 
     def _point(self, phase: str, across: float, up: float) -> None:
         """Note what the pointer does, for the next frame; while nothing plays, that frame is made for it."""
-        known = self._pointing.waiting
         self._pointing.add(phase, across, up)
-        if self.can_point and self.state != "playing" and not known:
+        if self.can_point and self.state != "playing" and not self._is_pointed:
+            self._is_pointed = True
             self._on_loop(lambda: self._spawn(self._act(self._pointed)))
 
     def close(self) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import ctypes
 from bisect import bisect_right
 from collections.abc import Sequence
+from math import prod
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -214,7 +215,9 @@ class AccessRules:
         found.sort(key=lambda one: one[:2])
         self.violations += [violation for _, _, violation in found]
         if self._raises and found:
-            raise found[0][2].error()
+            error = found[0][2].error()
+            error.violations = tuple(self.violations)
+            raise error
 
     def _violation(self, buffer: Buffer, elements: Array, earlier: int, later: int) -> Violation:
         first, event_before = self._decoded(earlier)
@@ -224,7 +227,19 @@ class AccessRules:
         )
         between = tuple(self._launches[event_before.ends : event.begins])
         shape = tuple([n or 0 for n in buffer.shape])
-        return Violation(rule, buffer.name, shape, elements, first, second, between)
+        nbytes = prod((*shape, *buffer.element)) * buffer.dtype.size
+        return Violation(
+            rule=rule,
+            field=buffer.name,
+            shape=shape,
+            elements=elements,
+            earlier=first,
+            later=second,
+            between=between,
+            offset=tuple(buffer.offset),
+            nbytes=nbytes,
+            foreign=isinstance(buffer, Foreign),
+        )
 
     def _decoded(self, code: int) -> tuple[Access, _Event]:
         """The access that a code stands for."""

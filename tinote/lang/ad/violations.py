@@ -54,9 +54,11 @@ class Access:
 class Violation:
     """Elements of one field that broke a rule in the same way at the same time.
 
-    `shape`: the field's. `elements`: their indices as the user counts, one row each, in order; those of a component
-    stand behind those of its element. `earlier` and `later`: the two accesses that do not go together (the same one
-    twice, where it reads and changes at once). `between`: the names of the launches between them, in order.
+    `shape`, `offset`, `nbytes`: the field's (without its gradient); `foreign`: whether it is an array that others
+    manage, of which a tape keeps a copy for each launch that reads it. `elements`: their indices as the user counts,
+    one row each, in order; those of a component stand behind those of its element. `earlier` and `later`: the two
+    accesses that do not go together (the same one twice, where it reads and changes at once). `between`: the names of
+    the launches between them, in order.
     """
 
     rule: int
@@ -66,6 +68,9 @@ class Violation:
     earlier: Access
     later: Access
     between: tuple[str, ...]
+    offset: tuple[int, ...]
+    nbytes: int
+    foreign: bool
 
     @property
     def element(self) -> str:
@@ -87,16 +92,21 @@ class Violation:
 
     @property
     def _event(self) -> str:
-        if self.earlier == self.later:
+        if self.is_one_operation:
             return "read and changed by one operation"
-        if self._is_unordered:
+        if self.is_unordered:
             return "read in one turn of a parallel loop and written in another, and turns have no order"
         if self.rule == 2:
             return f"written again {self.later.by}, and not by adding"
         return f"changed {self.later.by}, after being read"
 
     @property
-    def _is_unordered(self) -> bool:
+    def is_one_operation(self) -> bool:
+        """Whether one operation reads the element and changes it at once."""
+        return self.earlier == self.later
+
+    @property
+    def is_unordered(self) -> bool:
         """Whether two turns of one parallel loop read and wrote it."""
         return self.later.kind is Kind.READ
 
@@ -105,7 +115,7 @@ class Violation:
         """What usually helps in such a case, the likeliest first."""
         if self.later.launch is None:
             return (Fix.TAPE,)
-        if self._is_unordered:
+        if self.is_unordered:
             return (Fix.DOUBLE_BUFFER,)
         if self.rule == 2:
             return (Fix.ACCUMULATE if self.later.kind is Kind.STORE else Fix.SPLIT, Fix.TAPE)
@@ -114,7 +124,7 @@ class Violation:
     def error(self) -> AccessRuleError:
         """It as an error that shows both lines."""
         notes: list[Note] = []
-        if self.earlier != self.later:
+        if not self.is_one_operation:
             done = "read" if self.earlier.kind is Kind.READ else "written"
             notes.append(Note(f"{done} here, {self.earlier.by}", self.earlier.place))
         if self.between:

@@ -52,7 +52,7 @@ class Explorer {
 
     this.source = new Lines("Source", {
       pointed: (line, column) => this.#pointSource(line, column),
-      chosen: (line, column) => this.#choose(this.#sourceFocus(line, column), this.source),
+      chosen: (line, column) => this.#choose(sourceFocus(this.docs, line, column), this.source),
       left: () => this.#hover(null),
       named: () => {},
       name: () => "",
@@ -87,8 +87,15 @@ class Explorer {
         left: () => this.#hover(null),
         changed: () => this.source.renew(),
       },
-      { flow: () => this.walker.draw() },
+      { flow: () => this.walker.draw(), values: () => this.values.draw() },
     );
+    this.values = new Values({
+      ask: (question) => this.model.send({ kind: "observe", view: this.view, stage: this.#origin(this.right), ...question }),
+      go: (line) => this.walker.go(1, line),
+      pointed: (line) => this.docs?.[1] && this.#hover(this.#stageFocus(1, line)),
+      left: () => this.#hover(null),
+      drawn: () => this.panels.renew("values"),
+    });
     this.walker = new Walker({
       panes: this.panes,
       docs: () => this.docs,
@@ -124,6 +131,8 @@ class Explorer {
     } else if (message.kind === "view") {
       this.views.set(message.view, message);
       if (message.view === this.view) this.#openView();
+    } else if (message.kind === "observed") {
+      if (message.view === this.view && message.stage === this.#origin(this.right)) this.values.receive(message);
     } else if (message.kind === "panel") {
       this.panelContents.get(message.view).set(message.panel, message);
       if (message.view === this.view) this.panels.receive(message.panel);
@@ -189,7 +198,8 @@ class Explorer {
     this.hover = this.pinned = null;
     this.docs = [null, null];
     if (!this.panelContents.has(this.view)) this.panelContents.set(this.view, new Map());
-    this.panels.offer([...(this.shown.panels ?? []), ["flow", "Data flow"]], this.panelContents.get(this.view));
+    this.panels.offer([...(this.shown.panels ?? []), ["flow", "Data flow"], ...(this.shown.parameters ? [["values", "Values"]] : [])], this.panelContents.get(this.view));
+    this.values.offer(this.shown.parameters ?? []);
     if (problem) {
       this.#say(problem.trim().split("\n")[0]);
       this.counts.replaceChildren();
@@ -236,6 +246,7 @@ class Explorer {
   }
 
   #select(stage) {
+    if (this.right !== stage) this.values.forget();
     this.right = stage;
     this.shown.memory = { left: this.left, right: stage };
     this.#listStages();
@@ -315,12 +326,8 @@ class Explorer {
   }
 
   #count() {
-    const tally = [0, 0, 0, 0, 0, 0];
-    for (const mark of this.marks) tally[mark] += 1;
-    tally[MOVED] /= 2;
-    const parts = [[NEW, "new"], [GONE, "gone"], [CHANGED, "changed"], [MOVED, "moved"]].filter(([mark]) => tally[mark]);
-    this.counts.replaceChildren(...parts.map(([mark, word]) => make("span", { class: `count ${MARK_CLASSES[mark]}` }, make("b", { "aria-hidden": "true" }, MARKS[mark]), ` ${tally[mark]} ${word}`)));
-    if (this.aligned && !parts.length) this.counts.textContent = "no difference";
+    this.counts.replaceChildren(...tallied(this.marks));
+    if (this.aligned && !this.counts.hasChildNodes()) this.counts.textContent = "no difference";
     this.fold.disabled = !this.aligned;
   }
 
@@ -373,20 +380,8 @@ class Explorer {
     return { side, line, rows: new Set(stage.rows(line)), row: stage.row(line), column: column ?? -1, end: end ?? -1, tie: stage.tie(line) };
   }
 
-  /** What a place in the source points at: its line, and the smallest expression around it. */
-  #sourceFocus(row, column) {
-    let best = null;
-    for (const stage of this.docs ?? []) {
-      for (const line of stage?.byRow.get(row) ?? []) {
-        const [begin, end] = stage.columns(line);
-        if (stage.row(line) === row && column >= begin && column < end && (!best || end - begin < best[1] - best[0])) best = [begin, end];
-      }
-    }
-    return { side: -1, line: row, rows: new Set([row]), row, column: best?.[0] ?? -1, end: best?.[1] ?? -1, tie: "" };
-  }
-
   #pointSource(row, column) {
-    this.#hover(this.#sourceFocus(row, column));
+    this.#hover(sourceFocus(this.docs, row, column));
     if (column < 0) this.#reveal(this.hover, this.source);
   }
 
@@ -471,7 +466,7 @@ class Explorer {
   }
 
   #rootKey(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target === this.search.input || event.target.tagName === "SELECT") return;
+    if (event.ctrlKey || event.metaKey || event.altKey || event.target.tagName === "INPUT" || event.target.tagName === "SELECT") return;
     if (event.key === "n") this.#jump(1);
     else if (event.key === "p") this.#jump(-1);
     else if ("dub".includes(event.key)) this.walker.walk(event.key);

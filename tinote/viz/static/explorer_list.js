@@ -119,3 +119,12 @@ class StageList {
     }
   }
 }
+
+/** How many rows became what, in words, from the marks of aligned rows. */
+function tallied(marks) {
+  const tally = [0, 0, 0, 0, 0, 0];
+  for (const mark of marks) tally[mark] += 1;
+  tally[MOVED] /= 2;
+  const parts = [[NEW, "new"], [GONE, "gone"], [CHANGED, "changed"], [MOVED, "moved"]].filter(([mark]) => tally[mark]);
+  return parts.map(([mark, word]) => make("span", { class: `count ${MARK_CLASSES[mark]}` }, make("b", { "aria-hidden": "true" }, MARKS[mark]), ` ${tally[mark]} ${word}`));
+}

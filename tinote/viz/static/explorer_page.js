@@ -12,6 +12,7 @@ function showPage(root, data) {
       if (message.kind === "ready") reply({ kind: "overview", page: message.page, ...data.overview });
       else if (message.kind === "view") reply({ kind: "view", ...data.views[message.view] });
       else if (message.kind === "panel") reply({ kind: "panel", ...data.panels[`${message.view}/${message.panel}`] });
+      else if (message.kind === "observe") reply({ kind: "observed", ...message, problem: "Values are observed in a running notebook, where the fields have their memory." });
       else reply({ kind: "stage", ...data.stages[`${message.view}/${message.stage}`] });
     },
   };

@@ -49,6 +49,18 @@ class Stage {
 /** What a place in the source, [row, first column, last column or -1], lights up. */
 const placeFocus = ([row, column, end]) => ({ side: -1, line: row, rows: new Set([row]), row, column: end >= 0 ? column : -1, end, tie: "" });
 
+/** What a place in the source points at: its line, and the smallest expression around it. */
+function sourceFocus(docs, row, column) {
+  let best = null;
+  for (const stage of docs ?? []) {
+    for (const line of stage?.byRow.get(row) ?? []) {
+      const [begin, end] = stage.columns(line);
+      if (stage.row(line) === row && column >= begin && column < end && (!best || end - begin < best[1] - best[0])) best = [begin, end];
+    }
+  }
+  return { side: -1, line: row, rows: new Set([row]), row, column: best?.[0] ?? -1, end: best?.[1] ?? -1, tie: "" };
+}
+
 const duration = (seconds) => {
   if (!seconds) return "";
   if (seconds < 0.0995e-3) return `${Math.round(seconds * 1e6)} µs`;

@@ -1,0 +1,175 @@
+"""Observed values: one iteration of a kernel on a copy of memory, at any stage."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+import tinote as ti
+from tinote.compiler.observe import CopiedMemory, observe
+from tinote.compiler.stages import StageKind, stages_of
+from tinote.errors import TinoteError
+from tinote.ir.nodes import Load, Prim
+from tinote.ir.primitives import Defaults
+from tinote.viz.explorer import explore
+from tinote.viz.explorer_values import observed_values
+
+
+@pytest.fixture
+def program():
+    ti.init()
+    x = ti.field(ti.f32, shape=16, needs_grad=True)
+    weight = ti.field(ti.f32, shape=16, needs_grad=True)
+    total = ti.field(ti.f32, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def chain(n: ti.i32):
+        for i in x:
+            s = x[i]
+            for k in range(n):
+                s = s * 2.0 + weight[k]
+            total[None] += s
+
+    chain(1)
+    x.from_numpy(np.arange(16, dtype=np.float32))
+    weight.fill(1.0)
+    total[None] = 7.0
+    return chain.specialisations()[-1], x, weight, total
+
+
+def ir_stages(specialisation, gradient=False):
+    stages = stages_of(specialisation, gradient).stages
+    return [stage for stage in stages if stage.kind is StageKind.IR and stage.changed]
+
+
+def written(answer, what: str) -> list[str]:
+    return [row["cells"][1] for row in answer["rows"] if row["cells"][0] == what]
+
+
+def test_every_stage_computes_the_same_for_an_iteration(program):
+    specialisation, x, _, total = program
+    stages = ir_stages(specialisation)
+    # 3 -> 7 -> 15, in each form: 2 s + 1, twice.
+    for stage in stages:
+        answer = observed_values(specialisation, stage, [3], [2])
+        values = [row["cells"][1] for row in answer["rows"] if row["cells"][0].startswith("add to")]
+        assert values[-1:] == ["15"], stage
+        assert answer["limits"][0] == [0, 16] and answer["stopped"] == "" and answer["nan"] == -1
+    # It was a copy.
+    assert total[None] == 7.0 and x[3] == 3.0
+
+
+def test_a_gradient_shows_adjoints(program):
+    specialisation, _, _, total = program
+    total.grad[None] = 1.0
+    answer = observed_values(specialisation, ir_stages(specialisation, gradient=True)[-1], [3], [2])
+    adjoints = [row["cells"] for row in answer["rows"] if row["cells"][3].startswith("adjoint")]
+    assert ["4", "1"] in [cells[1:3] for cells in adjoints]  # d total / d x[3] = 2 * 2
+    assert any("from %" in cells[3] for cells in adjoints)
+
+
+def test_the_first_nan_is_the_operation_that_made_it(program):
+    specialisation, x, weight, _ = program
+    stage = ir_stages(specialisation)[0]
+    weight[1] = math.nan
+    weight[2] = 3.0
+    answer = observed_values(specialisation, stage, [3], [3])
+    first = answer["rows"][answer["nan"]]
+    assert " = load @weight" in stage.lines[first["line"]].text
+    assert first["cells"][1] == "NaN in turn 2; last 3"
+    # Not any more.
+    weight[1] = 0.0
+    x[3] = math.inf
+    answer = observed_values(specialisation, stage, [3], [0])
+    assert answer["nan"] == -1 and any(row["tone"] == "bad" for row in answer["rows"])
+
+
+def test_iterations_that_there_are_not(program):
+    specialisation, *_ = program
+    answer = observed_values(specialisation, ir_stages(specialisation)[0], [16], [1])
+    assert answer["rows"] == [] and answer["stopped"] == "there is no iteration 16 in 0 … 15"
+    # One without a number runs the first.
+    answer = observed_values(specialisation, ir_stages(specialisation)[0], [], [1])
+    assert answer["rows"][0]["cells"][1] == "0"
+
+
+def test_nested_parallel_loops_take_a_number_each():
+    ti.init()
+    y = ti.field(ti.i32, shape=(4, 5))
+
+    @ti.kernel
+    def products():
+        for i, j in ti.ndrange(4, 5):
+            y[i, j] = 10 * i + j
+        for i in range(3):
+            y[i, 0] = -i
+
+    specialisation = products.specialise()
+    for stage in ir_stages(specialisation)[:3]:
+        answer = observed_values(specialisation, stage, [2, 3], [])
+        assert written(answer, "store @y") == ["23", "-2"]
+        assert answer["limits"] == [[0, 4], [0, 5]]
+
+
+def test_faults_and_endless_loops_stop_it_and_are_told():
+    ti.init()
+    y = ti.field(ti.i32, shape=8)
+
+    @ti.kernel
+    def wrong(n: ti.i32):
+        for i in y:
+            y[i] = y[n]
+
+    @ti.kernel
+    def endless():
+        k = 1
+        while k > 0:
+            k = 2 - k
+        y[0] = k
+
+    wrong(0)
+    specialisation = wrong.specialisations()[-1]
+    answer = observed_values(specialisation, ir_stages(specialisation)[0], [0], [9])
+    assert answer["stopped"] == "index 9 is out of range for axis 0 of 'y', which has length 8"
+    fn = ir_stages(endless.specialise())[0].function
+    found = observe(fn, [], CopiedMemory(endless.specialise().memory), [], Defaults(), step_limit=1000)
+    assert found.stopped == "stopped after 1,000 operations"
+    assert max(seen.times for op, seen in found.seen.items() if isinstance(op, Prim | Load)) > 10
+
+
+def test_what_cannot_be_observed_is_said(program):
+    specialisation, *_ = program
+    assembly = stages_of(specialisation).stages[-1]
+    with pytest.raises(TinoteError, match="stages of the IR"):
+        observed_values(specialisation, assembly, [0], [1])
+
+    @ti.kernel
+    def scaled(a: ti.types.ndarray(ti.f32, 1)):
+        for i in a:
+            a[i] *= 2.0
+
+    scaled(np.ones(4, np.float32))
+    explored = explore(scaled)._explored
+    view = explored.view(0)
+    assert "takes arrays" in explored.observed(0, view["start"], [0], [])["problem"]
+
+
+@pytest.mark.parametrize("dtype, value", [(ti.f64, 0.1), (ti.f16, 0.5), (ti.i8, -3), (ti.u64, 2**63 + 1), (ti.u1, 1)])
+def test_memory_is_read_in_each_type(dtype, value):
+    ti.init()
+    here = ti.field(dtype, shape=(3, 2))
+    there = ti.field(dtype, shape=(3, 2))
+    here[2, 1] = value
+
+    @ti.kernel
+    def copy():
+        for i, j in here:
+            there[i, j] = here[i, j]
+
+    specialisation = copy.specialise()
+    fn = ir_stages(specialisation)[0].function
+    found = observe(fn, [], CopiedMemory(specialisation.memory), [2, 1], Defaults())
+    (loaded,) = [seen.values for op, seen in found.seen.items() if isinstance(op, Load)]
+    assert loaded == (value,)

@@ -1,0 +1,148 @@
+"""The values that one iteration of a kernel computes: any stage of it, run by the interpreter on a copy of memory.
+
+Each parallel loop runs the chosen iteration alone, and serial loops run whole. Fields are read where they are when
+somebody asks; what the iteration writes is seen by itself only.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, NamedTuple, Protocol
+
+from tinote.errors import TinoteError
+from tinote.ir.interpret import StepLimitError, interpret
+from tinote.ir.memory import Index, Number
+from tinote.ir.nodes import Atomic, Buffer, For, Function, Op, Push, Set, Store, Task, Var
+from tinote.ir.primitives import Defaults
+from tinote.ir.types import Scalar
+
+__all__ = ["CopiedMemory", "Observed", "Seen", "observe"]
+
+
+class Seen(NamedTuple):
+    """What an operation came to: the values that it bound or wrote when it ran last, and how often it ran."""
+
+    values: tuple[Any, ...]
+    times: int
+
+
+class Observed(NamedTuple):
+    """What became of each operation that ran. `first_nan`: the one that first gave a NaN. `ranges`: the iterations of
+    the parallel loops that were met, outermost first. `stopped`: why the run ended early or left something out, "" if
+    it did not. `nan_turn`: how often the first NaN's operation had run then.
+    """
+
+    seen: dict[Op, Seen]
+    first_nan: Op | None
+    ranges: tuple[range, ...]
+    stopped: str
+    nan_turn: int = 0
+
+
+def observe(
+    fn: Function,
+    arguments: Sequence[Number],
+    memory: CopiedMemory,
+    iteration: Sequence[int],
+    defaults: Defaults,
+    step_limit: int = 300_000,
+) -> Observed:
+    """Run `fn` and watch. `iteration`: an index for each parallel loop, outermost first; 0 for those that have none."""
+    watch = _Watch(iteration)
+    stopped = ""
+    try:
+        interpret(
+            fn, arguments, memory, defaults=defaults, step_limit=step_limit, order=watch.choose, observe=watch.ran
+        )
+    except StepLimitError:
+        stopped = f"stopped after {step_limit:,} operations"
+    except TinoteError as error:
+        stopped = error.message
+    turn = watch.nan_turn
+    return Observed(watch.seen, watch.first_nan, tuple(watch.ranges), stopped or watch.outside, turn)
+
+
+class _Watch:
+    """Chooses iterations and keeps values. How deep in parallel loops the run is follows from which have begun and
+    ended.
+    """
+
+    def __init__(self, iteration: Sequence[int]) -> None:
+        self._iteration = iteration
+        self._depth = 0
+        self.ranges: list[range] = []
+        self.seen: dict[Op, Seen] = {}
+        self.first_nan: Op | None = None
+        self.nan_turn = 0
+        self.outside = ""
+
+    def choose(self, turns: range) -> Iterable[int]:
+        depth, self._depth = self._depth, self._depth + 1
+        if depth == len(self.ranges):
+            self.ranges.append(turns)
+        wanted = self._iteration[depth] if depth < len(self._iteration) else turns.start
+        if wanted in turns:
+            return [wanted]
+        if turns:
+            self.outside = f"there is no iteration {wanted} in {turns.start} … {turns.stop - 1}"
+        return []
+
+    def ran(self, op: Op, values: Mapping[Var, Any]) -> None:
+        """Keep what an operation came to; of one with regions, its results and its last index."""
+        if isinstance(op, For | Task) and op.parallel:
+            self._depth -= 1
+        atoms = (*op.outs, *((op.args[-1],) if isinstance(op, Store | Atomic | Set | Push) else ()))
+        if isinstance(op, For | Task) and op.regions[0].params and op.regions[0].params[0] in values:
+            atoms = (*atoms, op.regions[0].params[0])
+        found = tuple([values.get(a) if isinstance(a, Var) else a.value for a in atoms])
+        earlier = self.seen.get(op)
+        self.seen[op] = Seen(found, earlier.times + 1 if earlier else 1)
+        if self.first_nan is None and not op.regions and any(map(_is_nan, found)):
+            self.first_nan, self.nan_turn = op, self.seen[op].times
+
+
+def _is_nan(value: Any) -> bool:
+    if isinstance(value, tuple):
+        return any(map(_is_nan, value))
+    return isinstance(value, float) and math.isnan(value)
+
+
+class Located(Protocol):
+    """Memory at an address."""
+
+    @property
+    def address(self) -> int: ...
+
+
+class CopiedMemory:
+    """The memory of fields, as the interpreter reaches it: reads what is there, and keeps what is written to itself."""
+
+    def __init__(self, memory_of: Callable[[Buffer], Located]) -> None:
+        self._memory_of = memory_of
+        self._written: dict[tuple[Buffer, Index], Number] = {}
+
+    def load(self, buffer: Buffer, index: Index) -> Number:
+        written = self._written.get((buffer, index))
+        if written is not None:
+            return written
+        assert buffer.strides is not None
+        steps = (*buffer.strides, *buffer.element_strides)
+        at = self._memory_of(buffer).address + sum(i * step for i, step in zip(index, steps, strict=True))
+        (found,) = struct.unpack(_format(buffer.dtype), ctypes.string_at(at, buffer.dtype.size))
+        return found
+
+    def store(self, buffer: Buffer, index: Index, value: Number) -> None:
+        self._written[buffer, index] = value
+
+    def shape(self, buffer: Buffer) -> Index:
+        raise TinoteError(f"'{buffer.name}' is an argument that has its memory only during a launch")
+
+
+def _format(dtype: Scalar) -> str:
+    if dtype.kind == "f":
+        return {2: "e", 4: "f", 8: "d"}[dtype.size]
+    code = {1: "b", 2: "h", 4: "i", 8: "q"}[dtype.size]
+    return code if dtype.kind == "i" else code.upper()

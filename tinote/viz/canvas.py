@@ -1,0 +1,74 @@
+"""Text, boxes and lines on white paper, as a PNG file: what the still pictures of the explorer and of the rule view are
+made of.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import io
+from pathlib import Path
+
+from PIL import Image, ImageDraw, ImageFont
+
+__all__ = ["ACCENT", "EDGE", "FACE", "INK", "MUTED", "PAPER", "Canvas"]
+
+SCALE = 2
+PAPER, FACE, EDGE = "#ffffff", "#f4f5f7", "#d8dbe0"
+INK, MUTED, ACCENT = "#1f2328", "#59636e", "#1a6fd0"
+
+
+class Canvas:
+    """A picture `width` by `height` points, at two pixels a point, on white paper."""
+
+    def __init__(self, width: int, height: int) -> None:
+        self._image = Image.new("RGB", (width * SCALE, height * SCALE), PAPER)
+        self._draw = ImageDraw.Draw(self._image)
+        self._edge = (width, height)
+
+    def box(self, x0: float, y0: float, x1: float, y1: float, color: str) -> None:
+        self._draw.rectangle((x0 * SCALE, y0 * SCALE, x1 * SCALE - 1, y1 * SCALE - 1), fill=color)
+
+    def line(self, x0: float, y0: float, x1: float, y1: float) -> None:
+        self._draw.line((x0 * SCALE, y0 * SCALE, x1 * SCALE, y1 * SCALE), fill=EDGE, width=SCALE)
+
+    def text(
+        self,
+        x: float,
+        y: float,
+        text: str,
+        color: str,
+        *,
+        bold: bool = False,
+        code: bool = False,
+        right: bool = False,
+        size: int = 12,
+    ) -> None:
+        if text:
+            self._draw.text(
+                (x * SCALE, y * SCALE),
+                text,
+                fill=color,
+                font=_font(bold, code, size * SCALE),
+                anchor="ra" if right else "la",
+            )
+
+    def width_of(self, text: str, *, code: bool = False, size: int = 12) -> float:
+        return _font(False, code, size * SCALE).getlength(text) / SCALE
+
+    def png(self) -> bytes:
+        width, height = self._edge
+        self._draw.rectangle((0, 0, width * SCALE - 1, height * SCALE - 1), outline=EDGE, width=SCALE)
+        buffer = io.BytesIO()
+        # Text on plain grounds needs few colours, and a notebook keeps the file.
+        self._image.quantize(64, method=Image.Quantize.FASTOCTREE).save(buffer, "PNG", compress_level=6)
+        return buffer.getvalue()
+
+
+@functools.cache
+def _font(bold: bool, code: bool, size: int) -> ImageFont.FreeTypeFont | ImageFont.ImageFont:
+    """DejaVu as matplotlib brings it (which need not be imported for that)."""
+    found = importlib.util.find_spec("matplotlib")
+    folder = Path(found.origin).parent / "mpl-data/fonts/ttf" if found and found.origin else Path()
+    file = folder / f"DejaVuSans{'Mono' if code else ''}{'-Bold' if bold else ''}.ttf"
+    return ImageFont.truetype(str(file), size) if file.exists() else ImageFont.load_default(size)

@@ -1,0 +1,91 @@
+"""The explorer's panel of observed values: what one iteration computes, line by line of the stage that is shown."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from typing import Any
+
+from tinote.compiler.driver import Specialisation
+from tinote.compiler.modes import defaults_of
+from tinote.compiler.observe import CopiedMemory, Seen, observe
+from tinote.compiler.stages import Stage
+from tinote.errors import TinoteError
+from tinote.ir.nodes import Atomic, Local, NewStack, Op, Push, Set, Store
+from tinote.ir.types import element_type
+
+__all__ = ["observed_values", "parameters_of"]
+
+
+def parameters_of(specialisation: Specialisation) -> list[dict[str, Any]]:
+    """The scalar arguments that somebody has to give before values can be observed."""
+    return [
+        {"name": v.name or f"argument {n}", "float": element_type(v.type).kind == "f"}
+        for n, v in enumerate(specialisation.lowered.function.region.params)
+    ]
+
+
+def observed_values(
+    specialisation: Specialisation, stage: Stage, iteration: Sequence[int], arguments: Sequence[float]
+) -> dict[str, Any]:
+    """What each line of an IR stage came to in an iteration, on a copy of the fields as they are now. Raises
+    `TinoteError` for what cannot be run so.
+    """
+    fn = stage.function
+    if fn is None:
+        raise TinoteError("values are observed in stages of the IR", hint="choose one of them on the right")
+    if specialisation.arrays:
+        raise TinoteError("this kernel takes arrays, which have their memory only during a launch")
+    # A gradient may have parameters of its own behind the kernel's: seeds, which are zero.
+    given = [*arguments, *([0] * len(fn.region.params))][: len(fn.region.params)]
+    params = fn.region.params
+    values = [float(a) if element_type(v.type).kind == "f" else int(a) for v, a in zip(params, given, strict=True)]
+    config = specialisation.config
+    found = observe(fn, values, CopiedMemory(specialisation.memory), iteration, defaults_of(config))
+    rows: list[dict[str, Any]] = []
+    first, done = -1, set[Op]()
+    for number, line in enumerate(stage.lines):
+        op = line.op
+        seen = found.seen.get(op) if op is not None else None
+        if op is None or op in done or seen is None or not seen.values or isinstance(op, NewStack | Local):
+            continue
+        done.add(op)
+        shown = _shown(seen)
+        if op is found.first_nan:
+            first = len(rows)
+            if seen.times > 1:
+                shown = f"NaN in turn {found.nan_turn}; last {shown}"
+        derived = ("adjoint" + (f", from {line.primal}" if line.primal else "")) if line.adjoint else ""
+        cells = [_name(op, line.text, len(seen.values)), shown, str(seen.times), derived]
+        rows.append({"line": number, "cells": cells, "tone": "bad" if _bad(seen.values) else ""})
+    limits = [[turns.start, turns.stop] for turns in found.ranges]
+    return {"rows": rows, "nan": first, "limits": limits, "stopped": found.stopped}
+
+
+def _name(op: Op, text: str, count: int) -> str:
+    """What a line is told by: the variables that it binds, or what it writes."""
+    if isinstance(op, Store):
+        return f"store @{op.buffer.name}"
+    if isinstance(op, Atomic):
+        return f"{op.prim.name} to @{op.buffer.name}"
+    if isinstance(op, Push | Set):
+        return " ".join(text.split()[:2]).rstrip(",")
+    return ", ".join(re.findall(r"(%[\w.]+): ", text)[:count])
+
+
+def _shown(seen: Seen) -> str:
+    return ", ".join(map(_number, seen.values))
+
+
+def _number(value: Any) -> str:
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(map(_number, value))}]"
+    return f"{value:.7g}" if isinstance(value, float) else str(value)
+
+
+def _bad(values: Sequence[Any]) -> bool:
+    return any(
+        _bad(value) if isinstance(value, tuple) else isinstance(value, float) and not math.isfinite(value)
+        for value in values
+    )

@@ -1,0 +1,51 @@
+"""A bar for loops that take long, such as those of an optimisation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+from tqdm.notebook import tqdm as widget_bar
+from tqdm.std import tqdm as text_bar
+
+from tinote.viz.arrays import ViewError
+from tinote.viz.front_end import Audience, audience
+
+__all__ = ["progress"]
+
+Item = TypeVar("Item")
+
+DELAY_SECONDS = 1.0
+"""What is over sooner needs no bar."""
+
+INTERVAL_SECONDS = 0.2
+"""The quantities are computed no more often than this: reading a field takes longer than many a step."""
+
+
+def progress(
+    items: Iterable[Item], *, total: int | None = None, label: str = "", **quantities: Callable[[], float]
+) -> Iterator[Item]:
+    """The items of a loop, with a bar of tqdm from the first second on: `for step in progress(range(500), loss=…)`.
+
+    `total`: how many items there are, where they cannot say; `label` stands before the bar. The quantities are
+    functions that give numbers, shown behind it. In a notebook with a front end the bar is a widget, elsewhere text on
+    the standard error. Raises `ViewError` for a quantity that is no function.
+    """
+    for name, quantity in quantities.items():
+        if not callable(quantity):
+            raise ViewError(f"the quantity {name!r} is {type(quantity).__name__}, not a function that returns a number")
+    kind: Any = widget_bar if audience() is Audience.PERSON else text_bar
+    bar = kind(items, total=total, desc=label or None, delay=DELAY_SECONDS, mininterval=INTERVAL_SECONDS)
+    return _told(bar, quantities)
+
+
+def _told(bar: Any, quantities: dict[str, Callable[[], float]]) -> Iterator[Any]:
+    shown_at = -INTERVAL_SECONDS
+    for item in bar:
+        yield item
+        elapsed = bar.format_dict["elapsed"]
+        if quantities and elapsed - shown_at >= INTERVAL_SECONDS:
+            shown_at = elapsed
+            bar.set_postfix({name: float(quantity()) for name, quantity in quantities.items()}, refresh=False)
+    if quantities:
+        bar.set_postfix({name: float(quantity()) for name, quantity in quantities.items()})

@@ -1,0 +1,70 @@
+// The panel of observed values: a form for the iteration and the arguments, and what each line of the stage on the right came to.
+
+/**
+ * `host.ask(question)` sends { iteration, arguments } to the kernel, `host.go(line)` selects a line of the right pane, `host.pointed(line)` lights it up, `host.left()` nothing;
+ * `host.drawn()` asks for the panel to be drawn again.
+ */
+class Values {
+  constructor(host) {
+    this.host = host;
+    this.iteration = make("input", { type: "text", inputmode: "numeric", value: "0", size: 8, "aria-label": "Iteration, one number a parallel loop", title: "One number for each parallel loop, outermost first" });
+    this.button = make("button", { type: "submit" }, "Observe");
+    this.rest = make("span", { class: "arguments" });
+    this.form = make("form", { class: "observe", onsubmit: (event) => this.#ask(event) }, make("label", {}, "Iteration ", this.iteration), this.rest, this.button);
+    this.answer = null;
+  }
+
+  /** Another view: which arguments its kernel takes. */
+  offer(parameters) {
+    this.inputs = parameters.map(({ name }) => make("input", { type: "text", inputmode: "decimal", value: "0", size: 6, "aria-label": `Argument ${name}` }));
+    this.rest.replaceChildren(...parameters.map(({ name }, n) => make("label", {}, `${name} `, this.inputs[n])));
+    this.answer = null;
+  }
+
+  /** Another stage: what was observed in the last one is no longer true of it. */
+  forget() {
+    this.answer = null;
+    this.host.drawn();
+  }
+
+  receive(answer) {
+    this.answer = answer;
+    this.host.drawn();
+  }
+
+  #ask(event) {
+    event.preventDefault();
+    const numbers = (text) => (text.match(/-?\d+/g) ?? []).map(Number);
+    this.answer = { waiting: true };
+    this.host.ask({ iteration: numbers(this.iteration.value), arguments: this.inputs.map((input) => Number(input.value) || 0) });
+    this.host.drawn();
+  }
+
+  draw() {
+    return make("div", { class: "values" }, this.form, ...this.#found());
+  }
+
+  #found() {
+    const { waiting, problem, rows, nan, limits, stopped } = this.answer ?? {};
+    if (!this.answer) return [make("p", { class: "empty" }, "Runs this iteration of each parallel loop on a copy of the fields as they are now, in the stage on the right. Nothing of the program changes.")];
+    if (waiting) return [make("p", { class: "empty" }, "running …")];
+    if (problem) return [make("pre", { class: "panel-problem", role: "alert" }, problem)];
+    const parts = [
+      stopped && `stopped early: ${stopped}`,
+      nan >= 0 ? `the first NaN is ${rows[nan].cells[0]}` : "no NaN",
+      limits.length && `iterations ${limits.map(([lo, hi]) => `${lo} … ${hi - 1}`).join(" × ")}`,
+    ];
+    const note = make("p", { class: `empty${nan >= 0 ? " is-bad" : ""}`, role: "status" }, parts.filter(Boolean).join(" · "));
+    const body = rows.map((row, number) => this.#row(row, number === nan));
+    const head = ["variable", "value", "times", ""].map((name) => make("th", { scope: "col" }, name));
+    return [note, make("table", { "aria-label": "Observed values" }, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...body))];
+  }
+
+  #row({ line, cells, tone }, first) {
+    const name = make("button", { type: "button", class: "to-source", title: "Show its line", onclick: () => this.host.go(line), onfocus: () => this.host.pointed(line), onblur: () => this.host.left() }, cells[0]);
+    const last = first ? "← first NaN" : cells[3];
+    const row = make("tr", { class: `${tone ? `is-${tone}` : ""}${first ? " is-first" : ""}`, onpointerenter: () => this.host.pointed(line), onpointerleave: () => this.host.left() });
+    row.append(make("th", { scope: "row" }, name), make("td", { class: "value" }, cells[1]), make("td", {}, cells[2]), make("td", {}, last));
+    return row;
+  }
+}
