@@ -326,7 +326,8 @@ def test_the_explorer_ends_with_the_code() -> None:
 
     fill(1.0)
     stages = fill.instances[-1].specialisation.stages().stages
-    assert [stage.name for stage in stages] == ["syntax tree", "front end", "infer_types", "plain Python"]
+    steps = ["syntax tree", "front end", "infer_types", "drop_adjoints", "plain Python"]
+    assert [stage.name for stage in stages] == steps
     last = stages[-1].lines
     first = fill.source.tree.lineno
     assert [line.span.line - first for line in last] == [0, 1, 2, 1]

@@ -217,16 +217,32 @@ def native_runtime() -> NativeRuntime:
     return _get_engine().runtime
 
 
-def _parse(text: str, machine: llvm.TargetMachine) -> llvm.ModuleRef:
-    """Text to a verified module in a context of its own (nothing accumulates in the global one)."""
+#: Contexts of modules that an interrupt left behind in the middle of reading them.
+_abandoned: list[object] = []
+
+
+@contextmanager
+def _parsed(text: str, machine: llvm.TargetMachine) -> Iterator[llvm.ModuleRef]:
+    """Text as a verified module in a context of its own (nothing accumulates in the global one). Both end with the
+    block, the module first: left to the garbage collector after an interrupt, they may end in the other order, and the
+    process with them.
+    """
+    context = llvm.create_context()
     try:
-        module = llvm.parse_assembly(text, llvm.create_context())
-        module.triple = machine.triple
-        module.data_layout = str(machine.target_data)
-        module.verify()
+        module = llvm.parse_assembly(text, context)
     except RuntimeError as error:
         raise CompilerBug("LLVM", str(error)) from error
-    return module
+    except BaseException:
+        _abandoned.append(context)  # somewhere in the frames there may be a module
+        raise
+    with context, module:
+        try:
+            module.triple = machine.triple
+            module.data_layout = str(machine.target_data)
+            module.verify()
+        except RuntimeError as error:
+            raise CompilerBug("LLVM", str(error)) from error
+        yield module
 
 
 def _run_passes(module: llvm.ModuleRef, level: int, machine: llvm.TargetMachine) -> None:
@@ -263,28 +279,30 @@ def _mixes_conversions(module: llvm.ModuleRef) -> bool:
     return any(len(widths) > 1 for widths in sources.values())
 
 
-def _optimised(text: str, level: int, machine: llvm.TargetMachine) -> llvm.ModuleRef:
-    module = _parse(text, machine)
-    _run_passes(module, level, machine)
-    return module
+@contextmanager
+def _optimised(text: str, level: int, machine: llvm.TargetMachine) -> Iterator[llvm.ModuleRef]:
+    with _parsed(text, machine) as module:
+        _run_passes(module, level, machine)
+        yield module
 
 
 def _to_object(text: str, level: int, machine: llvm.TargetMachine) -> bytes:
-    with _llvm_lock:
-        return machine.emit_object(_optimised(text, level, machine))
+    with _llvm_lock, _optimised(text, level, machine) as module:
+        return machine.emit_object(module)
 
 
 def optimise(text: str, level: int = 3) -> str:
     """LLVM text after LLVM's own passes at a level 0..3."""
-    with _llvm_lock:
-        return str(_optimised(text, level, _get_engine().machine(level)))
+    with _llvm_lock, _optimised(text, level, _get_engine().machine(level)) as module:
+        return str(module)
 
 
 def assembly(text: str, level: int = 3) -> str:
     """The host's assembly for LLVM text."""
     with _llvm_lock:
         machine = _get_engine().machine(_machine_level(text, level))
-        return machine.emit_assembly(_optimised(text, level, machine))
+        with _optimised(text, level, machine) as module:
+            return machine.emit_assembly(module)
 
 
 def emit_object(text: str, level: int = 3) -> bytes:
@@ -371,11 +389,11 @@ def remarks(text: str, level: int = 3) -> list[Remark]:
     it."""
     with _llvm_lock, _standard_error() as captured:
         machine = _get_engine().machine(level)
-        module = _parse(text, machine)
         for option in _REMARK_OPTIONS:
             llvm.set_option("tinote", f"{option}={_REMARK_PASSES}")
         try:
-            _run_passes(module, level, machine)
+            with _optimised(text, level, machine):
+                pass
         finally:
             for option in _REMARK_OPTIONS:
                 # A pattern that no pass name matches.
