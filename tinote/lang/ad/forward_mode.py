@@ -18,13 +18,14 @@ from tinote.compiler.driver import Code
 from tinote.compiler.modes import Mode
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.buffers import Buffer
+from tinote.lang.ad.seeds import seed_array
 from tinote.lang.arguments import arguments_of, place_in
 from tinote.lang.fields import Field
 from tinote.lang.kernel import Instance
 from tinote.lang.world import Recorder, recorder, world
 from tinote.source import Span, caller
 
-__all__ = ["FwdMode", "direction_of"]
+__all__ = ["FwdMode"]
 
 
 class FwdMode:
@@ -52,7 +53,7 @@ class FwdMode:
             raise DifferentiationError(f"{len(params)} parameters need as many seeds, not {len(seeds)}", caller())
         self.losses = losses
         self.params = params
-        self._seeds = [direction_of(field, one) for field, one in zip(params, seeds, strict=True)]
+        self._seeds = [_direction(field, one) for field, one in zip(params, seeds, strict=True)]
         self._token: Token[Recorder | None] | None = None
         self._lost: dict[Buffer, Span] = {}  # fields without a dual that may hold values that vary, and the kernel
 
@@ -139,8 +140,8 @@ def _fields(given: Any, what: str) -> list[Field]:
     return found
 
 
-def direction_of(field: Field, seed: Any) -> np.ndarray[Any, Any]:
-    """A seed as the field's dual holds it. Raises `DifferentiationError` for one of another shape."""
+def _direction(field: Field, seed: Any) -> np.ndarray[Any, Any]:
+    """A seed as the field's dual holds it."""
     shape = field.shape + field.element
     if seed is None:
         if shape != ():
@@ -148,12 +149,5 @@ def direction_of(field: Field, seed: Any) -> np.ndarray[Any, Any]:
                 f"the parameter '{field.name}' has shape {shape}: forward mode needs a seed of that shape", caller()
             )
         seed = 1.0
-    try:
-        direction = np.asarray(seed, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DifferentiationError(f"a seed is made of numbers, not {seed!r}", caller()) from None
-    if direction.shape != shape:
-        raise DifferentiationError(
-            f"the seed of '{field.name}' has shape {direction.shape}, but the parameter has shape {shape}", caller()
-        )
+    direction = seed_array(seed, shape, f" of '{field.name}'", "the parameter")
     return direction.astype(np.float64 if field.dtype.bits == 64 else np.float32)

@@ -27,6 +27,7 @@ import numpy as np
 
 from tinote.errors import DifferentiationError
 from tinote.lang.ad.inputs import Array, Bound, Derivative, number_or_array, shape_of
+from tinote.lang.ad.seeds import seed_array
 from tinote.lang.ad.states import bring_back, duals_kept, gradients_kept, remembered
 from tinote.lang.ad.tracing import Pushes, SecondOrder, Trace, give_gradients_duals
 from tinote.lang.ad.variables import Variable, Variables
@@ -331,11 +332,7 @@ def _pushed(
     """The result, and the Jacobian times a direction for each input."""
     variables = Variables()
     bound = task.bound(args, variables, duals=True)
-    directions = seeds(bound)
-    along = [(one.field, d) for one, d in zip(bound.inputs, directions, strict=True) if one.field is not None]
-    for one, direction in zip(bound.inputs, directions, strict=True):
-        if one.variable is not None:
-            one.variable.along(float(direction))
+    along = bound.point_variables(seeds(bound))
     with Pushes([field for field, _ in along], [d for _, d in along], variables):
         try:
             returned = task.f(*bound.args, **kwargs)
@@ -353,14 +350,5 @@ def _pushed(
 
 
 def _seed_for(task: Derivative, seed: Any) -> Array:
-    try:
-        direction = np.asarray(seed, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DifferentiationError(f"a seed is made of numbers, not {seed!r}", caller()) from None
     shape = () if task.loss is None else shape_of(task.loss)
-    if direction.shape != shape:
-        what = "the result" if task.loss is None else f"'{task.loss.name}'"
-        raise DifferentiationError(
-            f"the seed of {what} has shape {direction.shape}, but it has shape {shape}", caller()
-        )
-    return direction
+    return seed_array(seed, shape, f" of {'the result' if task.loss is None else repr(task.loss.name)}", "it")

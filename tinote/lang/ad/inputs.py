@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from tinote.errors import DifferentiationError
+from tinote.lang.ad.seeds import seed_array
 from tinote.lang.ad.variables import Variable, Variables
 from tinote.lang.fields import Field
 from tinote.lang.matrix import numpy_type
@@ -167,11 +168,18 @@ class Bound:
 
     def point(self, directions: Sequence[Array]) -> None:
         """Set the tangents of the inputs."""
+        for field, direction in self.point_variables(directions):
+            field.dual.from_numpy(direction.astype(numpy_type(field.dtype)))
+
+    def point_variables(self, directions: Sequence[Array]) -> list[tuple[Field, Array]]:
+        """Set the tangents of the inputs that are numbers; gives the others with their directions."""
+        fields: list[tuple[Field, Array]] = []
         for one, direction in zip(self.inputs, directions, strict=True):
             if one.variable is not None:
                 one.variable.along(float(direction))
             elif one.field is not None:
-                one.field.dual.from_numpy(direction.astype(numpy_type(one.field.dtype)))
+                fields.append((one.field, direction))
+        return fields
 
     def put_back(self) -> None:
         """Give what kernels wrote to stand-ins to the caller."""
@@ -196,15 +204,7 @@ class Bound:
     def _direction(one: Input, seed: Any) -> Array:
         if seed is None and one.shape == ():
             seed = 1.0
-        try:
-            found = np.asarray(seed, dtype=np.float64)
-        except (TypeError, ValueError):
-            raise DifferentiationError(f"a seed is made of numbers, not {seed!r}", caller()) from None
-        if found.shape != one.shape:
-            raise DifferentiationError(
-                f"the seed has shape {found.shape}, but the input has shape {one.shape}", caller()
-            )
-        return found
+        return seed_array(seed, one.shape, "", "the input")
 
 
 def _argument(task: Derivative, position: int, value: Any, variables: Variables, duals: bool) -> Input:
