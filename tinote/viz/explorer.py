@@ -7,7 +7,6 @@ shown, a picture of the stages stays.
 
 from __future__ import annotations
 
-import base64
 import threading
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -24,7 +23,7 @@ from tinote.viz.explorer_panels import PANELS
 from tinote.viz.explorer_picture import draw_explorer
 from tinote.viz.explorer_rows import Rows, lines_in_columns
 from tinote.viz.explorer_values import observed_values, parameters_of
-from tinote.viz.front_end import Audience, audience
+from tinote.viz.front_end import Bundle, with_picture
 from tinote.viz.page import page
 from tinote.viz.view import describe_error, static_source
 
@@ -110,18 +109,10 @@ class Explorer(anywidget.AnyWidget):
     def __repr__(self) -> str:
         return f"<IR explorer of {self.label}>"
 
-    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:  # type: ignore[override]
-        data: dict[str, Any] = {}
-        metadata: dict[str, Any] = {}
-        if audience() is Audience.PERSON:
-            bundle = super()._repr_mimebundle_()
-            if bundle is not None:
-                data, metadata = bundle
-        data["text/plain"] = repr(self)
-        data["image/png"] = base64.b64encode(self.picture()).decode()
+    def _repr_mimebundle_(self, **_: Any) -> Bundle:  # type: ignore[override]
         # Drawn at twice its size, for sharp text.
-        metadata = {**metadata, "image/png": {"width": PICTURE_WIDTH, "alt": repr(self)}}
-        return data, metadata
+        about = {"width": PICTURE_WIDTH, "alt": repr(self)}
+        return with_picture(super()._repr_mimebundle_, repr(self), self.picture, about)
 
 
 PICTURE_WIDTH = 960

@@ -7,6 +7,7 @@ executes notebooks (nbclient, nbval, papermill) says in its request that nobody 
 
 from __future__ import annotations
 
+import base64
 import contextvars
 import enum
 import os
@@ -16,7 +17,10 @@ from typing import Any
 
 from IPython.core.getipython import get_ipython
 
-__all__ = ["Audience", "audience", "cell_hooks", "remember_output"]
+__all__ = ["Audience", "Bundle", "audience", "cell_hooks", "remember_output", "with_picture"]
+
+#: What IPython displays: data by MIME type, and metadata.
+Bundle = tuple[dict[str, Any], dict[str, Any]]
 
 
 class Audience(enum.Enum):
@@ -39,6 +43,18 @@ def audience() -> Audience:
     if request.get("msg_type", request.get("header", {}).get("msg_type")) != "execute_request":
         return Audience.PERSON  # Called from a widget's message: somebody sent it.
     return Audience.PERSON if request["content"].get("allow_stdin") else Audience.PROGRAM
+
+
+def with_picture(
+    live: Callable[[], Bundle | None], text: str, picture: Callable[[], bytes], about: dict[str, Any]
+) -> Bundle:
+    """What a widget displays: itself (`live` gives its bundle) where a person looks, and in any case its text and a
+    picture, with `about` for metadata.
+    """
+    found = live() if audience() is Audience.PERSON else None
+    data, metadata = found if found is not None else ({}, {})
+    data = {**data, "text/plain": text, "image/png": base64.b64encode(picture()).decode()}
+    return data, {**metadata, "image/png": about}
 
 
 def cell_hooks() -> Any:

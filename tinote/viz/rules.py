@@ -7,7 +7,6 @@ validates. Where no widget can be shown, a picture and a text stay.
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from tinote.errors import AccessRuleError, TinoteError
 from tinote.lang.ad.tape import Tape
 from tinote.lang.ad.violations import Violation
 from tinote.source import caller
-from tinote.viz.front_end import Audience, audience
+from tinote.viz.front_end import Audience, Bundle, audience, with_picture
 from tinote.viz.page import page
 from tinote.viz.rule_facts import as_text, findings
 from tinote.viz.rule_picture import draw_findings
@@ -65,17 +64,10 @@ class RuleView(anywidget.AnyWidget):
     def __repr__(self) -> str:
         return f"<rule view: {len(self.findings)} violation{'s' if len(self.findings) != 1 else ''}>"
 
-    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:  # type: ignore[override]
-        data: dict[str, Any] = {}
-        metadata: dict[str, Any] = {}
-        if audience() is Audience.PERSON:
-            bundle = super()._repr_mimebundle_()
-            if bundle is not None:
-                data, metadata = bundle
-        data["text/plain"] = self.text()
-        data["image/png"] = base64.b64encode(self.picture()).decode()
+    def _repr_mimebundle_(self, **_: Any) -> Bundle:  # type: ignore[override]
         # Drawn at twice its size, for sharp text.
-        return data, {**metadata, "image/png": {"width": PICTURE_WIDTH, "alt": self.text()}}
+        about = {"width": PICTURE_WIDTH, "alt": self.text()}
+        return with_picture(super()._repr_mimebundle_, self.text(), self.picture, about)
 
 
 def violations(tape: Tape) -> RuleView:

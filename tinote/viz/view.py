@@ -13,7 +13,6 @@ nothing. `FrameCredits` is safe to use from several threads.
 from __future__ import annotations
 
 import asyncio
-import base64
 import contextlib
 import queue
 import threading
@@ -28,7 +27,7 @@ import traitlets
 
 from tinote.errors import TinoteError
 from tinote.source import Span, place_name
-from tinote.viz.front_end import Audience, audience
+from tinote.viz.front_end import Audience, Bundle, audience, with_picture
 
 __all__ = ["Frame", "FrameCredits", "LiveView", "Outcome", "Worker", "describe_error", "static_source"]
 
@@ -303,15 +302,7 @@ class LiveView(anywidget.AnyWidget):
         self.credits = FrameCredits()
         super().close()
 
-    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:  # type: ignore[override]
-        data: dict[str, Any] = {}
-        metadata: dict[str, Any] = {}
-        if audience() is Audience.PERSON:
-            bundle = super()._repr_mimebundle_()
-            if bundle is not None:
-                data, metadata = bundle
-        else:
+    def _repr_mimebundle_(self, **_: Any) -> Bundle:  # type: ignore[override]
+        if audience() is not Audience.PERSON:
             self.prepare_unattended()
-        data["text/plain"] = repr(self)
-        data["image/png"] = base64.b64encode(self.picture()).decode()
-        return data, {**metadata, "image/png": {"alt": self.label or repr(self)}}
+        return with_picture(super()._repr_mimebundle_, repr(self), self.picture, {"alt": self.label or repr(self)})
