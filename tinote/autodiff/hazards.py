@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from typing import NamedTuple, NoReturn
 
 from tinote.errors import DifferentiationError, Note
-from tinote.ir.access import Access, Accesses, root_of
+from tinote.ir.access import Access, Accesses
+from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atomic, For, Function, If, Load, Op, Region, Store
 
 __all__ = ["Hazard", "find_hazards", "refuse"]

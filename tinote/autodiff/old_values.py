@@ -25,7 +25,8 @@ from tinote.autodiff.activity import can_vary
 from tinote.autodiff.steering import steering_reads
 from tinote.autodiff.unfold import rivals_of
 from tinote.ir import primitives as p
-from tinote.ir.access import Accesses, root_of
+from tinote.ir.access import Accesses
+from tinote.ir.buffers import root_of
 from tinote.ir.nodes import (
     Atom,
     Atomic,

@@ -12,7 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from tinote.errors import DifferentiationError, Note
-from tinote.ir.access import Access, Accesses, Loop, root_of
+from tinote.ir.access import Access, Accesses, Loop
+from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atomic, For, Function, If, Lit, Load, Memory, Op, Region, Store, While
 from tinote.ir.query import walk
 

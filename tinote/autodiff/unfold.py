@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tinote.ir import primitives as p
-from tinote.ir.access import Access, Accesses, root_of
+from tinote.ir.access import Access, Accesses
+from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atom, Atomic, For, Function, Load, Op, Prim, Region, Store, Var
 from tinote.ir.query import walk
 from tinote.ir.ranges import Loop

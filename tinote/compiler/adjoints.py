@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
+from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atom, Atomic, Buffer, For, Function, If, Load, Op, Pop, Prim, Push, Store, Task, Var, While
 from tinote.ir.query import walk
 
@@ -35,7 +36,7 @@ class _Reached:
         self._memory: set[Buffer] = set()
 
     def _is_gradient(self, buffer: Buffer) -> bool:
-        buffer = _root(buffer)
+        buffer = root_of(buffer)
         return buffer.primal is not None or buffer in self._memory
 
     def _has(self, atom: Atom) -> bool:
@@ -83,7 +84,7 @@ class _Reached:
         return False
 
     def _stored(self, op: Store | Atomic) -> bool:
-        root = _root(op.buffer)
+        root = root_of(op.buffer)
         if not self._has(op.value) or root in self._memory:
             return False
         self._memory.add(root)
@@ -94,9 +95,3 @@ class _Reached:
         sources = zip(first, second, strict=False)
         hit = [self._has(a) or self._has(b) for a, b in sources]
         return self._add(v for variables in targets for v, reached in zip(variables, hit, strict=False) if reached)
-
-
-def _root(buffer: Buffer) -> Buffer:
-    while buffer.flat is not None:
-        buffer = buffer.flat
-    return buffer

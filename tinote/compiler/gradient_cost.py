@@ -14,6 +14,7 @@ from typing import NamedTuple
 from tinote.autodiff.old_values import OldValue
 from tinote.compiler.adjoints import adjoint_operations
 from tinote.ir import primitives as p
+from tinote.ir.buffers import root_of
 from tinote.ir.nodes import (
     Atom,
     Atomic,
@@ -103,7 +104,7 @@ def atomics_left(fn: Function) -> tuple[AtomicLeft, ...]:
     """The atomic operations in a gradient after all passes: without those that no other thread can meet."""
     return tuple(
         [
-            AtomicLeft(_root(op.buffer).name, _place(op))
+            AtomicLeft(root_of(op.buffer).name, _place(op))
             for task in fn.region.body
             if isinstance(task, Task) and task.parallel
             for op in walk(task.body)
@@ -296,9 +297,3 @@ def _place(op: Op) -> Span:
     if op.loc.line:
         return op.loc
     return op.origin.loc if op.origin is not None else NOWHERE
-
-
-def _root(buffer: Buffer) -> Buffer:
-    while buffer.flat is not None:
-        buffer = buffer.flat
-    return buffer

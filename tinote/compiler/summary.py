@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from tinote.ir.buffers import Buffer, BufferKind
+from tinote.ir.buffers import Buffer, BufferKind, root_of
 from tinote.ir.nodes import Atomic, Function, Load, Memory, Region, Store, Task
 from tinote.ir.query import walk
 
@@ -43,7 +43,7 @@ def touched_by(region: Region) -> Touched:
     for op in walk(region):
         if not isinstance(op, Memory):
             continue
-        buffer = _root(op.buffer)
+        buffer = root_of(op.buffer)
         if buffer.kind not in _OUTSIDE:
             continue
         if isinstance(op, Store):
@@ -61,13 +61,7 @@ def summarise_tasks(fn: Function) -> tuple[TaskSummary, ...]:
     for op in fn.region.body:
         if isinstance(op, Task):
             touched = touched_by(op.body)
-            targets = {_root(private.target) for private in op.privates}
+            targets = {root_of(private.target) for private in op.privates}
             accumulated = touched.accumulated | {target for target in targets if target.kind in _OUTSIDE}
             found.append(TaskSummary(op.name, op.parallel, touched._replace(accumulated=accumulated)))
     return tuple(found)
-
-
-def _root(buffer: Buffer) -> Buffer:
-    while buffer.flat is not None:
-        buffer = buffer.flat
-    return buffer

@@ -17,6 +17,7 @@ from math import gcd
 
 from tinote.ir import primitives as p
 from tinote.ir.affine import Affine, Interval
+from tinote.ir.buffers import root_of
 from tinote.ir.nodes import (
     Atom,
     Atomic,
@@ -37,7 +38,7 @@ from tinote.ir.nodes import (
 )
 from tinote.ir.ranges import Known, Loop, Ranges
 
-__all__ = ["Access", "Accesses", "base_and_offset", "buffers_may_meet", "indices_differ", "root_of"]
+__all__ = ["Access", "Accesses", "base_and_offset", "buffers_may_meet", "indices_differ"]
 
 #: Stands for the facts that hold at the access itself (None stands for no facts at all).
 _AT_ACCESS = Known(None)
@@ -277,13 +278,6 @@ class Accesses(Ranges):
                 else:
                     high = min(high, fact.const // -c)
         return low, high
-
-
-def root_of(buffer: Buffer) -> Buffer:
-    """The memory that a flat view looks at; the buffer itself if it is none."""
-    while buffer.flat is not None:
-        buffer = buffer.flat
-    return buffer
 
 
 def buffers_may_meet(a: Buffer, b: Buffer) -> bool:

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tinote.ir import primitives as p
+from tinote.ir.buffers import root_of
 from tinote.ir.forms import Form, InvalidIR
 from tinote.ir.nodes import (
     Atom,
@@ -93,7 +94,7 @@ class _Verifier:
         for op in region.body:
             self.op = op
             if isinstance(op, Load):
-                buffer = _root(op.buffer)
+                buffer = root_of(op.buffer)
                 fine = buffer.kind is BufferKind.TEMPORARY and buffer.rank == 0
                 self.require(fine, "between tasks only temporaries of rank 0 are loaded")
                 self.require(not op.index or all(isinstance(a, Lit) for a in op.index), "the index must be literal")
@@ -300,7 +301,7 @@ class _Verifier:
             self.require(0 <= op.axis < buffer.rank, "{!r} has no axis {}", buffer, op.axis)
             self.require(len(op.outs) == 1 and op.out.type is i32, "an extent is one i32")
             return
-        root = _root(buffer)
+        root = root_of(buffer)
         self.require(
             root.kind is not BufferKind.PRIVATE or root in self.private, "{!r} is not private to the task", root
         )
@@ -473,10 +474,3 @@ def _sort(t: Type) -> str:
     """Whether elements are floats, integers or truth values."""
     kind = element_type(t).kind
     return "i" if kind == "u" else kind
-
-
-def _root(buffer: Buffer) -> Buffer:
-    """The buffer that a flat view is the view of; itself otherwise."""
-    while buffer.flat is not None:
-        buffer = buffer.flat
-    return buffer

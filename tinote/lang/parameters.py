@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import types
 from typing import Any
 
 from tinote.compiler.frontend.protocol import FunctionSource
@@ -47,7 +46,7 @@ class Parameters:
         if self._annotations is None:
             self._refuse_collecting()
             source = self.source
-            scope = {**source.globals, **{k: c.cell_contents for k, c in source.closure.items() if _filled(c)}}
+            scope = {**source.globals, **source.enclosed()}
             self._annotations = [self._annotation(node, scope) for node in self.nodes]
         return self._annotations
 
@@ -131,11 +130,3 @@ class Parameters:
                 source.span,
             )
         return tuple([given.get(n, source.defaults.get(n)) for n in names])
-
-
-def _filled(cell: types.CellType) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018
-    except ValueError:
-        return False
-    return True

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import types
 from collections.abc import Callable, Iterator, Sequence
 from itertools import islice
 from operator import itemgetter
@@ -82,8 +81,7 @@ def _returned(source: FunctionSource) -> Any:
     """What a kernel is annotated to return."""
     hint = source.annotations.get("return")
     if isinstance(hint, str):  # as the front end evaluates it
-        names = {**source.globals, **{name: c.cell_contents for name, c in source.closure.items() if _is_filled(c)}}
-        hint = eval(hint, names)
+        hint = eval(hint, {**source.globals, **source.enclosed()})
     return hint
 
 
@@ -96,11 +94,3 @@ def _as_annotated(hint: Any, leaves: tuple[Any, ...]) -> Any:
         return leaves
     rest = iter(leaves)
     return tuple([next(rest) if struct_of(part) is None else _struct_from(part, rest) for part in parts])
-
-
-def _is_filled(cell: types.CellType) -> bool:
-    try:
-        cell.cell_contents  # noqa: B018
-    except ValueError:
-        return False
-    return True

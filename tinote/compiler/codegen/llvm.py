@@ -24,7 +24,7 @@ from tinote.compiler.codegen.llvm_shared import Options, Shared
 from tinote.compiler.codegen.llvm_text import TYPES
 from tinote.compiler.codegen.llvm_work import work_of_a_turn
 from tinote.errors import CompilerBug
-from tinote.ir.access import root_of
+from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atom, Function, Lit, Load, Region, Task
 from tinote.ir.types import Scalar
 from tinote.runtime.sites import Site

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tinote.compiler.codegen.llvm_shared import Shared
 from tinote.compiler.codegen.llvm_text import MEMORY_TYPES, TYPES, FunctionText, literal
 from tinote.errors import CompilerBug
-from tinote.ir.access import root_of
+from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atom, Atomic, Buffer, BufferKind, Lit, Region, Store, Var
 from tinote.ir.query import walk
 from tinote.ir.types import Scalar, i32, i64, u1

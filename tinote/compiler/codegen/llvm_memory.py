@@ -7,7 +7,7 @@ from tinote.compiler.codegen.llvm_prims import combine
 from tinote.compiler.codegen.llvm_text import MEMORY_TYPES, TYPES
 from tinote.errors import CompilerBug
 from tinote.ir import primitives as p
-from tinote.ir.access import root_of
+from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atomic, Buffer, BufferKind, Extent, Lit, Load, Memory, Store
 from tinote.ir.types import Scalar, f16, u1
 

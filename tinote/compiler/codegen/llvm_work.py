@@ -8,7 +8,7 @@ from __future__ import annotations
 from tinote.compiler.codegen.llvm_cost import own_cost
 from tinote.compiler.codegen.llvm_function import TaskText
 from tinote.ir import primitives as p
-from tinote.ir.access import root_of
+from tinote.ir.buffers import root_of
 from tinote.ir.nodes import (
     Atom,
     Atomic,

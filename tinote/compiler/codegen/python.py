@@ -29,8 +29,9 @@ from tinote.compiler.codegen.sites import bounds_site, fault_site, first_index, 
 from tinote.compiler.python_support import NUMBERS, Launch, python_name
 from tinote.errors import CompilerBug
 from tinote.ir import primitives as p
-from tinote.ir.access import Accesses, root_of
+from tinote.ir.access import Accesses
 from tinote.ir.affine import constant as always
+from tinote.ir.buffers import root_of
 from tinote.ir.nodes import (
     Atom,
     Atomic,

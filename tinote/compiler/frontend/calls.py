@@ -279,12 +279,7 @@ class Calls(Expressions):
     def _evaluated(self, source: FunctionSource, node: ast.expr) -> Any:
         if isinstance(node, ast.Constant) and isinstance(node.value, str):
             node = ast.parse(node.value, mode="eval").body
-        names: dict[str, Any] = {}
-        for name, cell in source.closure.items():
-            try:
-                names[name] = cell.cell_contents
-            except ValueError:
-                continue
+        names = source.enclosed()
         code = compile(ast.Expression(node), source.file, "eval")
         try:
             return eval(code, source.globals, names)

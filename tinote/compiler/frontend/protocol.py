@@ -105,6 +105,16 @@ class FunctionSource:
         arguments = self.tree.args
         return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
 
+    def enclosed(self) -> dict[str, Any]:
+        """The names of the functions around it that have a value now."""
+        found: dict[str, Any] = {}
+        for name, cell in self.closure.items():
+            try:
+                found[name] = cell.cell_contents
+            except ValueError:  # not assigned yet
+                continue
+        return found
+
     @property
     def span(self) -> Span:
         """The `def` line."""

@@ -17,7 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinote.ir.access import buffers_may_meet, indices_differ, root_of
+from tinote.ir.access import buffers_may_meet, indices_differ
+from tinote.ir.buffers import root_of
 from tinote.ir.nodes import (
     Atom,
     Atomic,

@@ -17,7 +17,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tinote.ir import primitives as p
-from tinote.ir.access import Accesses, buffers_may_meet, root_of
+from tinote.ir.access import Accesses, buffers_may_meet
+from tinote.ir.buffers import root_of
 from tinote.ir.nodes import (
     Atom,
     Atomic,
