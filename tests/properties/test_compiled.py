@@ -70,6 +70,23 @@ def wrong_strictly(program: Program, levels: Sequence[int]) -> str:
     return ""
 
 
+def wrong_with_fast_maths(program: Program, levels: Sequence[int]) -> str | None:
+    """What machine code computes with fast maths that rounding does not explain, at the first of these levels.
+
+    Empty: nothing. None: the program leaves too much open to say.
+    """
+    fn = lowered(program, True)
+    possible = [taken_apart(o) for o in spread(program, True)]
+    open_ = False
+    for level in levels:
+        threads = 1 + (program.seed + level) % 2
+        wrong = disagreement(program, possible, native(program, fn, level, threads, True))
+        if wrong:
+            return f"at level {level} on {threads} threads: {wrong}"
+        open_ = open_ or wrong is None
+    return None if open_ else ""
+
+
 def some(seeds: range, part: int) -> range:
     """One program in so many, because LLVM takes its time; all of them in a long run."""
     return seeds if len(seeds) > USUAL else seeds[::part]
@@ -91,18 +108,12 @@ def test_fast_maths_stays_near(random_programs: range) -> None:
 
     def wrong(program: Program) -> str:
         nonlocal decided
-        possible = [taken_apart(o) for o in spread(program, True)]
-        fn = lowered(program, True)
-        for level in chosen:
-            threads = 1 + (program.seed + level) % 2
-            problem = disagreement(program, possible, native(program, fn, level, threads, True))
-            if problem:
-                return f"at level {level} on {threads} threads: {problem}"
-            decided += problem is not None
-        return ""
+        problem = wrong_with_fast_maths(program, chosen)
+        decided += problem is not None
+        return problem or ""
 
     seeds = some(random_programs, 4)
     for seed in seeds:
         chosen = levels(seed // 4 + 1, len(random_programs))
         report(generate, wrong, seed, SIZE)
-    assert decided > 0.5 * len(chosen) * len(seeds), decided
+    assert decided > 0.5 * len(seeds) - 3, decided  # of a few programs all may be open

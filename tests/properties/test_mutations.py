@@ -11,7 +11,7 @@ from tests.passes.witness import broken_promises
 from tests.properties import test_programs
 from tests.properties.generate import Program, generate
 from tests.properties.smooth import generate_smooth
-from tests.properties.test_compiled import wrong_strictly
+from tests.properties.test_compiled import wrong_strictly, wrong_with_fast_maths
 from tests.properties.test_programs import SIZE, SMOOTH_SIZE, STRICT, changed_meaning, wrong_gradient
 from tinote.autodiff import gradient, reverse
 from tinote.autodiff.overwriting import plan_keeping
@@ -210,15 +210,26 @@ CONFUSED = {
 
 @pytest.mark.parametrize("prim", CONFUSED, ids=repr)
 def test_machine_code_that_computes_something_else(prim: Primitive, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(EMITTERS, prim, confused(prim))
+    assert caught(generate, SIZE, lambda program: wrong_strictly(program, (0,)), uses(prim))
+
+
+@pytest.mark.parametrize("prim", [p.add, p.mul, p.maximum, p.div, p.lt, p.exp], ids=repr)
+def test_fast_maths_that_computes_something_else(prim: Primitive, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is open by rounding does not hide what is wrong."""
+    monkeypatch.setitem(EMITTERS, prim, confused(prim))
+    assert caught(generate, SIZE, lambda program: wrong_with_fast_maths(program, (0,)), uses(prim))
+
+
+def confused(prim: Primitive) -> Callable[..., str]:
     """On floats: wrong integers could be indices, which are not checked where they are known to be in range."""
     right, wrong = EMITTERS[prim], EMITTERS[CONFUSED[prim]]
 
-    def confused(f: Any, t: Any, atoms: Any, *operands: str) -> str:
+    def emit(f: Any, t: Any, atoms: Any, *operands: str) -> str:
         floats = is_float(atoms[0].type) if atoms else is_float(t)
         return (wrong if floats else right)(f, t, atoms, *operands)
 
-    monkeypatch.setitem(EMITTERS, prim, confused)
-    assert caught(generate, SIZE, lambda program: wrong_strictly(program, (0,)), uses(prim))
+    return emit
 
 
 def test_private_copies_that_are_not_merged(monkeypatch: pytest.MonkeyPatch) -> None:
