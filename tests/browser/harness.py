@@ -8,14 +8,14 @@ from __future__ import annotations
 import base64
 import contextlib
 import io
+import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -62,11 +62,30 @@ SETTINGS = {
     "notebook-extension/tracker": '{"windowingMode": "none"}',
 }
 
-START_SECONDS = 60.0
+START_SECONDS = 240.0
+WAIT_SECONDS = 120.0
+"""Waits end as soon as what they wait for is there; these bounds only say when it will not come any more, also on a
+machine that is slow and busy.
+"""
 
 # Two frames: an element that is scrolled in one is told so in the next one, and draws then what has come in sight.
 FRAMES = """async () => {
     for (let turn = 0; turn < 2; turn += 1) await new Promise((go) => requestAnimationFrame(() => setTimeout(go)));
+}"""
+
+
+# Start a command that runs cells; `cellsUnderWay` counts those that have not ended.
+RUN = """(command) => {
+    window.cellsUnderWay = (window.cellsUnderWay ?? 0) + 1;
+    window.jupyterapp.commands.execute(command).finally(() => { window.cellsUnderWay -= 1 });
+}"""
+
+# Whether the page is dark, if all views of this project that it shows say the same; otherwise nothing.
+DARKNESS = """() => {
+    const wanted = document.body.dataset.jpThemeLight === 'false';
+    const views = [...document.querySelectorAll('.tinote-view, .tinote-explorer, .tinote-rules')];
+    const dark = (view) => view.classList.contains('tinote-dark') || view.classList.contains('is-dark');
+    return views.every((view) => dark(view) === wanted) ? wanted : undefined;
 }"""
 
 
@@ -79,45 +98,42 @@ class Lab:
     settings: Path
 
     def reset_settings(self) -> None:
-        """Take back what earlier pages have changed, such as the theme."""
+        """The settings that pages begin with: what an earlier one has changed, such as the theme, is taken back."""
         for name, text in SETTINGS.items():
             path = self.settings / "@jupyterlab" / f"{name}.jupyterlab-settings"
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(text)
 
 
-def _free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        return listener.getsockname()[1]
+def _address(runtime: Path, process: int) -> str:
+    """The address that the server `process` says it listens at; `OSError` or `ValueError` while it does not."""
+    url = json.loads((runtime / f"jpserver-{process}.json").read_text())["url"].rstrip("/")
+    urllib.request.urlopen(f"{url}/api/status", timeout=10).close()
+    return url
 
 
 @contextlib.contextmanager
 def running_lab(root: Path) -> Iterator[Lab]:
     """JupyterLab and Notebook 7 on one server, with settings and folders of their own in `root`."""
-    folder = root / "notebooks"
+    folder, settings, runtime = root / "notebooks", root / "config/settings", root / "runtime"
     folder.mkdir()
     environment = {
         **os.environ,
         "JUPYTER_CONFIG_DIR": str(root / "config"),
-        "JUPYTERLAB_SETTINGS_DIR": str(root / "config/settings"),
+        "JUPYTERLAB_SETTINGS_DIR": str(settings),
         "JUPYTERLAB_WORKSPACES_DIR": str(root / "workspaces"),
         "JUPYTER_DATA_DIR": str(root / "data"),
-        "JUPYTER_RUNTIME_DIR": str(root / "runtime"),
+        "JUPYTER_RUNTIME_DIR": str(runtime),
         "IPYTHONDIR": str(root / "ipython"),
         "PYTHONPATH": os.pathsep.join(filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH")])),
     }
     environment.pop("TINOTE_HEADLESS", None)
     environment.pop("TINOTE_GUI_FRAMES", None)
-    port = _free_port()
-    found = Lab(f"http://127.0.0.1:{port}", folder, root / "config/settings")
-    found.reset_settings()
     options = [
         "--allow-root",
         "--no-browser",
         "--ip=127.0.0.1",
-        f"--port={port}",
-        "--ServerApp.port_retries=0",
+        "--ServerApp.port_retries=100",
         "--IdentityProvider.token=",
         "--ServerApp.password=",
         "--ServerApp.disable_check_xsrf=True",
@@ -134,15 +150,18 @@ def running_lab(root: Path) -> Iterator[Lab]:
     try:
         end = time.monotonic() + START_SECONDS
         while True:
-            with contextlib.suppress(OSError):
-                urllib.request.urlopen(f"{found.url}/api/status", timeout=1).close()
+            with contextlib.suppress(OSError, ValueError):
+                found = Lab(_address(runtime, server.pid), folder, settings)
                 break
             assert server.poll() is None and time.monotonic() < end, log.read_text()[-3000:]
             time.sleep(0.2)
         yield found
     finally:
         server.terminate()
-        server.wait(15)
+        try:
+            server.wait(60)
+        except subprocess.TimeoutExpired:
+            server.kill()
 
 
 @contextlib.contextmanager
@@ -166,12 +185,19 @@ class Page:
 
     def run_all(self) -> None:
         """Start all cells; does not wait for them."""
-        self.page.evaluate("() => { window.jupyterapp.commands.execute('notebook:run-all-cells') }")
+        self.page.evaluate(RUN, "notebook:run-all-cells")
 
-    def python(self, code: str) -> str:
+    def run_cell(self, index: int) -> None:
+        """Start one cell, as Shift+Enter in it does; does not wait for it."""
+        self.page.evaluate(
+            "(index) => { window.jupyterapp.shell.currentWidget.content.activeCellIndex = index }", index
+        )
+        self.page.evaluate(RUN, "notebook:run-cell")
+
+    def python(self, code: str, seconds: float = WAIT_SECONDS) -> str:
         """Run `code` in the notebook's kernel; what it printed, or the traceback's last lines."""
         return self.page.evaluate(
-            """async (code) => {
+            """async ([code, seconds]) => {
                 const kernel = window.jupyterapp.shell.currentWidget.sessionContext.session.kernel;
                 const future = kernel.requestExecute({ code, store_history: false, stop_on_error: false });
                 let text = '';
@@ -179,46 +205,66 @@ class Page:
                     if (message.header.msg_type === 'stream') text += message.content.text;
                     if (message.header.msg_type === 'error') text += message.content.traceback.join('\\n');
                 };
-                await future.done;
+                const late = new Promise((_, reject) =>
+                    setTimeout(() => reject(new Error(`no answer from the kernel to: ${code}`)), 1000 * seconds));
+                await Promise.race([future.done, late]);
                 return text.trim();
             }""",
-            code,
+            [code, seconds],
         )
 
-    def settled_steps(self) -> int:
-        """The steps that the kernel's `view` has made, once what its buttons asked for has been done: it says "paused"
-        while the step under way is still being made.
+    def until(self, condition: str, seconds: float = WAIT_SECONDS) -> None:
+        """Wait until the Python expression `condition` holds in the kernel, between messages: what the page sends may
+        come on another thread, and later than what is run afterwards.
         """
-        waiting = "import asyncio\nwhile view._background:\n    await asyncio.sleep(0.01)\n"
-        return int(self.python(waiting + "print(view.steps)"))
+        end = time.monotonic() + seconds
+        while (answer := self.python(f"print(bool({condition}))")) != "True":
+            assert answer == "False" and time.monotonic() < end, f"{condition}: {answer}"
+            self.page.wait_for_timeout(20)
+
+    def eventually(self, condition: Callable[[], bool], seconds: float = WAIT_SECONDS) -> None:
+        """Look at the page, frame by frame, until `condition()` holds."""
+        end = time.monotonic() + seconds
+        while not condition():
+            assert time.monotonic() < end, "timed out"
+            self.next_frame()
+
+    def settle(self) -> int:
+        """Wait until what the buttons of the kernel's `view` asked for has been done and is painted. The steps that it
+        has made. It does not play: it says "paused" while the step under way is still being made.
+        """
+        self.until("not view._background and view.credits.in_flight == 0")
+        return int(self.python("print(view.steps)"))
 
     def interrupt(self) -> None:
         """Interrupt the kernel, as the button in the toolbar does."""
         self.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.interrupt()")
 
-    def wait_idle(self, seconds: float = 30.0) -> None:
-        """Wait until no cell runs and none waits."""
+    def restart(self) -> None:
+        """Restart the kernel, as the button in the toolbar does once that has been confirmed."""
+        self.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.restart()")
+        wait_ready(self.page)
+
+    def wait_idle(self, seconds: float = WAIT_SECONDS) -> None:
+        """Wait until the cells that were started have ended, and their outputs are there."""
         self.page.wait_for_function(
-            """() => {
-                const prompts = [...document.querySelectorAll('.jp-InputPrompt')];
-                const busy = prompts.some((prompt) => prompt.textContent.includes('*'));
-                return !busy && window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'idle';
-            }""",
+            """() => !window.cellsUnderWay
+                && window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.status === 'idle'""",
             timeout=seconds * 1000,
         )
 
     def reload(self) -> None:
         """Save the notebook and load the page again."""
-        self.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
-        self.page.wait_for_timeout(500)
+        self.page.evaluate("async () => { await window.jupyterapp.commands.execute('docmanager:save') }")
         self.page.reload(wait_until="domcontentloaded")
         wait_ready(self.page)
 
     def set_theme(self, name: str) -> None:
-        """Change JupyterLab's theme: "JupyterLab Dark" or "JupyterLab Light"."""
-        self.page.evaluate("(theme) => window.jupyterapp.commands.execute('apputils:change-theme', { theme })", name)
-        self.page.wait_for_function(f"() => document.body.dataset.jpThemeName === '{name}'")
-        self.page.wait_for_timeout(500)
+        """Change the front end's theme: "JupyterLab Dark" or "JupyterLab Light". Waits until the views follow."""
+        self.page.evaluate("(theme) => { window.jupyterapp.commands.execute('apputils:change-theme', { theme }) }", name)
+        self.wait(f"document.body.dataset.jpThemeName === '{name}'")
+        self.wait(f"({DARKNESS})() === {str('Dark' in name).lower()}")
+        self.next_frame()
 
     def next_frame(self) -> None:
         """Wait until what the page has been told is painted, and what is drawn when it scrolls for that."""
@@ -230,6 +276,7 @@ class Page:
         """
         found = self.page.locator(selector).first
         found.scroll_into_view_if_needed()
+        found.evaluate("async (node) => { if (node instanceof HTMLImageElement) await node.decode() }")
         self.next_frame()
         shot = found.screenshot()
         return np.asarray(Image.open(io.BytesIO(shot)).convert("RGB")).astype(int)
@@ -239,7 +286,7 @@ class Page:
         url = self.page.locator(selector).first.evaluate("(canvas) => canvas.toDataURL('image/png')")
         return np.asarray(Image.open(io.BytesIO(base64.b64decode(url.partition(",")[2]))).convert("RGBA")).astype(int)
 
-    def wait(self, condition: str, seconds: float = 30.0) -> None:
+    def wait(self, condition: str, seconds: float = WAIT_SECONDS) -> None:
         """Wait until the JavaScript expression `condition` holds in the page."""
         self.page.wait_for_function(f"() => {condition}", timeout=seconds * 1000)
 
@@ -267,6 +314,8 @@ def open_notebook(
     nbformat.write(content, lab.folder / name)
     lab.reset_settings()
     page = chromium.new_context(viewport={"width": width, "height": height}).new_page()
+    page.set_default_timeout(WAIT_SECONDS * 1000)
+    page.set_default_navigation_timeout(START_SECONDS * 1000)
     found = Page(page)
     page.on("pageerror", lambda error: found.problems.append(str(error)))
     page.on("console", lambda message: found.problems.append(message.text) if message.type == "error" else None)

@@ -42,9 +42,7 @@ def test_loop_draws_inline_and_stops_at_interrupt(notebook):
     # Two discs of radius 20 cover 2 π 400 pixels.
     assert np.isclose(orange(canvas).sum(), 2 * np.pi * 400, rtol=0.1)
     assert np.abs(canvas[120, 5, :3] - [0x11, 0x2F, 0x41]).max() < 12
-    before = page.canvas(CANVAS)
-    page.page.wait_for_timeout(300)
-    assert (orange(before) != orange(page.canvas(CANVAS))).sum() > 100
+    page.eventually(lambda: (orange(canvas) != orange(page.canvas(CANVAS))).sum() > 100)
     page.interrupt()
     page.page.wait_for_selector(PICTURE)
     page.wait_idle()
@@ -80,8 +78,7 @@ def test_events_reach_the_loop(notebook):
     page = notebook(LOOP)
     page.run_all()
     page.wait(f"{PAINTED} > 5")
-    box = page.page.locator(CANVAS).bounding_box()
-    page.page.mouse.click(box["x"] + 0.3 * box["width"], box["y"] + 0.1 * box["height"])
+    page.page.locator(CANVAS).click(position={"x": 0.3 * 320, "y": 0.1 * 240})
     page.page.keyboard.press("a")
     page.page.keyboard.press("ArrowUp")
     page.page.keyboard.press("Escape")

@@ -111,8 +111,6 @@ def pull(page, start: tuple[float, float], end: tuple[float, float]) -> None:
     page.page.mouse.move(*places[0])
     page.page.mouse.down()
     page.page.mouse.move(*places[1], steps=8)
-    page.page.wait_for_timeout(50)
-    page.page.mouse.move(*places[1])
     page.page.mouse.up()
 
 
@@ -123,12 +121,13 @@ def test_a_fluid_is_poked_and_moves_on(notebook):
     still = page.canvas(STAGE)
     assert (np.ptp(still[:, :, :3].reshape(-1, 3), axis=0) == 0).all()
     pull(page, (0.25, 0.75), (0.3, 0.75))
-    page.wait(f"{PAINTED} >= 2")
+    page.until("height.to_numpy().any() and view._pointing._held is None")
+    page.settle()
     poked = page.canvas(STAGE)
     rows, columns = poked.shape[:2]
-    red = poked[:, :, 0] - poked[:, :, 2]
-    up, across = np.unravel_index(red.argmax(), red.shape)
-    assert abs(across / columns - 0.28) < 0.08 and abs(up / rows - 0.25) < 0.06
+    # How often the pointer has splashed on its way is the machine's affair; where it has, is not.
+    up, across = np.argwhere(poked[:, :, 0] - poked[:, :, 2] > 100).mean(axis=0)
+    assert abs(across / columns - 0.275) < 0.04 and abs(up / rows - 0.25) < 0.02
     page.page.locator(".tinote-view").get_by_role("button", name="Play").click()
     page.wait(f"Number({VIEW}.dataset.step) > 40")
     assert (page.canvas(STAGE) != poked).any(axis=2).mean() > 0.2
@@ -141,7 +140,8 @@ def test_a_particle_is_dragged_while_nothing_plays(notebook):
     page.run_all()
     page.wait(f"{PAINTED} >= 1")
     pull(page, (0.7, 0.5), (0.6, 0.2))
-    page.page.wait_for_timeout(300)
+    page.until("x[1, 0] != 0.7 and view._pointing._held is None")
+    page.settle()
     left, right = eval(page.python("print(x.tolist())"))
     assert left == [0.3, 0.5]
     assert abs(right[0] - 0.6) < 0.02 and abs(right[1] - 0.2) < 0.02
@@ -160,10 +160,14 @@ def test_a_picture_and_a_recording_are_saved(notebook):
     with page.page.expect_download() as found:
         button("button", name="Save a picture").click()
     assert found.value.suggested_filename == "simulation.png"
-    assert Image.open(found.value.path()).size == (480, 650)
+    with Image.open(found.value.path()) as picture:
+        assert picture.size == (480, 650)
     button("button", name="Record a GIF").click()
+    button("button", name="End the recording").wait_for()
     button("button", name="Play").click()
     page.wait(f"Number({VIEW}.dataset.step) > 12")
+    button("button", name="Pause").click()
+    page.wait(f"{VIEW}.dataset.state === 'paused'")
     with page.page.expect_download() as found:
         button("button", name="End the recording").click()
     with open(found.value.path(), "rb") as file, Image.open(io.BytesIO(file.read())) as gif:
@@ -173,15 +177,20 @@ def test_a_picture_and_a_recording_are_saved(notebook):
 
 def test_a_plot_alone_follows_an_optimisation(notebook):
     page = notebook(
-        "import tinote as ti\nw = [9.0]\ndef step():\n    w[0] *= 0.9\n"
-        "view = ti.viz.Plot({'loss': lambda: w[0] ** 2, 'w': lambda: w[0]}, step, label='loss')\nview.play()\nview"
+        "import tinote as ti\nw = [9.0]\ndef step():\n    w[0] += 0.1 * (3.0 - w[0])\n"
+        "loss = {'loss': lambda: (w[0] - 3.0) ** 2, 'w': lambda: w[0]}\n"
+        "view = ti.viz.Plot(loss, step, label='loss')\nview.play()\nview"
     )
     page.run_all()
     page.wait(f"Number({VIEW}?.dataset.step ?? 0) > 30")
     page.page.locator(".tinote-view").get_by_role("button", name="Pause").click()
+    page.wait(f"{VIEW}.dataset.state === 'paused'")
+    steps = page.settle()
+    assert page.page.locator(".tinote-status").inner_text() == f"step {steps:,}"
+    # However many steps there have been, the axis spans them all, and both curves run along the whole of it.
     chart = page.canvas(".tinote-view canvas.tinote-chart")
-    blue = (np.abs(chart[:, :, :3] - [0x2F, 0x6F, 0xD0]).sum(axis=2) < 60).any(axis=0)
-    assert blue.mean() > 0.5
+    for color in ((0x2F, 0x6F, 0xD0), (0xC9, 0x60, 0x12)):
+        assert (np.abs(chart[:, :, :3] - color).sum(axis=2) < 60).any(axis=0).mean() > 0.8
     assert page.page.locator("canvas.tinote-stage").count() == 0
     assert page.problems == []
 
@@ -211,8 +220,8 @@ def test_a_gradient_follows_a_slider_of_ipywidgets(notebook):
     handle.focus()
     for _ in range(30):
         handle.press("ArrowRight")
-    page.page.wait_for_timeout(500)
-    assert abs(float(page.python("print(k[None])")) - 4.0) < 1e-5
+    page.until("abs(k[None] - 4.0) < 1e-5")
+    page.settle()
     # d sin(k w) / dw = k cos(k w): at the edges, w = ±1/2, it changes its sign as k goes from 1 to 4.
     later = page.canvas(STAGE)
     middle = later.shape[0] // 2
@@ -228,15 +237,13 @@ def test_particles_in_space_are_turned_by_pointer_and_keys(notebook):
     first = page.canvas(STAGE)
     assert 0.02 < (first[:, :, :3].min(axis=2) < 200).mean() < 0.3
     pull(page, (0.3, 0.5), (0.6, 0.6))
-    page.wait(f"{PAINTED} >= 2")
-    page.page.wait_for_timeout(300)
-    azimuth, elevation = map(float, page.python("print(view.azimuth, view.elevation)").split())
-    assert abs(azimuth - (30 - 54) % 360) < 2 and abs(elevation - 2) < 2
+    page.until(f"abs(view.azimuth - {(30 - 54) % 360}) < 2 and abs(view.elevation - 2) < 2")
+    page.settle()
+    azimuth = float(page.python("print(view.azimuth)"))
     assert (page.canvas(STAGE) != first).any(axis=2).mean() > 0.02
     page.page.locator(STAGE).focus()
     page.page.keyboard.press("ArrowLeft")
-    page.page.wait_for_timeout(200)
-    assert abs(float(page.python("print(view.azimuth)")) - (azimuth + 5) % 360) < 1e-6
+    page.until(f"abs(view.azimuth - {(azimuth + 5) % 360}) < 1e-6")
     page.page.locator(".tinote-view").get_by_role("button", name="Play").click()
     page.wait(f"Number({VIEW}.dataset.step) > 10")
     assert page.problems == []

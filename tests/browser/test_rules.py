@@ -58,7 +58,7 @@ def test_it_comes_by_itself_and_is_legible(notebook, theme, width):
     page.set_theme(theme)
     page.run_all()
     page.wait(f"document.querySelector('{ROOT}')?.dataset.shown === '0'")
-    page.page.wait_for_timeout(300)
+    page.next_frame()
     assert "access rule" in page.page.locator(".jp-RenderedText").first.inner_text()
     assert page.page.locator(f"{ROOT} .row.is-read .code").first.inner_text() == "        loss[None] += x[i, j] ** 2"
     assert page.page.evaluate(CLIPPED) == []
