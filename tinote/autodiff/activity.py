@@ -25,11 +25,11 @@ from tinote.ir.nodes import (
     Var,
     While,
 )
-from tinote.ir.query import walk
+from tinote.ir.query import free_variables, walk
 from tinote.ir.replaced import Replaced
 from tinote.ir.types import Ref, Stack, is_float
 
-__all__ = ["can_vary", "guarded_variables", "reached_from", "varied_variables"]
+__all__ = ["can_vary", "discardable_variables", "reached_from", "varied_variables"]
 
 
 class _Activity:
@@ -157,16 +157,31 @@ def reached_from(fn: Function, buffer: Buffer, *, tangents: bool = False) -> tup
     return list(found), returned
 
 
-def guarded_variables(fn: Function) -> set[Var]:
-    """Variables whose value may be thrown away by a `select`: those from which an arm of one is computed."""
-    definitions = {op.out: op for op in walk(fn.region) if isinstance(op, Prim)}
+def discardable_variables(fn: Function) -> set[Var]:
+    """Variables whose value may not count for what comes out, so that their adjoint may be 0: operands of a choice
+    (`select`, minimum, maximum), and what a branch or a loop that may not run takes from outside; and whatever these
+    are computed from. Memory is not looked through.
+    """
+    sources: dict[Var, tuple[Atom, ...]] = {}
+    pending: list[Atom] = []
+    for op in walk(fn.region):
+        if isinstance(op, Prim):
+            sources[op.out] = op.args
+            if op.prim in (p.select, p.minimum, p.maximum):
+                pending.extend(op.args)
+        elif isinstance(op, If):
+            pairs = zip(op.then.yields, op.orelse.yields, strict=True)
+            sources.update(zip(op.outs, pairs, strict=True))
+        elif isinstance(op, For | While):
+            carried = op.regions[-1].params[isinstance(op, For) :]
+            flowing = list(zip(op.initial, op.regions[-1].yields, strict=True))
+            sources.update(zip((*carried, *op.outs), (*flowing, *flowing), strict=True))
+        for region in op.regions:
+            pending.extend(free_variables(region))
     found: set[Var] = set()
-    pending: list[Atom] = [a for op in definitions.values() if op.prim is p.select for a in op.args[1:]]
     while pending:
         atom = pending.pop()
         if type(atom) is Var and atom not in found:
             found.add(atom)
-            op = definitions.get(atom)
-            if op is not None:
-                pending.extend(op.args)
+            pending.extend(sources.get(atom, ()))
     return found

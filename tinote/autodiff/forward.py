@@ -18,7 +18,7 @@ Method: tangent propagation; Griewank and Walther, "Evaluating Derivatives", 2nd
 
 from __future__ import annotations
 
-from tinote.autodiff.activity import can_vary, guarded_variables, reached_from
+from tinote.autodiff.activity import can_vary, discardable_variables, reached_from
 from tinote.autodiff.rules import RULES, Emit, NoDerivative
 from tinote.autodiff.unfold import unfold_atomics
 from tinote.errors import DifferentiationError, Note
@@ -94,7 +94,7 @@ class _Forward:
         self.arguments = arguments
         self.builder = Builder(defaults)
         definitions = {v: op for op in walk(fn.region) for v in op.outs}
-        self.emit = Emit(self.builder, definitions, guarded_variables(fn))
+        self.emit = Emit(self.builder, definitions, discardable_variables(fn))
         self.tangents: dict[Var, Atom] = {}
         self.stacks: dict[Var, Var] = {}  # of values, and of their tangents
         self.temporaries: dict[Buffer, Buffer] = {}

@@ -26,7 +26,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from itertools import chain
 
-from tinote.autodiff.activity import guarded_variables, varied_variables
+from tinote.autodiff.activity import discardable_variables, varied_variables
 from tinote.autodiff.keeping import NOTHING, Copy, Keeper, Keeping, copy_buffer, finished
 from tinote.autodiff.rules import RULES, Emit, NoDerivative
 from tinote.autodiff.told import backward_told, bind_results
@@ -88,7 +88,7 @@ class Reverser:
         self.arguments = arguments
         self.varied, self.temporaries = varied_variables(fn, arguments=arguments)
         self.builder = Builder(defaults)
-        self.guarded = guarded_variables(fn)
+        self.discardable = discardable_variables(fn)
         self.emit = Emit(self.builder, {}, set())
         self.temporary_adjoints: dict[Buffer, Buffer] = {}
         self.severed: list[Store | Atomic] = []
@@ -202,8 +202,8 @@ class Reverser:
         copy.origin = op
         for v, out in zip(op.outs, copy.outs, strict=False):
             self.emit.definitions[out] = copy
-            if v in self.guarded:
-                self.emit.guarded.add(out)
+            if v in self.discardable:
+                self.emit.discardable.add(out)
         return copy
 
     def forward_region(self, region: Region, env: dict[Var, Atom], keep_temporaries: bool) -> Region:

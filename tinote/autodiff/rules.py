@@ -5,12 +5,17 @@ derivative flows there), as in the textbook: y = f(a, b) gives (g · ∂f/∂a, 
 since a Jacobian-vector product is the sum of these products applied to tangents.
 
 At a kink the rule picks a subgradient: |x| and a root of a sum of squares give 0 at 0, `max(a, b)` follows its meaning
-(`a if a > b else b`). Singular rules (division, root, logarithm, power) are guarded where the result feeds an arm of a
-`select`: the arm that was not taken contributes 0, never NaN.
+(`a if a > b else b`).
+
+Zero is a strong zero: an adjoint (a tangent) that is 0 contributes 0, never NaN, through a slope that is infinite or no
+number. So the arm of a branch that was not taken contributes nothing, whatever it divides by. Singular rules (division,
+root, logarithm, power) say so by the primitive `scale`, whose own derivative keeps to it; all others where their result
+may not count (`activity.discardable_variables`). Method: the strong zeros of ForwardDiff.jl and Enzyme.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 from tinote.ir import primitives as p
@@ -23,14 +28,16 @@ __all__ = ["RULES", "Emit", "NoDerivative", "Rule"]
 
 
 class Emit:
-    """What rules build with: arithmetic on atoms of one float type, with the zeros and ones left out."""
+    """What rules build with: arithmetic on atoms of one float type, with the zeros and ones left out. `discardable`:
+    variables whose value may not count.
+    """
 
-    __slots__ = ("builder", "definitions", "guarded")
+    __slots__ = ("builder", "definitions", "discardable")
 
-    def __init__(self, builder: Builder, definitions: dict[Var, Op], guarded: set[Var]) -> None:
+    def __init__(self, builder: Builder, definitions: dict[Var, Op], discardable: set[Var]) -> None:
         self.builder = builder
         self.definitions = definitions
-        self.guarded = guarded
+        self.discardable = discardable
 
     def lit(self, value: float, like: Atom) -> Lit:
         assert isinstance(like.type, Scalar)
@@ -67,11 +74,13 @@ class Emit:
     def where(self, condition: Atom, a: Atom, b: Atom) -> Atom:
         return self.builder.prim(p.select, condition, a, b)
 
-    def safe(self, y: Var, g: Atom, value: Atom) -> Atom:
-        """`value`, or 0 where `g` is 0 if `y` feeds an arm of a select: there 0 · ∞ would be NaN."""
-        if y not in self.guarded:
-            return value
-        return self.where(self.of(p.eq, g, self.lit(0.0, g)), self.lit(0.0, g), value)
+    def scale(self, g: Atom, slope: Atom) -> Atom:
+        """`g` times a slope that may be infinite or no number; 0 where `g` is 0."""
+        return self.mul(g, slope) if isinstance(g, Lit) else self.builder.prim(p.scale, g, slope)
+
+    def times(self, y: Var, g: Atom, slope: Atom) -> Atom:
+        """`g` times the slope of `y`, which is a number unless `y` is not."""
+        return self.scale(g, slope) if y in self.discardable else self.mul(g, slope)
 
     def is_sum_of_squares(self, a: Atom) -> bool:
         """Whether `a` is computed as t·t, or as a sum of such."""
@@ -81,6 +90,25 @@ class Emit:
         if op.prim is p.mul:
             return op.args[0] == op.args[1]
         return op.prim is p.add and all(self.is_sum_of_squares(x) for x in op.args)
+
+    def is_positive(self, a: Atom) -> bool:
+        """Whether `a` is computed as a positive number, plus what is not negative or not at all, or as its root: 1/a is
+        finite.
+        """
+        if isinstance(a, Lit):
+            return a.value > 0 and math.isfinite(a.type.round(1 / a.value))
+        op = self.definitions.get(a)
+        if not isinstance(op, Prim):
+            return False
+        if op.prim is p.sqrt:
+            return self.is_positive(op.args[0])
+        if op.prim is not p.add:
+            return False
+        first, second = op.args
+        return any(
+            self.is_positive(one) and (self.is_sum_of_squares(other) or self.is_positive(other))
+            for one, other in ((first, second), (second, first))
+        )
 
 
 Rule = Callable[[Emit, Atom, Var, tuple[Atom, ...]], Sequence[Atom | None]]
@@ -102,22 +130,24 @@ class NoDerivative:
 
 
 def _sqrt(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
-    slope = e.div(e.mul(g, e.lit(0.5, g)), y)
+    slope = e.div(e.lit(0.5, g), y)
+    if e.is_positive(a[0]):
+        return (e.times(y, g, slope),)
     if e.is_sum_of_squares(a[0]):
-        return (e.where(e.of(p.gt, y, e.lit(0.0, g)), slope, e.lit(0.0, g)),)
-    return (e.safe(y, g, slope),)
+        return (e.where(e.of(p.gt, y, e.lit(0.0, g)), e.times(y, g, slope), e.lit(0.0, g)),)
+    return (e.scale(g, slope),)
 
 
 def _power(e: Emit, g: Atom, y: Var, args: tuple[Atom, ...]) -> Sequence[Atom | None]:
     a, b = args
     zero, one = e.lit(0.0, g), e.lit(1.0, g)
-    slope = e.mul(e.mul(g, b), e.of(p.power, a, e.sub(b, one)))
-    base = e.safe(y, g, e.where(e.of(p.eq, b, zero), zero, slope))
+    slope = e.scale(g, e.mul(b, e.of(p.power, a, e.sub(b, one))))
+    base = e.where(e.of(p.eq, b, zero), zero, slope)
     if isinstance(b, Lit):
         return base, None
     positive = e.of(p.gt, a, zero)
     logarithm = e.of(p.log, e.where(positive, a, one))
-    return base, e.where(positive, e.mul(e.mul(g, y), logarithm), zero)
+    return base, e.where(positive, e.scale(g, e.mul(y, logarithm)), zero)
 
 
 def _absolute(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
@@ -126,18 +156,22 @@ def _absolute(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | 
 
 
 def _atan2(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
-    scale = e.safe(y, g, e.div(g, e.add(e.mul(a[0], a[0]), e.mul(a[1], a[1]))))
-    return e.mul(scale, a[1]), e.neg(e.mul(scale, a[0]))
+    inverse = e.div(e.lit(1.0, g), e.add(e.mul(a[0], a[0]), e.mul(a[1], a[1])))
+    return e.scale(g, e.mul(a[1], inverse)), e.neg(e.scale(g, e.mul(a[0], inverse)))
 
 
 def _divide(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
-    top = e.safe(y, g, e.div(g, a[1]))
-    return top, e.safe(y, g, e.neg(e.mul(top, y)))
+    if isinstance(a[1], Lit) and a[1].value != 0:
+        return e.div(g, a[1]), None
+    inverse = e.div(e.lit(1.0, g), a[1])
+    if e.is_positive(a[1]):
+        return e.times(y, g, inverse), e.neg(e.times(y, g, e.mul(inverse, y)))
+    return e.scale(g, inverse), e.neg(e.scale(g, e.mul(inverse, y)))
 
 
 def _rounded_quotient(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
     # y = a - q·b with q constant almost everywhere
-    return g, e.safe(y, g, e.neg(e.mul(g, e.of(p.round_, e.div(e.sub(a[0], y), a[1])))))
+    return g, e.neg(e.scale(g, e.of(p.round_, e.div(e.sub(a[0], y), a[1]))))
 
 
 def _cast(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
@@ -158,7 +192,7 @@ _INTEGER = NoDerivative("integer bits have no derivative", zero=True)
 RULES: dict[Primitive, Rule | NoDerivative] = {
     p.add: lambda e, g, y, a: (g, g),
     p.sub: lambda e, g, y, a: (g, e.neg(g)),
-    p.mul: lambda e, g, y, a: (e.mul(g, a[1]), e.mul(g, a[0])),
+    p.mul: lambda e, g, y, a: (e.times(y, g, a[1]), e.times(y, g, a[0])),
     p.div: _divide,
     p.raw_div: _divide,
     p.floordiv: _STEP,
@@ -171,17 +205,19 @@ RULES: dict[Primitive, Rule | NoDerivative] = {
     p.power: _power,
     p.select: lambda e, g, y, a: (None, *_choose(e, g, a[0])),
     p.sqrt: _sqrt,
-    p.rsqrt: lambda e, g, y, a: (e.safe(y, g, e.mul(g, e.mul(e.lit(-0.5, g), e.div(y, a[0])))),),
-    p.exp: lambda e, g, y, a: (e.safe(y, g, e.mul(g, y)),),
-    p.log: lambda e, g, y, a: (e.safe(y, g, e.div(g, a[0])),),
-    p.sin: lambda e, g, y, a: (e.mul(g, e.of(p.cos, a[0])),),
-    p.cos: lambda e, g, y, a: (e.neg(e.mul(g, e.of(p.sin, a[0]))),),
-    p.tan: lambda e, g, y, a: (e.mul(g, e.add(e.lit(1.0, g), e.mul(y, y))),),
-    p.asin: lambda e, g, y, a: (e.safe(y, g, e.div(g, _root(e, a[0]))),),
-    p.acos: lambda e, g, y, a: (e.safe(y, g, e.neg(e.div(g, _root(e, a[0])))),),
+    p.rsqrt: lambda e, g, y, a: (e.scale(g, e.mul(e.lit(-0.5, g), e.div(y, a[0]))),),
+    p.exp: lambda e, g, y, a: (e.scale(g, y),),
+    p.log: lambda e, g, y, a: (e.scale(g, e.div(e.lit(1.0, g), a[0])),),
+    p.sin: lambda e, g, y, a: (e.times(y, g, e.of(p.cos, a[0])),),
+    p.cos: lambda e, g, y, a: (e.neg(e.times(y, g, e.of(p.sin, a[0]))),),
+    p.tan: lambda e, g, y, a: (e.times(y, g, e.add(e.lit(1.0, g), e.mul(y, y))),),
+    p.asin: lambda e, g, y, a: (e.scale(g, e.div(e.lit(1.0, g), _root(e, a[0]))),),
+    p.acos: lambda e, g, y, a: (e.neg(e.scale(g, e.div(e.lit(1.0, g), _root(e, a[0])))),),
     p.atan2: _atan2,
-    p.tanh: lambda e, g, y, a: (e.mul(g, e.sub(e.lit(1.0, g), e.mul(y, y))),),
+    p.tanh: lambda e, g, y, a: (e.times(y, g, e.sub(e.lit(1.0, g), e.mul(y, y))),),
     p.surrogate: lambda e, g, y, a: (None, g),
+    # What is 0 for an adjoint is 0 for what the adjoint depends on: forward mode over reverse mode.
+    p.scale: lambda e, g, y, a: (e.scale(g, a[1]), e.scale(a[0], g)),
     p.cast: _cast,
     p.floor: _STEP,
     p.ceil: _STEP,

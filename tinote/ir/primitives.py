@@ -190,6 +190,10 @@ def _divide(t: Scalar, a: Number, b: Number) -> Number:
     return math.copysign(math.inf, a) * math.copysign(1.0, b)
 
 
+def _scale(t: Scalar, a: Number, b: Number) -> Number:
+    return t.round(a * b) if a != 0 else a
+
+
 def _floor_divide(t: Scalar, a: Number, b: Number) -> Number:
     if t.kind == "f":
         q = _divide(t, a, b)
@@ -380,6 +384,8 @@ ceil = _define("ceil", 1, _numbers, _integral(math.ceil))
 round_ = _define("round", 1, _numbers, _integral(round))
 # surrogate(x, z): the value of x with the derivative of z, which is computed only where a derivative is asked for
 surrogate = _define("surrogate", 2, _first, lambda t, x, z: x, cost=0)
+# scale(a, b): a · b, and a where that is 0, whatever b is: a factor that does not count may be infinite or NaN
+scale = _define("scale", 2, _floats, _scale, cost=2)
 # conversions: the result type is given where the operation is built
 cast = _define("cast", 1, None, cast_number)
 bitcast = _define("bitcast", 1, None, _reinterpret)

@@ -71,6 +71,12 @@ def _div(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
     return f.value(f"fdiv{f.flags} {TYPES[t]} {a}, {b}")
 
 
+def _scale(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
+    product = f.value(f"fmul{f.flags} {TYPES[t]} {a}, {b}")
+    counts = f.value(f"fcmp une {TYPES[t]} {a}, {number(t, 0.0)}")
+    return f.value(f"select{f.flags} i1 {counts}, {TYPES[t]} {product}, {TYPES[t]} {a}")
+
+
 def _neg(f: FunctionText, t: Scalar, atoms: Atoms, a: str) -> str:
     return (
         f.value(f"fneg{f.flags} {TYPES[t]} {a}")
@@ -275,6 +281,7 @@ EMITTERS: dict[Primitive, Emitter] = {
     p.ceil: _integral("ceil"),
     p.round_: _integral("roundeven"),
     p.surrogate: lambda f, t, atoms, x, z: x,
+    p.scale: _scale,
     p.cast: _cast,
     p.bitcast: _bitcast,
     p.random_bits: _random_bits,

@@ -161,7 +161,8 @@ class _Checker:
 
     def _check(self, op: Op, fine: Atom, text: str, shown: tuple[Atom, ...], loops: tuple[Var, ...]) -> None:
         origin = op.origin
-        if isinstance(origin, Prim) and op in self._adjoints:
+        slope = self._adjoints and isinstance(op, Prim) and isinstance(origin, Prim) and op.prim is not origin.prim
+        if isinstance(origin, Prim) and (slope or op in self._adjoints):
             text = f"in the derivative of {origin.prim.name}: {text}"
         turns = loops[: max(0, _MOST_SHOWN - len(shown))]
         text += turn_text([v.name or f"index {k}" for k, v in enumerate(turns)])

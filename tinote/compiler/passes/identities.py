@@ -160,6 +160,15 @@ def _mul(c: Algebra, args: tuple[Atom, ...], t: Type) -> Result:
     return None
 
 
+def _scale(c: Algebra, args: tuple[Atom, ...], t: Type) -> Result:
+    x, y = args
+    if _zero(x) or _is(y, 1.0):
+        return x
+    if type(x) is Lit or (type(y) is Lit and math.isfinite(y.value)):
+        return p.mul, (x, y)
+    return None
+
+
 def _div(c: Algebra, args: tuple[Atom, ...], t: Type) -> Result:
     x, y = args
     if _is(y, 1.0):
@@ -379,6 +388,7 @@ _RULES: dict[Primitive, Callable[[Algebra, tuple[Atom, ...], Type], Result]] = {
     p.add: _add,
     p.sub: _sub,
     p.mul: _mul,
+    p.scale: _scale,
     p.div: _div,
     p.floordiv: _floordiv,
     p.raw_div: _floordiv,
