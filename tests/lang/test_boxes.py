@@ -5,7 +5,7 @@ import random
 
 from tinote.ir.buffers import Buffer
 from tinote.ir.types import f32
-from tinote.lang.boxes import Box, Boxes, box_at, box_of, meeting, numbers_in, rest, volume
+from tinote.lang.boxes import Box, Boxes, box_at, box_of, meeting, rest, volume
 
 
 def elements(box: Box | None) -> set[tuple[int, ...]]:
@@ -75,6 +75,5 @@ def test_positions_in_a_field() -> None:
     assert box_at(buffer, (2, 3)) == ((2, 3), (3, 4))
     assert box_at(buffer, (2, 3, 1)) == ((2, 3), (3, 4))
     assert box_at(buffer, ...) == box_at(buffer, None) == box_at(buffer, (..., 1)) == ((0, 4), (0, 5))
-    assert numbers_in(buffer, ((0, 2), (0, 1))) == 2 * 3 * 4
     assert box_of(Buffer("nothing", f32, (4, 0))) is None
     assert box_of(Buffer("one", f32)) == ()

@@ -13,18 +13,19 @@ from tinote.runtime.jit import remarks
 N = 4096
 
 
-def vectorised_lines(kernel: Any, gradient: bool = False) -> set[str]:
-    """The source lines in which LLVM vectorised a loop."""
+def vectorised_lines(kernel: Any, gradient: bool = False) -> dict[str, int]:
+    """The source lines in which LLVM vectorised a loop, with how many vectors of turns run side by side."""
     specialisation = kernel.specialise_by_types()
     lowered = specialisation.snapshots(gradient=gradient)[-1].after
     options = Options(fast_math=specialisation.config.fast_math, line_tables=True)
     source = specialisation.source
     lines = source.text.splitlines()
     first = source.span.line - next(i for i, line in enumerate(lines) if line.lstrip().startswith("def "))
-    found: set[str] = set()
+    found: dict[str, int] = {}
     for remark in remarks(generate(lowered, options).text, 3):
-        if re.match(r"vectorized loop", remark.text):
-            found.add(lines[remark.line - first].strip())
+        told = re.match(r"vectorized loop .*interleaved count: (\d+)", remark.text)
+        if told:
+            found[lines[remark.line - first].strip()] = int(told[1])
     return found
 
 
@@ -164,3 +165,33 @@ def test_gravity_and_its_gradient() -> None:
 
     assert vectorised_lines(compute_U)
     assert vectorised_lines(compute_U, True)
+
+
+def test_long_chains_run_side_by_side() -> None:
+    """Each operation waits for the one before: a second chain fills the gaps. What is wide enough has none."""
+    x, y = ti.field(ti.f32, shape=N), ti.field(ti.f32, shape=N)
+
+    @ti.kernel
+    def chain():
+        for i in x:
+            v = x[i]
+            for _ in ti.static(range(20)):
+                v = ti.sin(v)
+            y[i] = v
+
+    @ti.kernel
+    def beside():
+        for i in x:
+            v = 0.0
+            for k in ti.static(range(20)):
+                v += ti.sin(x[i] * k)
+            y[i] = v
+
+    x.from_numpy(np.linspace(0, 1, N, dtype=np.float32))
+    chain()
+    expected = np.linspace(0, 1, N, dtype=np.float32).astype(np.float64)
+    for _ in range(20):
+        expected = np.sin(expected)
+    np.testing.assert_allclose(y.to_numpy(), expected, rtol=1e-5)
+    assert vectorised_lines(chain) == {"for i in x:": 2}
+    assert vectorised_lines(beside) == {"for i in x:": 1}

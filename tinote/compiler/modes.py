@@ -23,6 +23,9 @@ class Mode(Enum):
     arises.
     """
 
+    # Each launch of a gradient looks up its code by the mode; the hash that `Enum` gives is one of the name.
+    __hash__ = object.__hash__
+
     PRIMAL = "primal"
     GRADIENT = "gradient"
     TANGENT = "tangent"
@@ -47,7 +50,10 @@ class Mode(Enum):
     @property
     def has_tangents(self) -> bool:
         """Whether tangents are computed."""
-        return self in (Mode.TANGENT, Mode.PUSHFORWARD, Mode.SECOND)
+        return self in _WITH_TANGENTS
+
+
+_WITH_TANGENTS = frozenset({Mode.TANGENT, Mode.PUSHFORWARD, Mode.SECOND})
 
 
 def defaults_of(config: Config) -> Defaults:

@@ -68,10 +68,10 @@ class Arguments:
         """The array arguments: what each is known by, and where it is."""
         return [(self._actual[formal], self.values[k]) for k, formal in enumerate(self.specialisation.arrays)]
 
-    @property
-    def foreign(self) -> list[Foreign]:
+    @cached_property
+    def foreign(self) -> tuple[Foreign, ...]:
         """The arguments that others manage."""
-        return [b for b in self._actual.values() if isinstance(b, Foreign)]
+        return tuple([b for b in self._actual.values() if isinstance(b, Foreign)])
 
     # ---- what the code does, told of memory
 
@@ -119,7 +119,7 @@ class Arguments:
         """Which elements of fields and ndarrays a launch with these values needs and writes. Raises
         `DifferentiationError`.
         """
-        return self._footprints.of(values[len(self.specialisation.arrays) :])
+        return self._footprints.of(values[len(self.specialisation.arrays) :] if self.values else values)
 
     def pairs(self, formals: Iterable[Buffer]) -> Iterable[tuple[Buffer, Buffer]]:
         """Buffers of the code with the memory that they stand for."""

@@ -12,7 +12,7 @@ from typing import Any
 
 from tinote.ir.buffers import Buffer
 
-__all__ = ["Box", "Boxes", "box_at", "box_of", "is_element", "meeting", "numbers_in", "rest", "slices_of", "volume"]
+__all__ = ["Box", "Boxes", "box_at", "box_of", "is_element", "meeting", "rest", "slices_of", "volume"]
 
 Box = tuple[tuple[int, int], ...]
 
@@ -57,21 +57,25 @@ def volume(box: Box) -> int:
     return math.prod([last - first for first, last in box])
 
 
-def numbers_in(buffer: Buffer, box: Box) -> int:
-    """How many bytes its elements take."""
-    return volume(box) * math.prod(buffer.element) * buffer.dtype.size
-
-
 def meeting(a: Box, b: Box) -> Box | None:
     """What two boxes of one field have in common."""
-    for (first, last), (begin, end) in zip(a, b, strict=False):
-        if last <= begin or end <= first:
+    if a == b:
+        return a
+    found: list[tuple[int, int]] = []
+    for (first, last), (begin, end) in zip(a, b):  # noqa: B905  # asked at each launch; as long as each other
+        # Without `min` and `max`, whose calls take most of the time.
+        low = begin if first < begin else first
+        high = end if end < last else last
+        if low >= high:
             return None
-    return tuple([(max(i, k), min(j, m)) for (i, j), (k, m) in zip(a, b, strict=False)])
+        found.append((low, high))
+    return tuple(found)
 
 
 def rest(box: Box, without: Box) -> list[Box]:
     """The elements of `box` that are not in `without`, in boxes that do not meet."""
+    if box == without:
+        return []
     common = meeting(box, without)
     if common is None:
         return [box]
@@ -99,6 +103,9 @@ class Boxes:
     def add(self, box: Box) -> None:
         """Make `box` a part. Boxes become one when that is no larger than the two were."""
         if box in self._all:
+            return
+        if not self._all:
+            self._all.append(box)
             return
         k = 0
         while k < len(self._all):
@@ -131,8 +138,8 @@ class Boxes:
 def _joined(a: Box, b: Box) -> Box | None:
     """The smallest box around two, if it is no larger than they are together."""
     axis = -1
-    for k, (one, other) in enumerate(zip(a, b, strict=True)):
-        if one != other:
+    for k, one in enumerate(a):
+        if one != b[k]:
             if axis >= 0:
                 both = _around(a, b)
                 return both if volume(both) <= volume(a) + volume(b) else None

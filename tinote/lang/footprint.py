@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
@@ -10,11 +11,12 @@ from tinote.ir.buffers import Buffer
 from tinote.ir.reach import Argument, Reach, Reaches, Step
 from tinote.lang.boxes import Box, Boxes, box_of
 
-__all__ = ["NOTHING", "Footprint", "Footprints"]
+__all__ = ["NOTHING", "Footprint", "Footprints", "Places"]
 
 #: So many footprints that depend on arguments are remembered: a loop of time steps runs again and again.
 _MOST_KNOWN = 4096
 
+#: Elements of several fields.
 Places = tuple[tuple[Buffer, Box], ...]
 
 
@@ -73,15 +75,17 @@ class Footprints:
         self._fixed = Footprint(*[fixed for fixed, _ in parts])
         self._varying = [moving for _, moving in parts]
         self._moves = any(self._varying)
-        self._asked = [step.position for _, step in self._steps if isinstance(step, Argument)]
-        self._known: dict[tuple[Any, ...], Footprint] = {}
+        asked = [step.position for _, step in self._steps if isinstance(step, Argument)]
+        #: what of the arguments a footprint depends on: a number, or a tuple of several
+        self._asked: Callable[[Sequence[Any]], Any] = operator.itemgetter(*asked) if asked else tuple
+        self._known: dict[Any, Footprint] = {}
 
     def of(self, arguments: Sequence[Any]) -> Footprint:
         """That of a launch with these scalar arguments."""
         if not self._moves:
             return self._fixed
         try:
-            key = tuple([arguments[position] for position in self._asked])
+            key = self._asked(arguments)
             known = self._known.get(key)
             if known is None:
                 if len(self._known) == _MOST_KNOWN:

@@ -33,6 +33,7 @@ __all__ = [
     "forget_gradients",
     "gradient_memories",
     "init",
+    "is_only_party",
     "is_viewed",
     "memory_of",
     "note_launch_outside",
@@ -136,6 +137,7 @@ class World:
         self.fields: weakref.WeakSet[Any] = weakref.WeakSet()
         self.memories: weakref.WeakKeyDictionary[Buffer, Memory] = weakref.WeakKeyDictionary()
         self.views: weakref.WeakKeyDictionary[Buffer, list[weakref.ref[Any]]] = weakref.WeakKeyDictionary()
+        self.has_views = False  # whether there may be any; asked at each launch, where asking `views` would tell
         self.gradients: dict[
             int, tuple[Memory, ...]
         ] = {}  # of all living fields, by party; empty: to be collected anew
@@ -183,13 +185,18 @@ def gradient_memories() -> tuple[Memory, ...]:
     return found
 
 
+def is_only_party() -> bool:
+    """Whether all gradients are the present party's."""
+    return party.get() == SESSION and not world.owners
+
+
 def claim_gradients(tasks: Iterable[TaskSummary], *, clear: bool) -> None:
     """The gradients that these tasks of a reverse launch touch belong to the present party from now on. `clear`: those
     that were another's are set to zero first.
     """
-    mine = party.get()
-    if mine == SESSION and not world.owners:
+    if is_only_party():
         return
+    mine = party.get()
     for task in tasks:
         for buffer in chain(*task.touched):
             if buffer.primal is not None and world.owners.get(buffer, SESSION) != mine:
@@ -202,7 +209,7 @@ def claim_gradients(tasks: Iterable[TaskSummary], *, clear: bool) -> None:
 def take_all_gradients() -> None:
     """Every living field's gradient belongs to the present party from now on."""
     mine = party.get()
-    if mine != SESSION or world.owners:
+    if not is_only_party():
         world.owners.update((f.grad.buffer, mine) for f in world.fields if f.has_grad)
         forget_gradients()
 
@@ -270,6 +277,7 @@ def note_view(buffer: Buffer, base: Any) -> None:
     """Remember an array through which anybody may write to a field, as long as it lives."""
     known = [r for r in world.views.get(buffer, ()) if r() is not None]
     world.views[buffer] = [*known, weakref.ref(base)]
+    world.has_views = True
 
 
 def is_viewed(buffer: Buffer) -> bool:
@@ -396,5 +404,6 @@ def reset() -> None:
     world.launches = 0
     world.fields = weakref.WeakSet()
     world.gradients = {}
+    world.has_views = bool(world.views)
     for callback in list(world.on_reset):
         callback()

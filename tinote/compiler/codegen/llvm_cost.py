@@ -9,9 +9,9 @@ from __future__ import annotations
 from enum import Enum
 from typing import NamedTuple
 
-from tinote.ir.nodes import Atomic, For, If, Lit, Memory, Op, Pop, Prim, Print, Push, Region, While
+from tinote.ir.nodes import Atom, Atomic, For, If, Lit, Memory, Op, Pop, Prim, Print, Push, Region, While
 
-__all__ = ["BETWEEN_POLLS", "PARALLEL_WORTH", "LoopPlan", "Loops", "Polling", "trip_count"]
+__all__ = ["BETWEEN_POLLS", "PARALLEL_WORTH", "LoopPlan", "Loops", "Polling", "trip_count", "waits_for_itself"]
 
 #: Work between two looks at the stop word (about 0.1 ms; a look costs some nanoseconds).
 BETWEEN_POLLS = 1 << 18
@@ -23,6 +23,10 @@ _WHOLE = 64
 _LONGEST_UNPOLLED = 1 << 16
 _ATOMIC_COST = 20
 _UNKNOWN_TURNS = 16
+#: Work that a machine looks ahead: of shorter turns it does several at once anyway.
+_LOOK_AHEAD = 256
+#: With so much work beside each other a turn keeps a machine busy.
+_BUSY = 2.5
 
 
 class Polling(Enum):
@@ -45,6 +49,24 @@ def trip_count(op: For) -> int | None:
     """The number of turns, where it is literal."""
     lo, hi = op.lo, op.hi
     return max(0, int(hi.value) - int(lo.value)) if isinstance(lo, Lit) and isinstance(hi, Lit) else None
+
+
+def waits_for_itself(body: Region) -> bool:
+    """Whether a turn is long and mostly a chain, each operation in need of the one before, so that two independent
+    turns at once take little longer than one.
+    """
+    work = longest = 0.0
+    ready: dict[Atom, float] = {}  # the work that must be done before a value is there
+    for op in body.body:
+        if op.regions:
+            return False
+        cost = own_cost(op)
+        work += cost
+        done = max([ready.get(a, 0.0) for a in op.args], default=0.0) + cost
+        longest = max(longest, done)
+        for out in op.outs:
+            ready[out] = done
+    return work > _LOOK_AHEAD and work < _BUSY * longest
 
 
 class Loops:

@@ -33,6 +33,7 @@ from tinote.lang.world import (
     Watcher,
     claim_gradients,
     end_watch,
+    is_only_party,
     is_viewed,
     recorder,
     watch,
@@ -120,32 +121,31 @@ class Recording:
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
         """A kernel is about to be launched. Gives what is to be launched in its place, if the rules are checked."""
+        log = self._log
         arguments = arguments_of(instance, values, self.mode)
-        arguments.refuse_shared()
+        if arguments.values:
+            arguments.refuse_shared()
         needs = arguments.needs
-        watches = self._saves or self.keep or needs.restored or self._log.is_watching
+        watches = self._saves or self.keep or needs.restored or log.is_watching
         footprint = arguments.footprint(values) if watches else NOTHING
-        for buffer, box in footprint.restored:
-            self._log.need(buffer, box)
+        if footprint.restored:
+            log.need(footprint.restored)
         if self.keep:
             self._need_all_of(_inputs(arguments))
-        before = len(self._log)
+        before = log.length
         for buffer, box in footprint.written:
             self.overwritten(buffer, box)
         saving = self._saving(instance, values, arguments) if needs.old_values else None
-        self._pending = Record(instance, values, arguments, footprint, before, len(self._log), {}, {}, saving)
+        record = self._pending = Record(instance, values, arguments, footprint, before, log.length, {}, {}, saving)
         for buffer in arguments.foreign:
             if buffer in needs.restored:
-                self._keep_foreign(self._pending.copies, buffer)
+                self._keep_foreign(record.copies, buffer)
             if self.keep:
-                self._keep_foreign(self._pending.input_copies, buffer)
+                self._keep_foreign(record.input_copies, buffer)
         return saving if self.rules is None else self.rules.launching(instance, arguments)
 
     def _need_all_of(self, buffers: Iterable[Buffer]) -> None:
-        for buffer in buffers:
-            box = box_of(buffer)
-            if box is not None:
-                self._log.need(buffer, box)
+        self._log.need(tuple([(buffer, box) for buffer in buffers if (box := box_of(buffer)) is not None]))
 
     def _need_now(self, record: Record | Custom) -> list[Buffer]:
         """The gradient of a record needs the present values; of which fields."""
@@ -153,8 +153,7 @@ class Recording:
             kept = list(living_buffers() - record.scratch)
             self._need_all_of(kept)
             return kept
-        for buffer, box in record.footprint.needed:
-            self._log.need(buffer, box)
+        self._log.need(record.footprint.needed)
         return [buffer for buffer, _ in record.footprint.needed]
 
     def _saving(self, instance: Instance, values: tuple[Any, ...], arguments: Arguments) -> SavingLaunch:
@@ -191,15 +190,19 @@ class Recording:
         record = self._pending
         assert record is not None
         self._pending = None
-        for buffer in record.arguments.foreign if self._saves else ():
-            if buffer in record.arguments.needs.loaded and buffer not in record.copies:
-                self._keep_foreign(record.copies, buffer)
-        needed = self._need_now(record) if self._saves else []
+        arguments, footprint = record.arguments, record.footprint
+        if self._saves:
+            for buffer in arguments.foreign:
+                if buffer in arguments.needs.loaded and buffer not in record.copies:
+                    self._keep_foreign(record.copies, buffer)
+            if footprint.needed:
+                self._log.need(footprint.needed)
         self._add(record)
-        if world.views:
-            self._distrust([*needed, *[buffer for buffer, _ in record.footprint.restored]])
+        if world.has_views:
+            needed = footprint.needed if self._saves else ()
+            self._distrust([buffer for buffer, _ in (*needed, *footprint.restored)])
             if self.keep:
-                self._distrust(_inputs(record.arguments))
+                self._distrust(_inputs(arguments))
         if self.rules is not None:
             self.rules.launched()
 
@@ -208,10 +211,10 @@ class Recording:
         if self.rules is not None:
             for buffer in custom.written:
                 self.rules.forget(buffer)
-        custom.after = len(self._log)
+        custom.after = self._log.length
         kept = self._need_now(custom) if self._saves else []
         self._add(custom)
-        if world.views:
+        if world.has_views:
             self._distrust(kept)
 
     def _add(self, record: Record | Custom) -> None:
@@ -260,8 +263,7 @@ class Recording:
             self._listener(buffer)
         if self.rules is not None and recorder.get() is not self:
             self.rules.forget(buffer)
-        box = box_of(buffer) if box is None else box
-        nbytes = 0 if box is None else self._log.overwrite(buffer, box)
+        nbytes = self._log.overwrite(buffer, box)
         if nbytes:
             self.copied.append((len(self.records), buffer, nbytes))
 
@@ -310,6 +312,8 @@ class Recording:
         """The gradients that `reverse` will touch belong to the present party from now on. `clear`: those that were
         another's start at zero.
         """
+        if is_only_party():
+            return
         for record in self.records:
             tasks = record.tasks if isinstance(record, Custom) else record.arguments.gradient_tasks
             claim_gradients(tasks, clear=clear)
@@ -324,13 +328,15 @@ class Recording:
         try:
             log.begin(restores=restore)
             for position in range(len(self.records), 0, -1):
-                reverse_after(replacements, position)
+                if replacements:
+                    reverse_after(replacements, position)
                 record = self.records[position - 1]
                 self.at = position
-                if self._saves:
+                if self._saves and log.shown > record.after:
                     log.undo_to(record.after)
                 if isinstance(record, Record):
-                    self._restore(record)
+                    if record.footprint.restored:
+                        self._restore(record)
                     self.launch_back(position, record)
                 else:
                     self._run(record)
@@ -345,11 +351,11 @@ class Recording:
         these fields again.
         """
         restored = {buffer for buffer, _ in record.footprint.restored}
-        if restored:
-            for buffer, box in record.footprint.written:
-                for one in restored.intersection((buffer, buffer.tangent)):
+        for buffer, box in record.footprint.written:
+            for one in (buffer, buffer.tangent):
+                if one in restored:
                     self._log.disturb(one, box)
-            self._log.undo_between(record.before, record.after, restored)
+        self._log.undo_between(record.before, record.after, restored)
 
     def run_again(self) -> None:
         """Run the launches themselves once more, with checks for NaN and infinity, each on the fields as it found them.
@@ -391,7 +397,7 @@ class Recording:
             self._log.seal()
         else:
             holds = any(r.copies if isinstance(r, Record) else r.release for r in self.records)
-            self.let_go = self.let_go or holds or len(self._log) > 0
+            self.let_go = self.let_go or holds or self._log.length > 0
             self._log.forget()
         if self.rules is not None:
             self.rules.release()

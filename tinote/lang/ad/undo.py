@@ -13,7 +13,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinote.ir.buffers import Buffer
-from tinote.lang.boxes import Box, Boxes, box_of, numbers_in, rest, slices_of
+from tinote.lang.boxes import Box, Boxes, box_of, rest, slices_of
+from tinote.lang.footprint import Places
 from tinote.lang.layout import array_over
 from tinote.lang.world import memory_of
 
@@ -26,15 +27,15 @@ _MOST_PIECES = 64
 
 
 class _Entry(NamedTuple):
-    """What the elements of a box held before they were overwritten. `array`: the memory of the whole field."""
+    """What the elements of a box held before they were overwritten. `place`: where they are."""
 
     buffer: Buffer
     box: Box
-    array: Array
+    place: Array
     values: Array
 
     def bring_back(self) -> None:
-        self.array[slices_of(self.box)] = self.values
+        self.place[...] = self.values
 
 
 class UndoLog:
@@ -44,19 +45,18 @@ class UndoLog:
 
     def __init__(self, make_room: Callable[[Buffer, int], None]) -> None:
         self.nbytes = 0
+        self.length = 0  # entries in all
+        self.shown = 0  # on the way back: so many of them are not undone yet
         self._make_room = make_room
         self._lock = Lock()
         self._needed: dict[Buffer, Boxes] = {}
         self._entries: list[_Entry] = []
-        self._arrays: dict[Buffer, Array] = {}
-        self._shown = 0  # on the way back: so many entries are not undone yet
+        self._places: dict[tuple[Buffer, Box], Array] = {}
+        self._settled: dict[int, Places] = {}  # by their identity: what is needed since elements were last overwritten
         self._restores = True
         self._sealed: int | None = None
         self._finals: list[_Entry] = []
         self._kept_finals: dict[Buffer, list[Box]] = {}
-
-    def __len__(self) -> int:
-        return len(self._entries)
 
     @property
     def is_watching(self) -> bool:
@@ -65,28 +65,42 @@ class UndoLog:
 
     # ---- forward
 
-    def need(self, buffer: Buffer, box: Box) -> None:
+    def need(self, places: Places) -> None:
         """The present values of these elements are needed on the way back."""
+        if id(places) in self._settled:
+            return
         with self._lock:
-            boxes = self._needed.get(buffer)
-            if boxes is None:
-                self._needed[buffer] = Boxes(box)
-            else:
-                boxes.add(box)
+            for buffer, box in places:
+                boxes = self._needed.get(buffer)
+                if boxes is None:
+                    self._needed[buffer] = Boxes(box)
+                else:
+                    boxes.add(box)
+            self._settled[id(places)] = places
 
-    def overwrite(self, buffer: Buffer, box: Box) -> int:
-        """These elements are about to be written: keep what is needed of them. Gives the bytes of it."""
+    def overwrite(self, buffer: Buffer, box: Box | None) -> int:
+        """These elements, by default all, are about to be written: keep what is needed of them. Gives the bytes of
+        it.
+        """
         boxes = self._needed.get(buffer)
         if boxes is None:
             return 0
+        if box is None:
+            box = box_of(buffer)
+            if box is None:
+                return 0
         with self._lock:
             met = boxes.meetings(box)
             if not met:
                 return 0
-            nbytes = sum([numbers_in(buffer, part) for part in met])
+            self._settled.clear()
+            places = [self._place_of(buffer, part) for part in met]
+            nbytes = sum([place.nbytes for place in places])
             self._make_room(buffer, nbytes)
-            array = self._array_of(buffer)
-            self._entries += [_Entry(buffer, part, array, array[slices_of(part)].copy()) for part in met]
+            self._entries += [
+                _Entry(buffer, part, place, place.copy()) for part, place in zip(met, places, strict=True)
+            ]
+            self.length += len(met)
             self.nbytes += nbytes
             boxes.remove(box)
             return nbytes
@@ -96,32 +110,31 @@ class UndoLog:
         back begins with memory as it is now.
         """
         if self._sealed is None:
-            self._sealed = len(self._entries)
+            self._sealed = self.length
         for buffer in list(self._needed):
-            box = box_of(buffer)
-            if box is not None:
-                self.overwrite(buffer, box)
+            self.overwrite(buffer, None)
 
-    def _array_of(self, buffer: Buffer) -> Array:
-        found = self._arrays.get(buffer)
+    def _place_of(self, buffer: Buffer, box: Box) -> Array:
+        """The memory of elements of a field."""
+        found = self._places.get((buffer, box))
         if found is None:
-            found = self._arrays[buffer] = numbers(buffer)
+            found = self._places[buffer, box] = numbers(buffer)[slices_of(box)]
         return found
 
     # ---- back
 
     def begin(self, *, restores: bool) -> None:
         """Start a way back. `restores`: at its end all memory will hold what it holds now."""
-        self._shown = len(self._entries)
+        self.shown = self.length
         self._restores = restores
         if self._sealed is not None:
             self.undo_to(self._sealed)
 
     def undo_to(self, length: int) -> None:
         """Bring memory back to when the log had this length."""
-        while self._shown > length:
-            self._shown -= 1
-            entry = self._entries[self._shown]
+        while self.shown > length:
+            self.shown -= 1
+            entry = self._entries[self.shown]
             self.disturb(entry.buffer, entry.box)
             entry.bring_back()
 
@@ -137,12 +150,14 @@ class UndoLog:
         if not self._restores:
             return
         known = self._kept_finals.setdefault(buffer, [])
+        if box in known:
+            return
         pieces = _uncovered(box, known)
         if len(known) + len(pieces) > _MOST_PIECES:
             pieces = _uncovered(box_of(buffer) or box, known)
-        array = self._array_of(buffer)
         for piece in pieces:
-            self._finals.append(_Entry(buffer, piece, array, array[slices_of(piece)].copy()))
+            place = self._place_of(buffer, piece)
+            self._finals.append(_Entry(buffer, piece, place, place.copy()))
         known += pieces
 
     def end(self) -> None:
@@ -155,8 +170,10 @@ class UndoLog:
     def forget(self) -> None:
         """Let go of what was kept."""
         self._needed.clear()
+        self._settled.clear()
         self._entries.clear()
-        self._arrays.clear()
+        self.length = self.shown = 0
+        self._places.clear()
 
 
 def _uncovered(box: Box, known: list[Box]) -> list[Box]:
