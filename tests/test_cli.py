@@ -17,6 +17,7 @@ import nbformat
 import pytest
 
 from tinote import cli
+from tinote.manual import tutorials
 from tinote.runtime.cache import open_store
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -154,7 +155,7 @@ def test_cache_says_what_it_holds_and_clears_it(
 
 
 def test_tutorials_of_a_checkout_are_its_own() -> None:
-    assert cli.tutorials() == PROJECT / "notebooks"
+    assert tutorials() == PROJECT / "notebooks"
 
 
 def test_copies_keep_what_is_there_already(tmp_path: Path) -> None:

@@ -24,10 +24,11 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 from nbconvert.exporters import HTMLExporter
 from tqdm import tqdm
 
+from tinote.manual import tutorials
 from tinote.runtime.cache import open_store
 from tinote.runtime.memory import readable_size
 
-__all__ = ["compiled_code", "doctor", "lab", "main", "run", "tutorials"]
+__all__ = ["compiled_code", "doctor", "lab", "main", "run"]
 
 FAILED = 1
 UNUSABLE = 2
@@ -116,17 +117,6 @@ def _parser() -> argparse.ArgumentParser:
 
 
 # --- lab ------------------------------------------------------------------------------------------
-
-
-def tutorials() -> Path:
-    """The folder of the tutorial notebooks: the checkout's own, or the one that the installed package brought."""
-    checkout = Path(__file__).resolve().parents[1]
-    if (checkout / "pyproject.toml").is_file() and (checkout / "notebooks").is_dir():
-        return checkout / "notebooks"
-    for file in metadata.files("tinote") or ():
-        if file.parts[-3:-1] == ("tinote", "notebooks"):
-            return Path(str(file.locate())).resolve().parent
-    raise FileNotFoundError("the tutorial notebooks are neither in a source checkout nor in the installed package")
 
 
 def lab(folder: Path | None = None, *, browser: bool = True, port: int | None = None) -> int:

@@ -38,6 +38,8 @@ __all__ = [
     "TinoteError",
     "at_users_frames",
     "excerpt",
+    "excerpts",
+    "is_users",
     "raise_together",
     "suggestion",
     "users_trace",
@@ -69,7 +71,7 @@ def excerpt(span: Span) -> list[str]:
     return [place_name(span), f"{margin}{text}", f"{' ' * 5} | {pad}{'^' * (stop - start)}"]
 
 
-def _excerpts(span: Span) -> list[str]:
+def excerpts(span: Span) -> list[str]:
     """The same, with the calls through which it was inlined."""
     found: list[str] = []
     # A function that was inlined in itself shows its call once.
@@ -100,7 +102,7 @@ def users_trace(error: BaseException) -> types.TracebackType | None:
     entries: list[types.TracebackType] = []
     trace = error.__traceback__
     while trace is not None:
-        if _is_users(trace.tb_frame):
+        if is_users(trace.tb_frame):
             entries.append(trace)
         trace = trace.tb_next
     found: types.TracebackType | None = None
@@ -109,7 +111,8 @@ def users_trace(error: BaseException) -> types.TracebackType | None:
     return found
 
 
-def _is_users(frame: types.FrameType) -> bool:
+def is_users(frame: types.FrameType) -> bool:
+    """Whether a frame belongs neither to this package nor to what runs a cell."""
     return str(frame.f_globals.get("__name__")).partition(".")[0] not in _HOUSE
 
 
@@ -120,7 +123,7 @@ def _users_frames(error: BaseException) -> list[str]:
         module = str(frame.f_globals.get("__name__"))
         if module.startswith("tinote.magics"):
             found.clear()  # A cell magic runs its cell: what called it is that cell once more.
-        if _is_users(frame):
+        if is_users(frame):
             columns = summary.colno or 0, summary.end_lineno or 0, summary.end_colno or 0
             found += excerpt(Span(summary.filename, line, *columns))
     return [*found, *(part.rstrip() for part in traceback.format_exception_only(error))]
@@ -150,9 +153,9 @@ class TinoteError(Exception):
 
     def lines(self) -> list[str]:
         """The located text, a list of lines without colours."""
-        found = [*_excerpts(self.span), self.message]
+        found = [*excerpts(self.span), self.message]
         for note in self.notes:
-            found += [f"note: {note.text}", *_excerpts(note.span)]
+            found += [f"note: {note.text}", *excerpts(note.span)]
         if self.hint:
             found.append(f"help: {self.hint}")
         for other in self.others:

@@ -26,6 +26,7 @@ from tinote.compiler.frontend.protocol import (
 from tinote.compiler.modes import Mode
 from tinote.compiler.native import BoundArray, Code, Native, Origin, Profiled, binary_cache
 from tinote.compiler.summary import Touched, touched_by
+from tinote.compiler.waiting import Enter, compilation
 from tinote.config import Config
 from tinote.errors import KernelTypeError
 from tinote.ir.memory import Storage
@@ -292,20 +293,27 @@ class Specialisation:
 
     def _lower(self) -> None:
         started = time.perf_counter()
-        lowered: Lowered = _load("frontend.lower").lower(self.source, self.arguments, self.config)
+        with compilation(self.source.name) as enter:
+            enter("front end")
+            lowered: Lowered = _load("frontend.lower").lower(self.source, self.arguments, self.config)
         self._lowered = lowered
         self.front_end_seconds = time.perf_counter() - started
         if self.config.print_ir:
             _load("printing").print_first(lowered.function, self.front_end_seconds)
 
-    def _run(self, mode: Mode, listen: Listener | None = None) -> tuple[Function, Context]:
+    def _run(self, mode: Mode, listen: Listener | None = None, enter: Enter | None = None) -> tuple[Function, Context]:
         pipeline = _load("pipeline")
         steps = pipeline.PYTHON_STEPS if self.config.arch == "python" else pipeline.STEPS
-        return pipeline.run_pipeline(self.lowered.function, steps[mode], self.config, listen)
+        return pipeline.run_pipeline(self.lowered.function, steps[mode], self.config, listen, enter)
 
     def _compile(self, mode: Mode) -> Code:
+        name = self.source.name
+        with compilation(name if mode is Mode.PRIMAL else f"{name}, {mode.value}") as enter:
+            return self._compile_telling(mode, enter)
+
+    def _compile_telling(self, mode: Mode, enter: Enter) -> Code:
         listen = _load("printing").printer(self.source.name, mode) if self.config.print_ir else None
-        fn, facts = self._run(mode, listen)
+        fn, facts = self._run(mode, listen, enter)
         arrays = self.arrays
         if facts.gradient is not None:
             self._gradient_facts[mode] = facts.gradient
@@ -320,8 +328,9 @@ class Specialisation:
         if self.config.arch == "python":
             code = _load("python_launch").PythonCode
             return code(fn, self.config, self.source.globals, self._memory_for, arrays)
+        enter("LLVM IR")
         recipe, text = _load("backend").make_recipe(fn, self.config)
-        binary, origin = binary_cache.get(recipe.code, text, self.config.opt_level, self._store())
+        binary, origin = binary_cache.get(recipe.code, text, self.config.opt_level, self._store(), enter)
         native = self._bind(recipe, binary, origin, arrays)
         if mode.remembered:
             self._remember(mode, recipe)

@@ -79,13 +79,15 @@ class Binaries:
         self.loaded += 1
         return found, Origin.DISK
 
-    def get(self, code: str, text: str, level: int, store: Store | None) -> tuple[Binary, Origin]:
-        """The same, made from LLVM text if need be."""
+    def get(
+        self, code: str, text: str, level: int, store: Store | None, enter: Callable[[str], None] | None = None
+    ) -> tuple[Binary, Origin]:
+        """The same, made from LLVM text if need be; `enter` is told what LLVM begins to do."""
         found = self.find(code, level, store)
         if found is not None:
             return found
         jit = _jit()
-        image, binary = jit.compile_image(text, level=level, entry_points=ENTRY_POINTS)
+        image, binary = jit.compile_image(text, level=level, entry_points=ENTRY_POINTS, enter=enter)
         self._keep(code, level, binary)
         self.compiled += 1
         if store is not None:

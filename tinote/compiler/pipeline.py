@@ -236,11 +236,19 @@ PYTHON_STEPS = {
 
 
 def run_pipeline(
-    fn: Function, steps: tuple[Step | Fixpoint, ...], config: Config, listen: Listener | None = None
+    fn: Function,
+    steps: tuple[Step | Fixpoint, ...],
+    config: Config,
+    listen: Listener | None = None,
+    enter: Callable[[str], None] | None = None,
 ) -> tuple[Function, Context]:
-    """Run `steps` on a function in first form. Gives the lowered function, and what the steps found out about it."""
+    """Run `steps` on a function in first form. Gives the lowered function, and what the steps found out about it.
+    `enter` is told the name of each step when it begins.
+    """
     context = Context(config)
     for step in steps:
+        if enter is not None:
+            enter(step.name)
         fn = _run(step, fn, context, "", listen)
     return fn, context
 

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from tinote.compiler.waiting import show_with
 from tinote.magics.completion import make_completer
 from tinote.magics.kernel_magic import KernelMagics
 from tinote.source import set_place_namer
 from tinote.viz import fields
+from tinote.viz.error_view import show_errors
+from tinote.viz.progress import compilation_bar
 from tinote.viz.rules import show_after_errors
 
 __all__ = ["load_ipython_extension", "unload_ipython_extension"]
@@ -15,7 +18,7 @@ __all__ = ["load_ipython_extension", "unload_ipython_extension"]
 
 def load_ipython_extension(shell: Any) -> None:
     """Register `%%kernel` and `%explore`, show fields with pictures and what breaks the access rules in the rule view,
-    and let errors name cells as people do.
+    and let errors name cells as people do and look as a notebook can show them.
     """
     shell.register_magics(KernelMagics)
     fields.register(shell)
@@ -29,6 +32,9 @@ def load_ipython_extension(shell: Any) -> None:
         return " ".join(described) if described else file
 
     set_place_namer(cell_name)
+    if getattr(shell, "kernel", None) is not None:
+        show_with(compilation_bar)
+    show_errors(shell, on=True)
     show_after_errors(shell, on=True)
 
 
@@ -39,6 +45,8 @@ def unload_ipython_extension(shell: Any) -> None:
     fields.unregister(shell)
     _forget_completer(shell)
     set_place_namer(None)
+    show_with(None)
+    show_errors(shell, on=False)
     show_after_errors(shell, on=False)
 
 

@@ -14,7 +14,7 @@ import re
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
 from typing import NamedTuple
@@ -286,8 +286,12 @@ def _optimised(text: str, level: int, machine: llvm.TargetMachine) -> Iterator[l
         yield module
 
 
-def _to_object(text: str, level: int, machine: llvm.TargetMachine) -> bytes:
+def _to_object(text: str, level: int, machine: llvm.TargetMachine, enter: Callable[[str], None] | None = None) -> bytes:
+    if enter is not None:
+        enter("LLVM optimises")
     with _llvm_lock, _optimised(text, level, machine) as module:
+        if enter is not None:
+            enter("LLVM makes machine code")
         return machine.emit_object(module)
 
 
@@ -305,10 +309,10 @@ def assembly(text: str, level: int = 3) -> str:
             return machine.emit_assembly(module)
 
 
-def emit_object(text: str, level: int = 3) -> bytes:
+def emit_object(text: str, level: int = 3, enter: Callable[[str], None] | None = None) -> bytes:
     """The object file for LLVM text, relocatable; `link_object` takes it, in this process or in another one on the same
-    machine."""
-    return _to_object(text, level, _get_engine().machine(_machine_level(text, level)))
+    machine. `enter` is told what LLVM begins to do."""
+    return _to_object(text, level, _get_engine().machine(_machine_level(text, level)), enter)
 
 
 #: Instructions in one block from which on machine code is made with less care. The time that LLVM's instruction
@@ -354,9 +358,11 @@ def compile_module(text: str, *, level: int = 3, entry_points: tuple[str, ...]) 
     return compile_image(text, level=level, entry_points=entry_points)[1]
 
 
-def compile_image(text: str, *, level: int = 3, entry_points: tuple[str, ...]) -> tuple[bytes, Binary]:
+def compile_image(
+    text: str, *, level: int = 3, entry_points: tuple[str, ...], enter: Callable[[str], None] | None = None
+) -> tuple[bytes, Binary]:
     """The same, with the object file that was linked."""
-    image = emit_object(text, level)
+    image = emit_object(text, level, enter)
     try:
         return image, link_object(image, entry_points)
     except CompilerBug as error:

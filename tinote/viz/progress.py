@@ -1,4 +1,4 @@
-"""A bar for loops that take long, such as those of an optimisation."""
+"""A bar for loops that take long, such as those of an optimisation, and for compilations in a notebook."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tqdm.std import tqdm as text_bar
 from tinote.viz.arrays import ViewError
 from tinote.viz.front_end import Audience, audience
 
-__all__ = ["progress"]
+__all__ = ["compilation_bar", "progress"]
 
 Item = TypeVar("Item")
 
@@ -49,3 +49,27 @@ def _told(bar: Any, quantities: dict[str, Callable[[], float]]) -> Iterator[Any]
             bar.set_postfix({name: float(quantity()) for name, quantity in quantities.items()}, refresh=False)
     if quantities:
         bar.set_postfix({name: float(quantity()) for name, quantity in quantities.items()})
+
+
+class CompilationBar:
+    """The state of a compilation, as a widget that is gone afterwards."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+
+    def show(self, text: str) -> None:
+        """In place of what was shown before."""
+        if self._bar is None:
+            self._bar = widget_bar(desc=text, leave=False, bar_format="{desc}{bar}")
+        else:
+            self._bar.set_description_str(text)
+
+    def close(self) -> None:
+        """Takes the widget away."""
+        if self._bar is not None:
+            self._bar.close()
+
+
+def compilation_bar() -> CompilationBar | None:
+    """What shows the next compilation: nothing where no person looks."""
+    return CompilationBar() if audience() is Audience.PERSON else None

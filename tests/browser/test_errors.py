@@ -1,0 +1,62 @@
+"""An error in JupyterLab and in Notebook 7: the view in place of the text, the fold by keyboard, the manual's page."""
+
+from __future__ import annotations
+
+import shutil
+
+import pytest
+
+from tests.browser.harness import LAB, NOTEBOOK
+from tinote.manual import ERRORS, tutorials
+
+SETUP = "%load_ext tinote\nimport tinote as ti\nti.init(arch=ti.cpu)\nx = ti.field(ti.f32, shape=8)"
+KERNEL = "%%kernel -q\ndef shift(n: ti.i32):\n    for i in x:\n        x[i] = x[i + n]"
+VIEW = ".tinote-error-view"
+TEXT = '[data-mime-type="application/vnd.jupyter.stderr"], [data-mime-type="application/vnd.jupyter.error"]'
+
+
+@pytest.mark.parametrize("front_end", [LAB, NOTEBOOK], ids=["lab", "notebook"])
+def test_the_view_stands_for_the_text_which_stays_in_the_document(notebook, front_end):
+    opened = notebook(SETUP, KERNEL, "shift(3)", front_end=front_end)
+    opened.run_all()
+    opened.page.wait_for_selector(VIEW)
+    opened.wait_idle()
+    view, text = opened.page.locator(VIEW), opened.page.locator(TEXT)
+    assert view.is_visible() and "x[i] = x[i + n]" in view.inner_text() and "KernelIndexError" in view.inner_text()
+    assert text.count() == 1 and not text.is_visible()
+    assert "index 8 is out of bounds" in text.text_content()
+
+
+def test_the_way_here_unfolds_by_keyboard_and_the_link_opens_the_section(notebook, lab):
+    shutil.copy(tutorials() / ERRORS, lab.folder)
+    opened = notebook(SETUP, KERNEL, "shift(3)", width=800)
+    opened.run_all()
+    opened.page.wait_for_selector(VIEW)
+    opened.wait_idle()
+    folded = opened.page.locator(f"{VIEW} details pre")
+    assert not folded.is_visible()
+    opened.page.locator(f"{VIEW} a").focus()
+    opened.page.keyboard.press("Tab")
+    opened.page.keyboard.press("Enter")
+    folded.wait_for(state="visible")
+    assert "shift(3)" in folded.inner_text()
+    box, edge = folded.bounding_box(), opened.page.locator(VIEW).bounding_box()
+    assert box["x"] + box["width"] <= edge["x"] + edge["width"], "a long line scrolls inside of the view"
+    opened.set_theme("JupyterLab Dark")
+    ground, ink = opened.page.locator(VIEW).evaluate(
+        """(view) => [getComputedStyle(view).backgroundColor, getComputedStyle(view).color].map((color) => {
+            const context = Object.assign(document.createElement('canvas'), { width: 1, height: 1 }).getContext('2d');
+            context.fillStyle = color;
+            context.fillRect(0, 0, 1, 1);
+            return [...context.getImageData(0, 0, 1, 1).data].slice(0, 3).reduce((sum, one) => sum + one) / 3;
+        })"""
+    )
+    assert ground < 80 and ink > 200
+    opened.page.locator(f"{VIEW} a").focus()
+    opened.page.keyboard.press("Enter")
+    opened.wait(
+        """[...document.querySelectorAll('h2')].some((heading) => {
+            const { top, height } = heading.getBoundingClientRect();
+            return heading.textContent.startsWith('KernelIndexError') && height && top >= 0 && top < innerHeight;
+        })"""
+    )

@@ -1,0 +1,149 @@
+"""What is shown while a kernel is compiled: nothing at first, then its steps, and nothing afterwards."""
+
+from __future__ import annotations
+
+import io
+import os
+import pty
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+import tinote as ti
+from tinote.compiler import waiting
+from tinote.compiler.waiting import compilation, show_with
+
+PROJECT = Path(__file__).resolve().parents[2]
+
+
+class Shown:
+    """A display that remembers, and says when something was shown."""
+
+    def __init__(self) -> None:
+        self.texts: list[str] = []
+        self.closed = 0
+        self.told = threading.Event()
+
+    def show(self, text: str) -> None:
+        self.texts.append(text)
+        self.told.set()
+
+    def close(self) -> None:
+        self.closed += 1
+
+
+@pytest.fixture
+def shown(monkeypatch: pytest.MonkeyPatch):
+    display = Shown()
+    monkeypatch.setattr(waiting, "DELAY_SECONDS", 0.0)
+    monkeypatch.setattr(waiting, "INTERVAL_SECONDS", 0.001)
+    show_with(lambda: display)
+    yield display
+    show_with(None)
+
+
+def steps_of(kernel: object, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The steps that compiling is told to enter."""
+    entered: list[str] = []
+    monkeypatch.setattr(waiting._Wait, "enter", lambda self, step: entered.append(step))
+    kernel()  # type: ignore[operator]
+    return entered
+
+
+def test_each_step_is_told_up_to_llvm(shown, monkeypatch):
+    ti.init(offline_cache=False)
+    x = ti.field(ti.f32, shape=3)
+
+    @ti.kernel
+    def unheard_of():
+        for i in x:
+            x[i] = 3.25 * i + 0.125
+
+    entered = steps_of(unheard_of, monkeypatch)
+    assert entered[0] == "front end" and entered[-3:] == ["LLVM IR", "LLVM optimises", "LLVM makes machine code"]
+    assert {"infer_types", "offload", "vectorise"} <= set(entered)
+    assert steps_of(unheard_of, monkeypatch) == [], "what is compiled is not told again"
+
+
+def test_what_takes_long_is_shown_and_goes_away(shown):
+    with compilation("slow") as enter:
+        enter("scalarise")
+        shown.told.wait()
+        shown.told.clear()
+        enter("offload")
+        while not shown.texts[-1].startswith("compiling slow: offload, "):
+            shown.told.wait()
+            shown.told.clear()
+        assert not shown.closed
+    assert shown.closed == 1
+    count = len(shown.texts)
+    assert not any(thread.name == "tinote compiles" for thread in threading.enumerate())
+    assert len(shown.texts) == count
+
+
+def test_an_error_or_an_interrupt_ends_the_display(shown):
+    for error in (ZeroDivisionError, KeyboardInterrupt):
+        shown.told.clear()
+        with pytest.raises(error), compilation("bad") as enter:
+            enter("offload")
+            shown.told.wait()
+            raise error
+    assert shown.closed == 2
+
+
+def test_what_is_quick_is_not_shown(shown, monkeypatch):
+    monkeypatch.setattr(waiting, "DELAY_SECONDS", 3600.0)
+    with compilation("quick") as enter:
+        enter("offload")
+    assert shown.texts == [] and shown.closed == 0
+
+
+def test_other_threads_tell_nobody(shown):
+    def compile_something() -> None:
+        with compilation("other") as enter:
+            enter("offload")
+            seen.append(enter)
+
+    seen: list[object] = []
+    thread = threading.Thread(target=compile_something)
+    thread.start()
+    thread.join()
+    assert seen == [waiting._nobody] and shown.texts == []
+
+
+def test_without_a_terminal_nothing_is_made(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    with compilation("quiet") as enter:
+        assert enter is waiting._nobody
+
+
+PROGRAM = """
+from tinote.compiler import waiting
+import threading
+waiting.DELAY_SECONDS = 0.0
+shown = threading.Event()
+show = waiting.Terminal.show
+waiting.Terminal.show = lambda self, text: (show(self, text), shown.set())
+with waiting.compilation("step") as enter:
+    enter("offload")
+    shown.wait()
+"""
+
+
+def test_a_terminal_gets_a_line_that_is_erased():
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    process = subprocess.Popen([sys.executable, "-c", PROGRAM], stderr=theirs, env=environment)
+    os.close(theirs)
+    written = b""
+    try:
+        while part := os.read(ours, 4096):
+            written += part
+    except OSError:
+        pass  # Linux's way to say that the other side has closed.
+    os.close(ours)
+    assert process.wait() == 0
+    assert written.startswith(b"\r\x1b[Kcompiling step: ") and written.endswith(b"\r\x1b[K")

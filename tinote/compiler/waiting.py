@@ -1,0 +1,120 @@
+"""What a person sees while a compilation takes long: the kernel, the step that it is in, and for how long.
+
+Nothing is shown in the first second, and nothing is left when it is over. A terminal gets one line on its standard
+error, which is then erased; a notebook puts a display of its own in its place (`show_with`). Where neither is there,
+and on other threads than the main one, a compilation is told to nobody.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import os
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Protocol, TextIO
+
+__all__ = ["DELAY_SECONDS", "Display", "Enter", "compilation", "show_with"]
+
+DELAY_SECONDS = 1.0
+"""What is over sooner is not shown."""
+
+INTERVAL_SECONDS = 0.2
+
+Enter = Callable[[str], None]
+"""Told the name of each step when it begins."""
+
+
+class Display(Protocol):
+    """Where the state of one compilation is shown."""
+
+    def show(self, text: str) -> None:
+        """In place of what was shown before."""
+
+    def close(self) -> None:
+        """Nothing of it stays."""
+
+
+class Terminal:
+    """A line of a terminal."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def show(self, text: str) -> None:
+        room = (os.get_terminal_size(self._stream.fileno()).columns or 80) - 1
+        self._stream.write(f"\r\x1b[K{text[:room]}")
+        self._stream.flush()
+
+    def close(self) -> None:
+        self._stream.write("\r\x1b[K")
+        self._stream.flush()
+
+
+def _terminal() -> Display | None:
+    stream = sys.stderr
+    return Terminal(stream) if stream is not None and stream.isatty() else None
+
+
+_make: Callable[[], Display | None] = _terminal
+
+
+def show_with(make: Callable[[], Display | None] | None) -> None:
+    """From now on `make` gives the display of each compilation, or None where nobody looks; without it, terminals."""
+    global _make
+    _make = make or _terminal
+
+
+def _nobody(_step: str) -> None:
+    pass
+
+
+@contextmanager
+def compilation(title: str) -> Iterator[Enter]:
+    """Compile in this block, and call what it gives with the name of each step."""
+    on_main = threading.current_thread() is threading.main_thread()
+    display = _make() if on_main else None
+    if display is None:
+        yield _nobody
+        return
+    wait = _Wait(title, display)
+    try:
+        yield wait.enter
+    finally:
+        wait.end()
+
+
+class _Wait:
+    """Shows, from a thread of its own, what the thread that compiles has entered last."""
+
+    def __init__(self, title: str, display: Display) -> None:
+        self._title = title
+        self._display = display
+        self._step = ""
+        self._started = time.perf_counter()
+        self._over = threading.Event()
+        # The context says which cell's output is meant.
+        context = contextvars.copy_context()
+        self._thread = threading.Thread(target=context.run, args=(self._watch,), name="tinote compiles", daemon=True)
+        self._thread.start()
+
+    def enter(self, step: str) -> None:
+        self._step = step
+
+    def end(self) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def _watch(self) -> None:
+        if self._over.wait(DELAY_SECONDS):
+            return
+        try:
+            while True:
+                seconds = time.perf_counter() - self._started
+                self._display.show(f"compiling {self._title}: {self._step}, {seconds:.0f} s")
+                if self._over.wait(INTERVAL_SECONDS):
+                    return
+        finally:
+            self._display.close()
