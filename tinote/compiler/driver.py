@@ -430,6 +430,12 @@ class Specialisation:
         """The memory that launches bind to a field's buffer."""
         return self._memory_for(buffer)
 
+    def version(self) -> Any:
+        """What the kernel is, as a `Version`, to be taken through the compiler once more. Raises what its front end
+        raises.
+        """
+        return _load("versions").version_of(self)
+
     def snapshots(self, *, gradient: bool = False, listen: Listener | None = None) -> list[Snapshot]:
         """Every step of the pipeline, run again with somebody watching."""
         seen: list[Snapshot] = []

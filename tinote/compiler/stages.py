@@ -24,10 +24,11 @@ from typing import Any, NamedTuple
 
 from tinote.compiler.adjoints import adjoint_operations
 from tinote.compiler.driver import Specialisation
-from tinote.compiler.frontend.protocol import FunctionSource, function_of
+from tinote.compiler.frontend.protocol import FunctionSource
 from tinote.compiler.native_text import Located, assembly_lines, llvm_lines
 from tinote.compiler.pipeline import Snapshot
 from tinote.compiler.remarks import LoopVerdict, judge_loops
+from tinote.compiler.versions import Version, version_of
 from tinote.config import Config
 from tinote.ir.nodes import Function, Op, Var
 from tinote.ir.query import buffers_of, walk
@@ -169,22 +170,18 @@ class Stages(NamedTuple):
         return steps[1] if len(steps) > 1 else steps[0] if steps else 0
 
 
-def stages_of(specialisation: Specialisation, gradient: bool = False) -> Stages:
+def stages_of(kernel: Specialisation | Version, gradient: bool = False) -> Stages:
     """The stages of one kernel, or of its gradient. Runs the pipeline; raises what compiling raises."""
-    source = specialisation.source
-    lowered = specialisation.lowered
-    snapshots = specialisation.snapshots(gradient=gradient)
-    last = snapshots[-1].after if snapshots else lowered.function
-    config = specialisation.config
-    found = [
-        python_stage(source.tree, source.file),
-        *ir_stages(lowered.function, snapshots, specialisation.front_end_seconds),
-    ]
+    version = kernel if isinstance(kernel, Version) else version_of(kernel)
+    source, first, config = version.source, version.function, version.config
+    snapshots = version.snapshots(gradient)
+    last = snapshots[-1].after if snapshots else first
+    found = [python_stage(source.tree, source.file), *ir_stages(first, snapshots, version.front_end_seconds)]
     if config.arch == "python":
-        return Stages(source.name, gradient, _sources(specialisation), (*found, generated_stage(last, config)))
+        return Stages(source.name, gradient, _sources(version), (*found, generated_stage(last, config)))
     native = _Native(last, config)
     found += _native_stages(native)
-    return Stages(source.name, gradient, _sources(specialisation), tuple(found), native.judge)
+    return Stages(source.name, gradient, _sources(version), tuple(found), native.judge)
 
 
 def has_gradient(specialisation: Specialisation) -> bool:
@@ -192,14 +189,9 @@ def has_gradient(specialisation: Specialisation) -> bool:
     return any(b.adjoint is not None for b in buffers_of(specialisation.lowered.function))
 
 
-def _sources(specialisation: Specialisation) -> tuple[SourceText, ...]:
-    sources = [specialisation.source]
-    for capture in specialisation.lowered.captures:
-        function = function_of(capture.value)
-        if function is not None and function not in sources:
-            sources.append(function)
-    used = {(span.file, span.line) for op in walk(specialisation.lowered.function.region) for span in op.loc.chain()}
-    texts = [_source_text(s) for s in sources]
+def _sources(version: Version) -> tuple[SourceText, ...]:
+    used = {(span.file, span.line) for op in walk(version.function.region) for span in op.loc.chain()}
+    texts = [_source_text(s) for s in (version.source, *version.functions)]
     # A device function that is only captured leaves nothing to point at.
     return tuple(
         t for n, t in enumerate(texts) if not n or any((t.file, t.first_line + k) in used for k in range(len(t.lines)))

@@ -8,13 +8,14 @@ answer.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import struct
 import types
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -42,6 +43,9 @@ from tinote.lang.ndarrays import ArrayBuffers, refuse_read_only
 from tinote.lang.parameters import Parameters
 from tinote.lang.world import memory_of, note_launch_outside, recorder, world
 
+if TYPE_CHECKING:
+    from tinote.compiler.versions import Version
+
 __all__ = ["Instance", "Kernel", "data_oriented", "kernel"]
 
 #: Older versions of instances that are kept, in case what they captured becomes what it was.
@@ -67,6 +71,7 @@ class Kernel:
         self._types: tuple[Any, ...] = ()  # what `_instances` were made for, beside what their keys say
         self._instances: dict[tuple[Any, ...], Instance] = {}
         self._retired: list[tuple[tuple[Any, ...], Instance]] = []
+        self._earlier: Version | None = None
 
     def with_options(self, overrides: dict[str, Any]) -> Kernel:
         """This kernel, compiled with these fields of `Config` in place of the session's."""
@@ -87,6 +92,28 @@ class Kernel:
         self.__dict__.update(new.__dict__)
         if same:
             self._types, self._instances, self._retired = known
+
+    def succeed(self, old: Kernel) -> None:
+        """Take the place of `old`, a kernel of the same name: what it was compiled to last, if that is known, is this
+        kernel's earlier version. One that is still up to date and has the same text hands on its own.
+        """
+        last = next(reversed(old._instances.values()), None)
+        if last is None or (old.source.text == self.source.text and last.is_current()):
+            self._earlier = old._earlier
+            return
+        with contextlib.suppress(TinoteError):  # it came from disk, and what it captured has changed since
+            self._earlier = last.specialisation.version().kept()
+
+    def earlier(self) -> Version | Specialisation | None:
+        """What this kernel was before its text, or something that it captured, changed last; None where that is not
+        known.
+        """
+        if self.instances and self._retired:
+            newest = next(reversed(self._instances))
+            for key, instance in self._retired:
+                if key == newest:
+                    return instance.specialisation
+        return self._earlier
 
     @property
     def config(self) -> Config:
@@ -281,7 +308,20 @@ class BoundKernel(functools.partial[Any]):
 
 def kernel(function: Callable[..., Any]) -> Kernel:
     """Make a kernel of a function. Its outermost `for` loops run in parallel."""
-    return Kernel(plain_function(function))
+    made = Kernel(plain_function(function))
+    old = _bound_to_name_of(function)
+    if isinstance(old, Kernel):
+        made.succeed(old)
+    return made
+
+
+def _bound_to_name_of(function: Callable[..., Any]) -> Any:
+    """What a module or class has under the name that a function is about to get there."""
+    first, *rest = function.__qualname__.split(".")
+    found = function.__globals__.get(first)  # type: ignore[attr-defined]
+    for name in rest:
+        found = vars(found).get(name) if isinstance(found, type) else None
+    return found
 
 
 def data_oriented(cls: type) -> type:

@@ -91,7 +91,7 @@ class KernelMagics(Magics):
                 if options.time:
                     show_times(specialisation, gradient=options.grad)
                 if options.explore:
-                    display(explore(specialisation, gradient=options.grad))
+                    display(explore(defined, gradient=options.grad))
         if not options.quiet and made:
             print(", ".join(f"{'kernel' if isinstance(k, Kernel) else 'func'} {_name(k)}" for k in made))
 
@@ -109,8 +109,8 @@ class KernelMagics(Magics):
         if not isinstance(found, Kernel):
             known = names[0] in self.shell.user_ns
             raise MagicUsageError(f"'{names[0]}' is not {'a kernel' if known else 'defined'}")
-        specialisation = _specialisation(found)
-        display(explore(found if specialisation is None else specialisation, gradient=gradient))
+        _specialisation(found)
+        display(explore(found, gradient=gradient))
 
     def _run(self, line: str, cell: str, overrides: dict[str, Any]) -> list[Any]:
         shell = self.shell

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,6 +22,7 @@ from tinote.errors import TinoteError
 from tinote.source import Span, place_name
 from tinote.viz.explorer_panels import PANELS
 from tinote.viz.explorer_picture import draw_explorer
+from tinote.viz.explorer_previous import Previous
 from tinote.viz.explorer_rows import Rows, lines_in_columns
 from tinote.viz.explorer_values import observed_values, parameters_of
 from tinote.viz.front_end import Bundle, with_picture
@@ -33,6 +35,7 @@ SCRIPTS = (
     "view.js",
     "explorer_align.js",
     "explorer_lines.js",
+    "explorer_source.js",
     "explorer_stage.js",
     "explorer_list.js",
     "explorer_find.js",
@@ -48,12 +51,13 @@ STYLES = ("explorer.css", "explorer_panels.css")
 class View(NamedTuple):
     """One way through the compiler that the explorer can show: the kernel's own, or its gradient's. `make` may raise a
     located error, which is then shown in place of the stages. `specialisation`: what values can be observed in, if
-    anything.
+    anything. `previous`: the same of the kernel as it was before it changed last, if that is known.
     """
 
     title: str
     make: Callable[[], Stages]
     specialisation: Specialisation | None = None
+    previous: Callable[[], Stages] | None = None
 
 
 class Explorer(anywidget.AnyWidget):
@@ -85,6 +89,9 @@ class Explorer(anywidget.AnyWidget):
                     self.send({"kind": "view", **self._explored.view(int(message["view"]))})
                 case "stage":
                     self.send({"kind": "stage", **self._explored.stage(int(message["view"]), int(message["stage"]))})
+                case "previous":
+                    view, stage = int(message["view"]), int(message["stage"])
+                    self.send({"kind": "previous", **self._explored.previous(view, stage)})
                 case "observe":
                     self.send({"kind": "observed", **self._observe(message)})
                 case "panel":
@@ -126,6 +133,7 @@ class Explored:
         self._views = list(views)
         self._start = start
         self._made: dict[int, Stages | str] = {}
+        self._previous: dict[int, Previous | str] = {}
 
     def _stages(self, view: int) -> Stages | str:
         """The stages of a view, or why there are none."""
@@ -166,6 +174,7 @@ class Explored:
             "panels": [[name, panel.title] for name, panel in PANELS.items() if panel.applies(stages)],
             "stages": shown,
             "start": stages.first_shown,
+            "previous": self._views[view].previous is not None,
             "parameters": parameters_of(specialisation)
             if (specialisation := self._views[view].specialisation)
             else None,
@@ -181,6 +190,31 @@ class Explored:
         except Exception as error:
             return {"view": view, "stage": stage, "problem": describe_error(error)}
         return {"view": view, "stage": stage, **_facts(found), **lines}
+
+    def previous(self, view: int, stage: int) -> dict[str, Any]:
+        """The lines that stand beside a stage in the kernel as it was before, and which rows of the source are new."""
+        asked = {"view": view, "stage": stage}
+        stages, earlier = self._stages(view), self._earlier(view)
+        assert isinstance(stages, Stages)
+        if isinstance(earlier, str):
+            return {**asked, "problem": earlier}
+        try:
+            found, lines = earlier.beside(stage)
+            shown = lines_in_columns(lines, Rows(stages.sources))
+            return {**asked, **_facts(found), **shown, "fresh": earlier.fresh}
+        except Exception as error:
+            return {**asked, "problem": describe_error(error)}
+
+    def _earlier(self, view: int) -> Previous | str:
+        """The earlier version beside the present one, or why there is none."""
+        if view not in self._previous:
+            stages, make = self._stages(view), self._views[view].previous
+            assert isinstance(stages, Stages) and make is not None
+            try:
+                self._previous[view] = Previous(make(), stages)
+            except Exception as error:
+                self._previous[view] = describe_error(error)
+        return self._previous[view]
 
     def panel(self, view: int, name: str) -> dict[str, Any]:
         """What stands in a panel: tables, and notes for the rows of the source."""
@@ -205,6 +239,7 @@ class Explored:
         """All that a page could ask for."""
         views: list[dict[str, Any]] = []
         lines: dict[str, Any] = {}
+        previous: dict[str, Any] = {}
         panels: dict[str, Any] = {}
         for number in range(len(self._views)):
             stages = self._stages(number)
@@ -212,11 +247,13 @@ class Explored:
                 for n, stage in enumerate(stages.stages):
                     if stage.changed:
                         lines[f"{number}/{n}"] = self.stage(number, n)
+                        if self._views[number].previous is not None:
+                            previous[f"{number}/{n}"] = self.previous(number, n)
                 for name in [name for name, panel in PANELS.items() if panel.applies(stages)]:
                     panels[f"{number}/{name}"] = self.panel(number, name)
             # After the lines: they bring times and counts with them.
             views.append(self.view(number))
-        return {"overview": self.overview(), "views": views, "stages": lines, "panels": panels}
+        return {"overview": self.overview(), "views": views, "stages": lines, "previous": previous, "panels": panels}
 
     def picture(self) -> bytes:
         """The view shown first, as a PNG file."""
@@ -236,14 +273,20 @@ def explore(kernel: Any, gradient: bool = False) -> Explorer:
     """The explorer of a kernel, opened on its gradient if `gradient`.
 
     `kernel` is what `@ti.kernel` made, called at least once if it has parameters; of several specialisations the one
-    compiled last is shown. A kernel that touches fields with gradients can be switched between itself and its gradient.
+    compiled last is shown. A kernel that touches fields with gradients can be switched between itself and its gradient;
+    one that was different before, because its cell or something that it uses was, can be compared with that.
     """
     specialisation = _specialisation(kernel)
-    name = specialisation.source.name
-    views = [View("kernel", lambda: stages_of(specialisation), specialisation)]
+    earlier = None if isinstance(kernel, Specialisation) else kernel.earlier()
+
+    def view(title: str, gradient: bool) -> View:
+        previous = None if earlier is None else partial(stages_of, earlier, gradient)
+        return View(title, partial(stages_of, specialisation, gradient), specialisation, previous)
+
+    views = [view("kernel", False)]
     if gradient or has_gradient(specialisation):
-        views.append(View("gradient", lambda: stages_of(specialisation, gradient=True), specialisation))
-    return Explorer(name, views, start=1 if gradient else 0)
+        views.append(view("gradient", True))
+    return Explorer(specialisation.source.name, views, start=1 if gradient else 0)
 
 
 def _specialisation(kernel: Any) -> Specialisation:

@@ -1,6 +1,7 @@
 // The IR explorer: a list of stages, two of them side by side, and the source that they come from.
 
 const HINT = "↑ ↓ stages or lines · Enter holds · d u b definition, use, back · n p differences · / search";
+const PREVIOUS = "previous"; // on the left: the stage on the right as it was in the previous run
 
 class Explorer {
   constructor(model, root) {
@@ -11,7 +12,7 @@ class Explorer {
     this.asked = new Set();
     this.view = 0;
     this.right = 0;
-    this.left = null; // null: the stage before the right one
+    this.left = null; // null: the stage before the right one; or PREVIOUS
     this.onlyDifferences = false;
     this.hover = null;
     this.pinned = null;
@@ -22,9 +23,10 @@ class Explorer {
     this.#build(model.get("label"));
     this.receive = (message) => this.#receive(message);
     model.on("msg:custom", this.receive);
-    this.unwatch = watchTheme(() => this.#theme());
+    const theme = () => root.classList.toggle("is-dark", isDark(root));
+    this.unwatch = watchTheme(theme);
     // What lies behind it is known once it is on the page.
-    this.placed = new ResizeObserver(() => this.#theme());
+    this.placed = new ResizeObserver(theme);
     this.placed.observe(root);
     model.send({ kind: "ready", page: this.page });
   }
@@ -46,11 +48,12 @@ class Explorer {
     this.fold = make("button", { type: "button", class: "toggle", "aria-pressed": "false", title: "Fold away what is equal on both sides", onclick: () => this.#toggleFold() }, "Only differences");
     const previous = make("button", { type: "button", class: "step", "aria-label": "Previous difference", title: "Previous difference (p)", onclick: () => this.#jump(-1) }, "↑");
     const next = make("button", { type: "button", class: "step", "aria-label": "Next difference", title: "Next difference (n)", onclick: () => this.#jump(1) }, "↓");
-    const head = make("header", {}, make("strong", { class: "title", title: name }, name), this.switch, make("span", { class: "gap" }), this.search.input, this.search.filter, make("span", { class: "tools" }, this.fold, previous, next));
+    this.compare = make("button", { type: "button", class: "toggle", "aria-pressed": "false", hidden: true, title: "Compare with what this kernel was before it changed last (r)", onclick: () => this.#togglePrevious() }, "Previous run");
+    const head = make("header", {}, make("strong", { class: "title", title: name }, name), this.switch, make("span", { class: "gap" }), this.search.input, this.search.filter, make("span", { class: "tools" }, this.compare, this.fold, previous, next));
 
     this.list = new StageList({ selected: (stage) => this.#select(stage), held: (stage) => this.#chooseStage(0, stage) });
 
-    this.source = new Lines("Source", {
+    this.source = new SourceLines({
       pointed: (line, column) => this.#pointSource(line, column),
       chosen: (line, column) => this.#choose(sourceFocus(this.docs, line, column), this.source),
       left: () => this.#hover(null),
@@ -60,8 +63,6 @@ class Explorer {
       stretch: (row) => (row === this.focus?.row && this.focus.end > this.focus.column ? [this.focus.column, this.focus.end] : null),
       note: (row) => this.panels.note(row),
     });
-    this.place = make("span", { class: "place" });
-    const source = make("section", { class: "source", "aria-label": "Source" }, make("h2", {}, "Source", this.place), this.source.element);
 
     this.panes = ["left", "right"].map((side, number) => {
       const label = number ? "Stage on the right" : "Stage on the left";
@@ -112,13 +113,9 @@ class Explorer {
     this.words = make("span", { class: "words" });
     this.status.append(this.words, this.counts);
     this.problem = make("pre", { class: "problem", role: "alert", hidden: true });
-    this.body = make("div", { class: "body" }, this.list.element, source, this.panes[0].pane, this.panes[1].pane, this.problem);
+    this.body = make("div", { class: "body" }, this.list.element, this.source.section, this.panes[0].pane, this.panes[1].pane, this.problem);
     this.root.append(make("div", { class: "frame" }, head, this.body, this.panels.element, this.status));
     this.root.addEventListener("keydown", (event) => this.#rootKey(event));
-  }
-
-  #theme() {
-    this.root.classList.toggle("is-dark", isDark(this.root));
   }
 
   // What the kernel, or the page's own data, says
@@ -133,6 +130,9 @@ class Explorer {
       if (message.view === this.view) this.#openView();
     } else if (message.kind === "observed") {
       if (message.view === this.view && message.stage === this.#origin(this.right)) this.values.receive(message);
+    } else if (message.kind === "previous") {
+      this.stages.set(`${message.view}/${message.stage}/${PREVIOUS}`, Object.assign(new Stage(message, this.views.get(message.view).stages[message.stage].kind), { facts: message }));
+      if (message.view === this.view && this.left === PREVIOUS && this.#origin(this.right) === message.stage) this.#showStages();
     } else if (message.kind === "panel") {
       this.panelContents.get(message.view).set(message.panel, message);
       if (message.view === this.view) this.panels.receive(message.panel);
@@ -156,8 +156,9 @@ class Explorer {
     return this.hover ?? this.pinned;
   }
 
-  /** The stage on the left, -1 for none. */
+  /** The present stage on the left, -1 for none. */
   get before() {
+    if (this.left === PREVIOUS) return -1;
     if (this.left !== null) return this.left;
     const origin = this.#origin(this.right);
     if (origin !== this.right) return origin;
@@ -170,12 +171,12 @@ class Explorer {
     return this.shown.stages[stage].lines;
   }
 
-  /** The lines of a stage; asks for them if they have not come yet. */
-  #stage(stage) {
-    const key = `${this.view}/${this.#origin(stage)}`;
+  /** The lines of a stage, or of its like in the previous run; asks for them if they have not come yet. */
+  #stage(stage, kind = "stage") {
+    const key = `${this.view}/${this.#origin(stage)}${kind === PREVIOUS ? `/${kind}` : ""}`;
     if (!this.stages.has(key) && !this.asked.has(key)) {
       this.asked.add(key);
-      this.model.send({ kind: "stage", view: this.view, stage: this.#origin(stage) });
+      this.model.send({ kind, view: this.view, stage: this.#origin(stage) });
     }
     return this.stages.get(key);
   }
@@ -207,18 +208,8 @@ class Explorer {
     }
     const memory = this.shown.memory ?? { left: null, right: start };
     Object.assign(this, memory);
-    const several = sources.length > 1;
-    const texts = sources.flatMap((text) => text.lines);
-    this.numbers = sources.flatMap((text) => text.lines.map((_, index) => text.first + index));
-    const rows = [];
-    let row = 0;
-    for (const text of sources) {
-      if (several) rows.push([-1, FOLDED, `${text.name}${text.place ? `, ${text.place}` : ""}`]);
-      for (const _ of text.lines) rows.push([row++, SAME]);
-    }
-    this.place.textContent = several ? "" : (sources[0]?.place ?? "");
-    this.source.show({ texts, kind: "source", rows, tags: (line) => this.numbers[line], hues: (line) => line });
-    this.body.style.setProperty("--source-rows", String(Math.max(4, Math.min(14, rows.length))));
+    this.source.open(sources);
+    this.body.style.setProperty("--source-rows", String(Math.max(4, Math.min(14, this.source.rows.length))));
     if (stages) this.#select(this.right);
   }
 
@@ -230,19 +221,19 @@ class Explorer {
     this.list.show({ stages, right: this.right, before, held: this.left });
     const option = (stage) => make("option", { value: stage }, `${stages[stage].group ? `${stages[stage].group}: ` : ""}${stages[stage].name}`);
     const changed = stages.map((_, stage) => stage).filter((stage) => stages[stage].changed || stage === this.right || stage === this.left);
-    this.panes[0].choice.replaceChildren(make("option", { value: "before" }, before >= 0 ? `before: ${stages[before].name}` : "nothing before"), ...changed.map(option));
+    const label = this.left === PREVIOUS ? "the stage before" : before >= 0 ? `before: ${stages[before].name}` : "nothing before";
+    const previous = this.shown.previous ? [make("option", { value: PREVIOUS }, `previous run: ${stages[this.right].name}`)] : [];
+    this.panes[0].choice.replaceChildren(make("option", { value: "before" }, label), ...previous, ...changed.map(option));
     this.panes[0].choice.value = this.left === null ? "before" : String(this.left);
+    this.compare.hidden = !this.shown.previous;
+    this.compare.setAttribute("aria-pressed", String(this.left === PREVIOUS));
     this.panes[1].choice.replaceChildren(...changed.map(option));
     this.panes[1].choice.value = String(this.right);
   }
 
   #chooseStage(side, value) {
-    if (side === 0) {
-      this.left = value === "before" ? null : Number(value);
-      this.#select(this.right);
-    } else {
-      this.#select(Number(value));
-    }
+    if (side === 0) this.left = value === "before" ? null : value === PREVIOUS ? value : Number(value);
+    this.#select(side === 0 ? this.right : Number(value));
   }
 
   #select(stage) {
@@ -256,9 +247,14 @@ class Explorer {
   // The panes
 
   #showStages() {
+    const compared = this.left === PREVIOUS;
     const wanted = [this.before, this.right];
     const found = wanted.map((stage) => (stage < 0 ? new Stage({}, "ir") : this.#stage(stage)));
     const facts = wanted.map((stage) => this.shown.stages[stage]);
+    if (compared) {
+      found[0] = this.#stage(this.right, PREVIOUS);
+      facts[0] = { ...found[0]?.facts, kind: facts[1].kind };
+    }
     this.panes.forEach((lines, side) => {
       const fact = facts[side];
       const parts = fact && found[side] && !found[side].problem ? [counted(fact.operations, nounOf(fact.kind)), duration(fact.seconds)] : [];
@@ -269,7 +265,8 @@ class Explorer {
     if (!found[0] || !found[1]) return; // Again when the lines have come.
     const [left, right] = found;
     this.docs = found;
-    this.aligned = facts[0]?.kind === facts[1].kind && facts[1].kind !== "python" && !left.problem && !right.problem;
+    this.source.open(this.shown.sources, compared ? left.facts.fresh : []);
+    this.aligned = facts[0]?.kind === facts[1].kind && (compared || facts[1].kind !== "python") && !left.problem && !right.problem;
     let rows = [];
     if (this.aligned) {
       rows = this.#aligned(left, right, facts[1].kind);
@@ -291,7 +288,7 @@ class Explorer {
         texts: stage.texts,
         kind: stage.kind,
         rows: sides[side],
-        tags: (line) => (stage.row(line) >= 0 ? this.numbers[stage.row(line)] : ""),
+        tags: (line) => (stage.row(line) >= 0 ? this.source.numbers[stage.row(line)] : ""),
         hues: (line) => stage.row(line),
         adjoint: (line) => stage.adjoints.has(line),
         top: Math.max(0, first(stage) - 3) * ROW_HEIGHT,
@@ -305,7 +302,7 @@ class Explorer {
     requestAnimationFrame(() => {
       this.painted += 1;
       this.root.dataset.painted = String(this.painted);
-      this.root.dataset.shown = `${this.view}/${wanted[0]}/${wanted[1]}`;
+      this.root.dataset.shown = `${this.view}/${compared ? PREVIOUS : wanted[0]}/${wanted[1]}`;
       this.#prefetch();
     });
   }
@@ -321,7 +318,10 @@ class Explorer {
   #prefetch() {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => {
-      for (const stage of this.list.neighbours()) if (stage !== undefined && this.shown.stages[stage].kind === "ir") this.#stage(stage);
+      for (const stage of this.list.neighbours().filter((other) => this.shown.stages[other].kind === "ir")) {
+        this.#stage(stage);
+        if (this.left === PREVIOUS) this.#stage(stage, PREVIOUS);
+      }
     }, 30);
   }
 
@@ -336,6 +336,10 @@ class Explorer {
     if (this.aligned && Math.abs(other.scrollTop - top) > 1) other.scrollTop = top;
   }
 
+  #togglePrevious() {
+    if (this.shown.previous) this.#chooseStage(0, this.left === PREVIOUS ? "before" : PREVIOUS);
+  }
+
   #toggleFold() {
     this.onlyDifferences = !this.onlyDifferences;
     this.fold.setAttribute("aria-pressed", String(this.onlyDifferences));
@@ -345,8 +349,7 @@ class Explorer {
   /** Go to where the next stretch of differences begins. */
   #jump(direction) {
     if (!this.aligned) return;
-    const differs = (row) => this.marks[row] !== SAME && this.marks[row] !== FOLDED;
-    const starts = this.marks.map((_, row) => row).filter((row) => differs(row) && (row === 0 || !differs(row - 1)));
+    const starts = differencesIn(this.marks);
     const pane = this.panes[0].element === document.activeElement ? this.panes[0] : this.panes[1];
     const here = pane.current >= 0 ? pane.current : Math.round(pane.element.scrollTop / ROW_HEIGHT) + (direction > 0 ? 2 : 4);
     const target = direction > 0 ? starts.find((row) => row > here) : starts.findLast((row) => row < here);
@@ -437,10 +440,10 @@ class Explorer {
     const focus = this.focus;
     if (!this.docs?.[0] || !this.docs[1]) return;
     if (!focus) {
-      this.#say(this.aligned ? HINT : "Different languages: tied by the source line");
+      this.#say(this.aligned ? `${HINT}${this.shown.previous ? " · r previous run" : ""}` : "Different languages: tied by the source line");
       return;
     }
-    const numbers = [...focus.rows].map((row) => this.numbers[row]);
+    const numbers = [...focus.rows].map((row) => this.source.numbers[row]);
     if (!numbers.length) {
       this.#say(focus.tie ? `${focus.tie}: made by the compiler` : "made by the compiler");
       return;
@@ -455,7 +458,7 @@ class Explorer {
     if (name === this.variable) return;
     this.variable = name;
     for (const lines of this.panes) lines.dress();
-    const names = name && line >= 0 ? this.docs?.[side]?.names : null;
+    const names = name && line >= 0 && this.docs?.[side]?.names;
     if (!names) return;
     const definition = names.definition(name, line);
     this.#say(`${name}: ${definition < 0 ? "not bound here" : definition === line ? "bound here" : "click for its definition"}, ${counted(names.usesOf(name, line).length, "use")}`);
@@ -469,6 +472,7 @@ class Explorer {
     if (event.ctrlKey || event.metaKey || event.altKey || event.target.tagName === "INPUT" || event.target.tagName === "SELECT") return;
     if (event.key === "n") this.#jump(1);
     else if (event.key === "p") this.#jump(-1);
+    else if (event.key === "r") this.#togglePrevious();
     else if ("dub".includes(event.key)) this.walker.walk(event.key);
     else if (event.key === "/") this.search.input.focus();
     else if (event.key === "Escape") this.#unpin();

@@ -20,6 +20,7 @@ const operation = (text) => / = ([a-z]\w*)/.exec(text)?.[1] ?? /^\w*/.exec(text)
  */
 function identities(texts, kind, recomputed) {
   if (kind === "ir") return texts.map((text, line) => recomputed(line) || known(text) || (/^(buffer @[\w.]+|func \w+)/.exec(text)?.[0] ?? text));
+  if (kind === "python" || kind === "source") return texts;
   let scope = "";
   return texts.map((text) => {
     const opens = /^define .*?(@[\w.]+)/.exec(text);
@@ -182,4 +183,10 @@ function foldRows(rows, context, shown) {
     index = stop;
   }
   return found;
+}
+
+/** Where each stretch of differences begins, from the marks of aligned rows. */
+function differencesIn(marks) {
+  const differs = (mark) => mark !== SAME && mark !== FOLDED && mark !== undefined;
+  return marks.map((_, row) => row).filter((row) => differs(marks[row]) && !differs(marks[row - 1]));
 }

@@ -13,6 +13,7 @@ function showPage(root, data) {
       else if (message.kind === "view") reply({ kind: "view", ...data.views[message.view] });
       else if (message.kind === "panel") reply({ kind: "panel", ...data.panels[`${message.view}/${message.panel}`] });
       else if (message.kind === "observe") reply({ kind: "observed", ...message, problem: "Values are observed in a running notebook, where the fields have their memory." });
+      else if (message.kind === "previous") reply({ kind: "previous", ...data.previous[`${message.view}/${message.stage}`] });
       else reply({ kind: "stage", ...data.stages[`${message.view}/${message.stage}`] });
     },
   };

@@ -1,0 +1,125 @@
+"""What changed since a cell ran last, in JupyterLab and in the page of its own."""
+
+from __future__ import annotations
+
+import linecache
+
+import pytest
+
+import tinote as ti
+from tests.browser.test_explorer import CLIPPED, CONTRAST, PAINTED, ROOT, TIMED_KEY, lit, pointed, rows
+from tests.viz.explored import big_stages
+from tinote.viz.explorer import Explorer, View, explore
+
+FIRST = """\
+def energy():
+    for i in x:
+        total[None] += 0.5 * x[i] ** 2
+"""
+SECOND = """\
+def energy():
+    for i in x:
+        if i > 0:
+            total[None] += 0.5 * x[i] ** 2
+"""
+SETUP = """\
+%load_ext tinote
+import tinote as ti
+ti.init()
+x = ti.field(ti.f32, shape=64, needs_grad=True)
+total = ti.field(ti.f32, shape=(), needs_grad=True)
+"""
+COMPARED = f"{ROOT}.dataset.shown.includes('previous')"
+
+
+def marked(page, pane: str) -> list[str]:
+    """The lines of a pane that are new, gone, changed or moved."""
+    marks = {"is-new", "is-gone", "is-changed", "is-moved"}
+    return [text.strip() for text, classes in rows(page, pane) if classes & marks]
+
+
+def test_a_cell_that_runs_again_shows_what_changed(notebook):
+    cells = (SETUP, "%%kernel --quiet\n" + FIRST, "energy()", "%%kernel --quiet --explore\n" + SECOND)
+    opened = notebook(*cells)
+    opened.run_all()
+    opened.wait(f"{PAINTED} >= 1", 60)
+    page = opened.page
+    button = page.get_by_role("button", name="Previous run")
+    button.click()
+    opened.wait(COMPARED)
+    assert button.get_attribute("aria-pressed") == "true"
+    assert marked(page, ".source") == ["if i > 0:"]
+    assert "if" in " ".join(marked(page, ".right")) and marked(page, ".left") == []
+    # A line of the earlier version belongs to the same line of the source, and to its like on the right.
+    pointed(page, ".left", "atomic add").hover()
+    assert [text.strip() for text in lit(page, ".source")] == ["total[None] += 0.5 * x[i] ** 2"]
+    assert any("atomic add" in text for text in lit(page, ".right"))
+    # The comparison follows from stage to stage, to the syntax tree and to LLVM IR.
+    page.get_by_role("listbox", name="Stages").focus()
+    page.keyboard.press("Home")
+    opened.wait(f"{ROOT}.dataset.shown === '0/previous/0'")
+    assert marked(page, ".right") == ["If  i > 0", "test: Compare  i > 0"] and marked(page, ".left") == []
+    page.locator(".right select").select_option(label="LLVM IR")
+    opened.wait(f"{COMPARED} && !{ROOT}.dataset.shown.endsWith('/0')", 30)
+    assert marked(page, ".right")
+    # And back, by keyboard.
+    page.get_by_role("listbox", name="Stages").focus()
+    page.keyboard.press("r")
+    opened.wait(f"!{COMPARED}")
+    assert marked(page, ".source") == []
+    assert opened.problems == []
+
+
+def cell(text: str, name: str, names: dict) -> None:
+    text = "@ti.kernel\n" + text
+    linecache.cache[name] = (len(text), None, text.splitlines(keepends=True), name)
+    exec(compile(text, name, "exec"), names)
+
+
+@pytest.fixture
+def changed():
+    """A kernel that was another one before."""
+    ti.init()
+    x = ti.field(ti.f32, shape=64, needs_grad=True)
+    names = {"ti": ti, "x": x, "total": ti.field(ti.f32, shape=(), needs_grad=True)}
+    cell(FIRST, "cell 1", names)
+    names["energy"]()
+    cell(SECOND, "cell 2", names)
+    return names["energy"]
+
+
+@pytest.mark.parametrize("scheme, width", [("light", 1280), ("dark", 800)])
+def test_the_page_of_its_own_compares_too(standalone, changed, scheme, width):
+    explorer = explore(changed, gradient=True)
+    page = standalone(explorer, color_scheme=scheme, viewport={"width": width, "height": 860})
+    page.keyboard.press("Tab")
+    page.keyboard.press("r")
+    page.wait_for_function(f"() => {COMPARED}")
+    assert marked(page, ".source") == ["if i > 0:"]
+    assert page.evaluate(CLIPPED) == []
+    assert {kind: ratio for kind, ratio in page.evaluate(CONTRAST).items() if ratio < 4.5} == {}
+    # The kernel's own stages are compared as its gradient's are.
+    page.get_by_role("radio", name="kernel").click()
+    page.wait_for_function(f"() => {ROOT}.dataset.shown.startsWith('0/')")
+    page.locator(".left select").select_option("previous")
+    page.wait_for_function(f"() => {ROOT}.dataset.shown.startsWith('0/previous')")
+    assert marked(page, ".right")
+    assert page.problems == []
+
+
+def test_without_an_earlier_version_there_is_nothing_to_press(standalone):
+    page = standalone(Explorer("big", [View("kernel", lambda: big_stages(40))]))
+    assert page.get_by_role("button", name="Previous run").count() == 0
+    page.get_by_role("listbox", name="Stages").focus()
+    page.keyboard.press("r")
+    assert page.evaluate(f"() => {ROOT}.dataset.shown").startswith("0/0/")
+
+
+def test_five_thousand_operations_stay_fluid_beside_earlier_ones(standalone):
+    page = standalone(Explorer("big", [View("kernel", lambda: big_stages(5000), None, lambda: big_stages(4990))]))
+    page.get_by_role("button", name="Previous run").click()
+    page.wait_for_function(f"() => {COMPARED}")
+    page.get_by_role("listbox", name="Stages").focus()
+    times = [page.evaluate(TIMED_KEY, key) for key in ["ArrowDown", "ArrowUp", "ArrowUp", "ArrowDown"]]
+    print(f"\nstage changes beside the previous run, 5,000 operations: {[round(t) for t in times]} ms")
+    assert page.locator(".right .row").count() < 120
