@@ -107,6 +107,8 @@ STAYING = {
     "an unknown number of turns": "%b: i32 = for %k: i32 in 0i32 .. %n carrying %v: i32 = %a:\n"
     + BODY
     + "store @y[%i], %b",
+    "an unknown number of turns that do nothing": "%b: i32 = for %k: i32 in 0i32 .. %n carrying %v: i32 = %a:\n"
+    + "  yield 0i32\nstore @y[%i], %b",
     "a loop that reads memory": "%b: i32 = for %k: i32 in 0i32 .. 4i32 carrying %v: i32 = %a:\n"
     + "  %e: i32 = load @x[%k]\n  %o: u1 = gt %e, %v\n  %w: i32 = select %o, %v, %e\n  yield %w\nstore @y[0i32], %b",
     "turns of the outer loop that meet": "%b: i32 = for %k: i32 in 0i32 .. 4i32 carrying %v: i32 = %a:\n"

@@ -44,7 +44,9 @@ def _size(body: tuple[Op, ...]) -> float:
         if isinstance(op, For):
             if not all(isinstance(inner, Prim | If | For | Push | Pop) for inner in walk(op.body)):
                 return float("inf")
-            total += _turns(op) * _size(op.body.body)
+            turns = _turns(op)
+            if turns:  # infinitely many turns of nothing are too many, too
+                total += turns * (1 + _size(op.body.body))
         elif isinstance(op, Prim):
             total += op.prim.cost
         else:
