@@ -141,10 +141,11 @@ def function_source(function: types.FunctionType, is_func: bool = False) -> Func
     block = inspect.getblock(lines[first - 1 :])
     text = "".join(block)
     # An indented definition is parsed under a line of its own, so that columns stay true and multi-line strings keep
-    # their content.
+    # their content; empty lines above make the lines true.
     indented = block[0][:1] in " \t"
+    above = "\n" * (first - 2) + "if True:\n" if indented else "\n" * (first - 1)
     try:
-        module = ast.parse("if True:\n" + text if indented else text, file)
+        module = ast.parse(above + text, file)
     except SyntaxError as error:
         raise KernelSyntaxError(f"the source of `{function.__name__}` cannot be parsed: {error.msg}", place) from None
     statement: ast.stmt = module.body[0]
@@ -155,7 +156,6 @@ def function_source(function: types.FunctionType, is_func: bool = False) -> Func
         raise KernelSyntaxError(
             "a kernel or device function is made from a `def`", place, "lambdas and async functions cannot be compiled"
         )
-    ast.increment_lineno(statement, first - 2 if indented else first - 1)
     closure = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     names = [p.arg for p in (*statement.args.posonlyargs, *statement.args.args)]
     values = function.__defaults__ or ()
