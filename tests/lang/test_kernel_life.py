@@ -344,3 +344,24 @@ def test_a_bound_kernel() -> None:
         run()
     with pytest.raises(KernelTypeError, match="two values for 'self'"):
         run(1, self=b)
+
+
+def test_a_module_is_asked_for_nothing_but_what_the_kernel_names() -> None:
+    """Modules may compute what is asked of them, as this package does with names that it does not have."""
+    asked: list[str] = []
+
+    def answer(name: str) -> int:
+        asked.append(name)
+        if name != "N":
+            raise AttributeError(name)
+        return 3
+
+    numbers: Any = types.ModuleType("numbers_asked_for")
+    numbers.__getattr__ = answer
+
+    @ti.kernel
+    def three() -> ti.i32:
+        return numbers.N
+
+    assert three() == 3
+    assert {name for name in asked if not name.startswith("__")} == {"N"}

@@ -384,14 +384,15 @@ class Specialisation:
         answer = _load("recipe").read_answer(store, self._recalled, mode)
         if answer is None:
             return None
-        found = binary_cache.find(answer.recipe.code, self.config.opt_level, store)
+        recipe, signature, needs = answer
+        found = binary_cache.find(recipe.code, self.config.opt_level, store)
         if found is None:
             return None
-        if answer.signature is not None:
-            self._signature = answer.signature
-        if answer.needs is not None:
-            self._gradient_needs[mode] = GradientNeeds(*answer.needs)
-        native = self._bind(answer.recipe, *found, self.arrays)
+        if signature is not None:
+            self._signature = signature
+        if needs is not None:
+            self._gradient_needs[mode] = GradientNeeds(*needs)
+        native = self._bind(recipe, *found, self.arrays)
         native.seconds = time.perf_counter() - started
         return native
 

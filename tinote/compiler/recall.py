@@ -16,11 +16,9 @@ import ast
 import builtins
 import importlib
 import json
-import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
-from functools import cache
 from types import ModuleType
 from typing import Any, NamedTuple
 
@@ -39,7 +37,7 @@ from tinote.compiler.frontend.protocol import (
 )
 from tinote.config import Config
 from tinote.ir.nodes import Buffer
-from tinote.runtime.cache import Store, digest
+from tinote.runtime.cache import Store, digest, package_stamp
 
 __all__ = ["Question", "Recalled", "question_of", "recall", "remember"]
 
@@ -47,7 +45,6 @@ __all__ = ["Question", "Recalled", "question_of", "recall", "remember"]
 _OUTSIDE = ("random_seed", "memory_limit", "offline_cache", "print_ir")
 _WAYS_KEPT = 8
 _ANNOTATION = "annotation"
-_WITHOUT_COMPILER = ("__pycache__", "magics", "static", "viz")
 
 
 class Recalled(NamedTuple):
@@ -80,25 +77,8 @@ def question_of(source: FunctionSource, arguments: Sequence[ArgumentSpec], confi
     options = [f"{f.name}={getattr(config, f.name)!r}" for f in fields(config) if f.name not in _OUTSIDE]
     shape = [repr(a) if not isinstance(a, TemplateArgument | ArrayArgument) else type(a).__name__ for a in arguments]
     names = ",".join(sorted(source.closure))
-    key = digest("question", _compiler_stamp(), machine, *options, source.name, source.text, names, *shape)
+    key = digest("question", package_stamp(), machine, *options, source.name, source.text, names, *shape)
     return Question(key, source, tuple(arguments))
-
-
-@cache
-def _compiler_stamp() -> str:
-    """Stands for the text of the compiler itself, so that who changes it gets no answers of the old one."""
-    package = os.path.dirname(os.path.dirname(__file__))
-    found = [str(sys.implementation.cache_tag)]
-    waiting = [package]
-    while waiting:
-        with os.scandir(waiting.pop()) as listing:
-            for item in listing:
-                if item.name.endswith(".py"):
-                    status = item.stat()
-                    found.append(f"{item.name} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}")
-                elif item.name not in _WITHOUT_COMPILER and item.is_dir():
-                    waiting.append(item.path)
-    return digest("\n".join(sorted(found)))
 
 
 # ---- both ways

@@ -236,14 +236,8 @@ Needs = tuple[
 ]
 
 
-class Answer(NamedTuple):
-    """What an earlier process left about one mode of a kernel. `signature` comes with the primal; `needs` with the
-    gradient.
-    """
-
-    recipe: Recipe
-    signature: Signature | None
-    needs: Needs | None
+#: What an earlier process left about one mode of a kernel: the signature comes with the primal, needs with a gradient.
+Answer = tuple[Recipe, Signature | None, Needs | None]
 
 
 def write_answer(
@@ -275,7 +269,7 @@ def read_answer(store: Store, recalled: Recalled, mode: Mode) -> Answer | None:
     codec = Codec(recalled.buffers, recalled.sources)
     try:
         recipe, signature, needs = json.loads(data)
-        return Answer(
+        return (
             codec.recipe_of_data(recipe),
             None if signature is None else codec.signature_of_data(signature),
             None if needs is None else codec.needs_of_data(needs),

@@ -16,8 +16,10 @@ import contextlib
 import itertools
 import os
 import stat
+import sys
 import time
 from collections.abc import Iterator, Mapping
+from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
@@ -27,7 +29,7 @@ try:
 except ImportError:
     from hashlib import blake2b
 
-__all__ = ["DEFAULT_LIMIT", "Store", "Usage", "digest", "folder_of", "limit_of", "open_store"]
+__all__ = ["DEFAULT_LIMIT", "Store", "Usage", "digest", "folder_of", "limit_of", "open_store", "package_stamp"]
 
 FOLDER_VARIABLE = "TINOTE_CACHE_DIR"
 LIMIT_VARIABLE = "TINOTE_CACHE_LIMIT"
@@ -41,6 +43,9 @@ _UNFINISHED = ".writing-"
 _UNFINISHED_SECONDS = 3600.0
 _UNITS = {"": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
 _LARGEST_ENTRY = 1 << 28
+#: a path, its size in bytes, when it was last used
+_Entry = tuple[str, int, float]
+_SHOWING = ("__pycache__", "magics", "static", "viz")
 
 
 def digest(*parts: str | bytes) -> str:
@@ -51,6 +56,25 @@ def digest(*parts: str | bytes) -> str:
         found.update(len(data).to_bytes(8, "little"))
         found.update(data)
     return found.hexdigest()
+
+
+@cache
+def package_stamp() -> str:
+    """Stands for the text of this package, but for what only shows things: who changes it gets no entries of the old
+    one.
+    """
+    package = os.path.dirname(os.path.dirname(__file__))
+    found = [str(sys.implementation.cache_tag)]
+    waiting = [package]
+    while waiting:
+        with os.scandir(waiting.pop()) as listing:
+            for item in listing:
+                if item.name.endswith(".py"):
+                    status = item.stat()
+                    found.append(f"{item.name} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}")
+                elif item.name not in _SHOWING and item.is_dir():
+                    waiting.append(item.path)
+    return digest("\n".join(sorted(found)))
 
 
 def folder_of(environment: Mapping[str, str] = os.environ) -> Path:
@@ -79,12 +103,6 @@ class Usage(NamedTuple):
 
     entries: int
     nbytes: int
-
-
-class _Entry(NamedTuple):
-    path: str
-    nbytes: int
-    used: float
 
 
 class Store:
@@ -155,12 +173,12 @@ class Store:
     def usage(self) -> Usage:
         """What is there now."""
         found = list(self._entries()) if self._usable() else []
-        return Usage(len(found), sum(entry.nbytes for entry in found))
+        return Usage(len(found), sum(nbytes for _, nbytes, _ in found))
 
     def clear(self) -> Usage:
         """Remove every entry; what was removed."""
-        removed = [entry for entry in self._entries() if _remove(entry)] if self._usable() else []
-        return Usage(len(removed), sum(entry.nbytes for entry in removed))
+        removed = [entry for entry in self._entries() if _remove(entry[0])] if self._usable() else []
+        return Usage(len(removed), sum(nbytes for _, nbytes, _ in removed))
 
     def _path(self, key: str) -> Path:
         if not key or not _KEY_LETTERS.issuperset(key):
@@ -197,7 +215,7 @@ class Store:
                     with contextlib.suppress(OSError):
                         status = item.stat(follow_symlinks=False)
                         if _KEY_LETTERS.issuperset(item.name) and stat.S_ISREG(status.st_mode):
-                            yield _Entry(item.path, status.st_size, status.st_mtime)
+                            yield item.path, status.st_size, status.st_mtime
                         elif item.name.startswith(_UNFINISHED) and _is_abandoned(status.st_mtime):
                             os.unlink(item.path)
         except OSError:
@@ -205,25 +223,25 @@ class Store:
 
     def _evict(self) -> None:
         """Remove the entries that were not used for longest, down to four fifths of the limit."""
-        entries = sorted(self._entries(), key=lambda entry: entry.used)
-        excess = sum(entry.nbytes for entry in entries) - self.limit
+        entries = sorted(self._entries(), key=lambda entry: entry[2])
+        excess = sum(nbytes for _, nbytes, _ in entries) - self.limit
         if excess <= 0:
             return
         excess += self.limit // 5
-        for entry in entries:
+        for path, nbytes, _ in entries:
             if excess <= 0:
                 return
-            if _remove(entry):
-                excess -= entry.nbytes
+            if _remove(path):
+                excess -= nbytes
 
 
 def _is_abandoned(written: float) -> bool:
     return time.time() - written > _UNFINISHED_SECONDS
 
 
-def _remove(entry: _Entry) -> bool:
+def _remove(path: str) -> bool:
     try:
-        os.unlink(entry.path)
+        os.unlink(path)
     except OSError:
         return False
     return True
@@ -252,6 +270,7 @@ def _write(file: int, data: bytes) -> None:
         rest = rest[os.write(file, rest) :]
 
 
+#: a path, its size in bytes, when it was last used
 _stores: dict[tuple[Path, int], Store] = {}
 
 

@@ -8,6 +8,7 @@ process inside LLVM, so whoever loads one from disk checks a digest first.
 from __future__ import annotations
 
 import ctypes
+import importlib
 import itertools
 import os
 import re
@@ -17,15 +18,15 @@ import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from functools import cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import llvmlite.binding as llvm
 from llvmlite.binding.newpassmanagers import NewPassManager
 
 from tinote.errors import CompilerBug
-from tinote.runtime import support, support_helpers
-from tinote.runtime.cache import digest, open_store
-from tinote.runtime.threads import NativeRuntime, available_cores
+from tinote.runtime import support_helpers
+from tinote.runtime.cache import digest, open_store, package_stamp
+from tinote.runtime.threads import CALLED, NativeRuntime, available_cores
 
 __all__ = [
     "Binary",
@@ -109,20 +110,20 @@ class _Engine:
         self.counter = itertools.count()
         image = self._support_image()
         builder = llvm.JITLibraryBuilder().add_object_img(image).add_current_process()
-        for name in support.EXPORTS:
+        for name in CALLED:
             builder.export_symbol(name)
         # Workers may run in this library until the process ends; the module keeps it, and llvmlite disposes of nothing
         # while the interpreter shuts down.
         self.support = builder.link(self.lljit, _SUPPORT_LIBRARY)
         self.helpers: object = None
-        self.runtime = NativeRuntime({name: self.support[name] for name in support.EXPORTS})
+        self.runtime = NativeRuntime({name: self.support[name] for name in CALLED})
 
     def _support_image(self) -> bytes:
         """The support module's object, from an earlier process if it can be."""
-        text = support.support_text(host().triple.split("-", 1)[0])
-        store, key = open_store(), digest("support", machine_name(), text)
+        store, key = open_store(), digest("support", machine_name(), package_stamp())
         image = store.get(key)
         if image is None:
+            text = _support().support_text(host().triple.split("-", 1)[0])
             image = _to_object(text, _SUPPORT_LEVEL, self.machine(_SUPPORT_LEVEL))
             store.put(key, image)
         return image
@@ -143,6 +144,11 @@ class _Engine:
         if found is None:
             found = self.machines[level] = _create_machine(level)
         return found
+
+
+def _support() -> Any:
+    # A process that finds the object on disk does without the text.
+    return importlib.import_module("tinote.runtime.support")
 
 
 _engine: _Engine | None = None
@@ -379,15 +385,15 @@ def _undefined(text: str) -> list[str]:
     return [
         name
         for name in names
-        if not name.startswith("llvm.") and name not in support.EXPORTS and not hasattr(process, name)
+        if not name.startswith("llvm.") and name not in _support().EXPORTS and not hasattr(process, name)
     ]
 
 
 _REMARK_OPTIONS = ("-pass-remarks", "-pass-remarks-missed", "-pass-remarks-analysis")
 _REMARK_PASSES = "loop-vectorize|slp-vectorizer"
-_REMARK_LINE = re.compile(r"remark: (.*?):(\d+):(\d+): (.*)")
+_REMARK_LINE = r"remark: (.*?):(\d+):(\d+): (.*)"
 # A remark on dependent memory operations goes on in a line of its own, which says how they depend.
-_REMARK_GOES_ON = re.compile(r"(?:Backward|Forward|Unknown|Unsafe) .*dependence\b")
+_REMARK_GOES_ON = r"(?:Backward|Forward|Unknown|Unsafe) .*dependence\b"
 
 
 def remarks(text: str, level: int = 3) -> list[Remark]:
@@ -406,10 +412,10 @@ def remarks(text: str, level: int = 3) -> list[Remark]:
                 llvm.set_option("tinote", f"{option}=^$")
     found: list[Remark] = []
     for line in captured:
-        match = _REMARK_LINE.match(line)
+        match = re.match(_REMARK_LINE, line)
         if match:
             found.append(Remark(int(match[2]), int(match[3]), match[4], match[1]))
-        elif found and _REMARK_GOES_ON.match(line):
+        elif found and re.match(_REMARK_GOES_ON, line):
             found[-1] = found[-1]._replace(text=f"{found[-1].text}\n{line}")
         else:
             # Another thread's words, caught by accident.

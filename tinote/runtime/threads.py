@@ -16,7 +16,10 @@ from weakref import WeakSet
 
 from tinote.runtime import layout
 
-__all__ = ["NativeRuntime", "Stoppable", "available_cores", "stop_all"]
+__all__ = ["CALLED", "NativeRuntime", "Stoppable", "available_cores", "stop_all"]
+
+#: what Python calls of the support module
+CALLED = ("tn_arena_free", "tn_launch", "tn_pool_new", "tn_pool_quit", "tn_pool_reset", "tn_print_take", "tn_stop")
 
 _METH_FASTCALL = 0x80
 _SPIN_NANOSECONDS = 30_000

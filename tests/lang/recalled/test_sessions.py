@@ -219,7 +219,7 @@ def test_another_compiler_compiles_its_own(load: Any, monkeypatch: pytest.Monkey
     recall = sys.modules["tinote.compiler.recall"]
     text = "@ti.kernel\ndef run(a: ti.i32) -> ti.i32:\n    return a * 555\n"
     load(text).run(1)
-    monkeypatch.setattr(recall, "_compiler_stamp", lambda: "another")
+    monkeypatch.setattr(recall, "package_stamp", lambda: "another")
     other = load(text)
     other.run(1)
     assert not is_recalled(other.run)

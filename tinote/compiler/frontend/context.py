@@ -7,6 +7,7 @@ import builtins
 import difflib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from types import ModuleType
 from typing import Any, NoReturn
 
 from tinote.compiler.frontend.protocol import (
@@ -240,7 +241,7 @@ class Context:
         """An object from outside as a front-end value: NumPy's numbers become Python's, and what can change in place
         is remembered.
         """
-        if is_number(value) and type(value) in (bool, int, float):
+        if isinstance(value, ModuleType) or (is_number(value) and type(value) in (bool, int, float)):
             return value
         constant = constant_of(value)
         mutable = isinstance(value, list | dict | set) or (

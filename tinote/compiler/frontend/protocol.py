@@ -8,7 +8,6 @@ The front end never imports the language's classes. It asks an object for one of
     __tinote_function__: FunctionSource       a device function, inlined where it is called
     __tinote_self__                           the object that a device function is bound to, if any
     __tinote_replacement__                    what holds the gradient of a device function in `gradient`, if it is told
-    __tinote_device__                         on a method: the device function that it is in kernels
     __tinote_expand__(emitter, args, kwargs)  a built-in that emits IR for its call
     __tinote_kernel__                         a kernel: calling one from a kernel is refused
     __tinote_type__() -> Scalar | Tensor      a type annotation; called in a kernel, a constructor
@@ -141,10 +140,11 @@ def function_source(function: types.FunctionType, is_func: bool = False) -> Func
     block = inspect.getblock(lines[first - 1 :])
     text = "".join(block)
     # An indented definition is parsed under a line of its own, so that columns stay true and multi-line strings keep
-    # their content.
+    # their content; empty lines above make the lines true.
     indented = block[0][:1] in " \t"
+    above = "\n" * (first - 2) + "if True:\n" if indented else "\n" * (first - 1)
     try:
-        module = ast.parse("if True:\n" + text if indented else text, file)
+        module = ast.parse(above + text, file)
     except SyntaxError as error:
         raise KernelSyntaxError(f"the source of `{function.__name__}` cannot be parsed: {error.msg}", place) from None
     statement: ast.stmt = module.body[0]
@@ -155,7 +155,6 @@ def function_source(function: types.FunctionType, is_func: bool = False) -> Func
         raise KernelSyntaxError(
             "a kernel or device function is made from a `def`", place, "lambdas and async functions cannot be compiled"
         )
-    ast.increment_lineno(statement, first - 2 if indented else first - 1)
     closure = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     names = [p.arg for p in (*statement.args.posonlyargs, *statement.args.args)]
     values = function.__defaults__ or ()

@@ -11,6 +11,7 @@ from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.protocol import AXES, swizzle, type_of
 from tinote.compiler.frontend.values import BoundMethod, PartPlace, Place, Value, literal_indices
+from tinote.compiler.frontend.wholes import fill
 from tinote.ir import primitives as p
 from tinote.ir.types import Scalar
 
@@ -224,13 +225,6 @@ def _cast(e: Emitter, v: Any, dtype: Any) -> Any:
     return e.cast(v, t)
 
 
-def _fill(e: Emitter, place: Any, value: Any) -> None:
-    """Set every component."""
-    if not isinstance(place, Place):
-        e.error("only a variable or an element of a field can be filled")
-    place.store(e.b, e.converted(value, place.type, "it"))
-
-
 def _row_of(e: Emitter, m: Any, index: Any) -> Any:
     return tensor(e, _matrix(e, m, "a row")[e.static_int(index, "the number of a row")], (e.shape(m)[1],))
 
@@ -256,7 +250,7 @@ METHODS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "any": (lambda e, v: disjunction(e, e.components(v)), {}),
     "all": (lambda e, v: conjunction(e, e.components(v)), {}),
     "cast": (_cast, {"dtype": _REQUIRED}),
-    "fill": (_fill, {"value": _REQUIRED}),
+    "fill": (fill, {"value": _REQUIRED}),
     "pow": (lambda e, v, exponent: power(e, v, exponent), {"exponent": _REQUIRED}),
     "get_shape": (lambda e, v: e.shape(v), {}),
     "row": (_row_of, {"index": _REQUIRED}),
