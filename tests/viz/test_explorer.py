@@ -375,6 +375,12 @@ def test_a_long_stage_does_not_make_a_long_picture():
     assert picture.height < 3000
 
 
+def test_stages_of_very_different_times_have_a_picture():
+    stages = parsed_stages("x")
+    stages.stages[0].seconds, stages.stages[2].seconds = 40.0, 1e-7
+    assert Image.open(io.BytesIO(Explorer("x", [View("kernel", lambda: stages)]).picture())).width > 0
+
+
 def test_the_page_of_its_own_escapes_what_it_shows(tmp_path):
     hostile = "</script><script>alert(1)</script><!-- \u2028 &"
     explorer = Explorer('<b>"x"</b>', [View("kernel", lambda: parsed_stages(hostile))])

@@ -15,6 +15,9 @@ LIST_WIDTH = 286
 MOST_LINES = 36
 """Lines of IR in the picture; what is left out is counted."""
 
+SHORTEST_BAR = 0.08
+"""A bar of less than this part of the longest would be a dot, and say nothing."""
+
 KINDS = {StageKind.PYTHON: "#b89a2d", StageKind.IR: "#2d76be", StageKind.LLVM: "#7a2dbe", StageKind.ASSEMBLY: "#2dbe8e"}
 WORDS = re.compile(
     r"(?P<variable>%[\w.]+)|(?P<memory>@[\w.]+)|(?P<text>\"(?:[^\"\\]|\\.)*\")|(?P<key>\b(?:buffer|func|for|while|do|if|else|in|carrying|yield|return|task|parallel|serial|"
@@ -75,7 +78,8 @@ def _draw_list(canvas: Canvas, stages: Sequence[Stage], final: Stage) -> None:
         canvas.text(30 + canvas.width_of(label, size=11), y + 3, stage.name, INK)
         if stage.seconds:
             part = (stage.seconds / slowest) ** 0.5
-            canvas.box(LIST_WIDTH - 14 - 48 * part, y + 20, LIST_WIDTH - 14, y + 22, "#8db7e8")
+            if part >= SHORTEST_BAR:
+                canvas.box(LIST_WIDTH - 14 - 48 * part, y + 20, LIST_WIDTH - 14, y + 22, "#8db7e8")
             canvas.text(LIST_WIDTH - 14, y + 4, _duration(stage.seconds), MUTED, right=True, size=11)
         if stage.operations is not None:
             canvas.text(LIST_WIDTH - 68, y + 4, str(stage.operations), INK, right=True, size=11)
