@@ -27,6 +27,7 @@ import traitlets
 
 from tinote.errors import TinoteError
 from tinote.source import Span, place_name
+from tinote.viz.composed import keep_pictures_of_boxes
 from tinote.viz.front_end import Audience, Bundle, audience, with_picture
 
 __all__ = ["Frame", "FrameCredits", "LiveView", "Outcome", "Worker", "describe_error", "static_source"]
@@ -259,6 +260,7 @@ class LiveView(anywidget.AnyWidget):
 
     def __init__(self, **traits: Any) -> None:
         super().__init__(**traits)
+        keep_pictures_of_boxes()
         self.credits = FrameCredits()
         self._local_page = False
         self.on_msg(self._receive)
