@@ -124,6 +124,26 @@ def test_never_more_in_flight_than_the_window_whatever_the_page_says(actions):
         assert 0 <= credits.in_flight <= credits.largest_window
 
 
+@given(st.lists(st.tuples(st.integers(1, 8), st.integers(0, 3), st.floats(0.0, 0.3)), max_size=40))
+def test_a_page_that_answers_only_when_asked_never_waits_for_ever(turns):
+    """Each turn the kernel sends `burst` frames, if it may; the page leaves out up to `left_out` of those that wait,
+    paints one, and answers after `way` seconds if that one, or one that was left out, asked for it.
+    """
+    clock = Clock()
+    credits = ready_credits(clock=clock)
+    waiting: list[tuple[int, bool]] = []
+    for burst, left_out, way in turns:
+        for _ in range(burst):
+            if credits.can_send():
+                frame = credits.next_frame()
+                waiting.append((frame, credits.asks(frame)))
+        painted, waiting = waiting[: left_out + 1], waiting[left_out + 1 :]
+        clock.now += way
+        if any(asked for _, asked in painted):
+            credits.acknowledge(painted[-1][0])
+        assert credits.can_send() or any(asked for _, asked in waiting)
+
+
 def test_waiting_ends_when_another_thread_acknowledges():
     async def scenario():
         credits = ready_credits(window=1)

@@ -1,7 +1,8 @@
 """Particles in the plane or in space, moving live in a notebook.
 
 The browser gets the positions as 16-bit fractions of the bounds and paints the discs itself: 4 bytes a particle and
-frame. Above a number that the page could not paint in time it gets a picture of their density instead.
+frame. Where a picture of the discs is less than that, it gets one; of very many particles, whose discs would hide each
+other, a picture of their density.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import numpy as np
 import traitlets
 
 from tinote.viz.arrays import ViewError, as_colors, as_positions
-from tinote.viz.density import DENSITY_COUNT, Density, density
+from tinote.viz.cover import DENSITY_COUNT, Cover, density, discs
 from tinote.viz.pictures import Picture
 from tinote.viz.pointer import Pointer
 from tinote.viz.projection import Camera, box_edges, faded, see
@@ -27,6 +28,9 @@ DEFAULT_COLOR = 0x3B7DD8
 
 GRASP = 10.0
 """A particle is grabbed from this many pixels away, or from twice its radius."""
+
+POSITION_BYTES = 4
+"""What the page is sent of a particle that it paints itself."""
 
 HIDDEN = 0xFFFF
 """Both coordinates of a particle that is outside of the bounds or not finite, and is not painted."""
@@ -61,7 +65,8 @@ class Particles(LiveSimulation):
     - `unattended_frames`: how many frames are made where a program executes the notebook and nobody can press play.
 
     More than 150,000 particles are shown as a density, one pixel each, the darker the more of them there are; no
-    single one can be grabbed then.
+    single one can be grabbed then. Fewer, but so many that a picture is less than their positions (57,600 on
+    480 × 480 pixels), are painted by the kernel, if they have one colour: with a disc each, as the page would.
 
     Nothing is computed while the view is out of sight. `play()`, `pause()`, `single_step()`, `reset()`, `stop()` and
     `advance(frames)` do from a cell what the buttons do. A step that raises stops the view, which shows the error;
@@ -110,7 +115,7 @@ class Particles(LiveSimulation):
         self._bounds = _checked_bounds(UNIT + UNIT[:1] * in_space if bounds is None else bounds, points.shape[1])
         self._turning = False
         self._colors = as_colors(color, self._count)
-        self._captured: np.ndarray | Density | None = None
+        self._captured: np.ndarray | Cover | None = None
         self._shown_colors = self._colors
         self._edges = np.zeros((0, 4))
         if not radius > 0:
@@ -133,6 +138,7 @@ class Particles(LiveSimulation):
             plot_label=plot_label or ("energy" if energy is not None else ""),
             label=label,
         )
+        self.observe(lambda _change: self.refresh(), "radius")  # Discs that are painted here have to be painted again.
 
     def __repr__(self) -> str:
         box = " × ".join(f"[{low:g}, {high:g}]" for low, high in self._bounds)
@@ -161,10 +167,11 @@ class Particles(LiveSimulation):
     def _capture_plane(self, points: np.ndarray, bounds: Bounds, colors: np.ndarray, more: dict[str, Any]) -> Frame:
         """The frame of points in the plane; `more` goes into its message."""
         self._shown_colors = colors
+        size = (self.width, self.height)
         if len(points) > DENSITY_COUNT:
-            found = self._captured = density(points, bounds, (self.width, self.height), colors)
-            message = {"count": self._count, "outside": self._count - found.inside, "density": True, **more}
-            return Frame(message, [found.cover.tobytes(), b"" if found.colors is None else found.colors.tobytes()])
+            return self._capture_cover(density(points, bounds, size, colors), more)
+        if colors.ndim == 1 and POSITION_BYTES * len(points) > self.width * self.height:
+            return self._capture_cover(discs(points, bounds, size, self.radius), more)
         low, high = np.array(bounds, points.dtype).T
         with np.errstate(invalid="ignore", over="ignore"):
             packed = (points - low) * ((HIDDEN - 1) / (high - low))
@@ -177,6 +184,11 @@ class Particles(LiveSimulation):
         message = {"count": self._count, "outside": self._count - shown, **more}
         return Frame(message, [captured.tobytes(), colors.tobytes() if colors.ndim == 2 else b""])
 
+    def _capture_cover(self, found: Cover, more: dict[str, Any]) -> Frame:
+        self._captured = found
+        message = {"count": self._count, "outside": self._count - found.inside, "cover": True, **more}
+        return Frame(message, [found.cover.tobytes(), b"" if found.colors is None else found.colors.tobytes()])
+
     def painted(self) -> Picture:
         """The particles as a picture."""
         captured = self._captured
@@ -185,7 +197,7 @@ class Particles(LiveSimulation):
             as_colors(self.background, name="background") if self.background else np.array([255, 255, 255], np.uint8)
         )
         view = Picture(self.width, self.height, paper)
-        if isinstance(captured, Density):
+        if isinstance(captured, Cover):
             cover = captured.cover[:, :, None] / 255.0
             ink = self._shown_colors if captured.colors is None else captured.colors
             view.pixels[:] = (view.pixels * (1.0 - cover) + ink * cover + 0.5).astype(np.uint8)
@@ -204,15 +216,17 @@ class Particles(LiveSimulation):
         """The position in the units of the bounds; when the button goes down, the particle that is nearest, if it is
         within reach.
         """
-        (left, right), (bottom, top) = self._bounds[:2]
-        position = (left + across * (right - left), bottom + up * (top - bottom))
-        if not pressed or not isinstance(self._captured, np.ndarray) or not len(self._captured):
-            return position, None
-        pixels = [self.width, self.height]
-        away = np.hypot(*((self._captured / (HIDDEN - 1) - [across, up]) * pixels).T)
-        away[self._captured[:, 0] == HIDDEN] = np.inf
-        nearest = int(np.argmin(away))
-        return position, nearest if away[nearest] <= max(2 * self.radius, GRASP) else None
+        low, high = np.array(self._bounds).T
+        position = low + [across, up] * (high - low)
+        element = None
+        points = as_positions(self._x)
+        if pressed and 0 < len(points) <= DENSITY_COUNT:
+            with np.errstate(invalid="ignore"):
+                away = np.hypot(*((points - position) * ([self.width, self.height] / (high - low))).T)
+            away[~((points >= low) & (points <= high)).all(axis=1)] = np.inf
+            nearest = int(np.argmin(away))
+            element = nearest if away[nearest] <= max(2 * self.radius, GRASP) else None
+        return (float(position[0]), float(position[1])), element
 
     def turn(self, azimuth: float, elevation: float) -> None:
         """Put the camera elsewhere: degrees around the z axis and above the xy plane."""

@@ -81,7 +81,7 @@ function splat(pixels, width, height, positions, { reach, discs }, color, colors
   }
 }
 
-/** Paint a density into `pixels`: each has `cover`/255 of `color`, packed, over what is there, or of its own colour, if `colors` has three bytes a pixel. */
+/** Paint a picture of discs or of a density into `pixels`: each has `cover`/255 of `color`, packed, over what is there, or of its own colour, if `colors` has three bytes a pixel. */
 function layOver(pixels, cover, color, colors) {
   for (let at = 0; at < cover.length; at += 1) {
     if (!cover[at]) continue;
@@ -145,12 +145,12 @@ export default {
     const prepare = () => stamps(model.get("radius") * scale, canvas.width);
     let discs = prepare();
     let last = null;
-    // A density has a pixel for each CSS pixel, and is enlarged where the screen has more.
+    // A cover has a pixel for each CSS pixel, and is enlarged where the screen has more.
     const coarse = document.createElement("canvas");
     [coarse.width, coarse.height] = [model.get("width"), model.get("height")];
     const coarseContext = coarse.getContext("2d");
     let coarseImage = null;
-    const paintDensity = (paper, color) => {
+    const paintCover = (paper, color) => {
       coarseImage ??= coarseContext.createImageData(coarse.width, coarse.height);
       const coarsePixels = new Uint32Array(coarseImage.data.buffer);
       coarsePixels.fill(paper);
@@ -161,7 +161,7 @@ export default {
     const paint = () => {
       const paper = packed(model.get("background") || (isDark(el) ? "#14181d" : "#ffffff"));
       const color = packed(model.get("color") || "#000000");
-      if (last?.cover) paintDensity(paper, color);
+      if (last?.cover) paintCover(paper, color);
       else paintDiscs(paper, color);
       if (last?.edges) drawEdges(context, last.edges, isDark(el) ? "#5d6672" : "#a6abb3", scale);
     };
@@ -171,7 +171,7 @@ export default {
       context.putImageData(image, 0, 0);
     };
     const show = (message, [positions, colors]) => {
-      const cover = message.density ? copied(positions, Uint8Array) : null;
+      const cover = message.cover ? copied(positions, Uint8Array) : null;
       last = { cover, edges: message.edges, positions: cover ? null : copied(positions, Uint16Array), colors: colors.byteLength ? copied(colors, Uint8Array) : null };
       paint();
       const words = [counted(message.count, "particle", "particles")];

@@ -1,9 +1,14 @@
 // Shared by the live views: frames painted once an animation frame and acknowledged afterwards; the page's theme.
 
-/** Connect a view of `model` in `el`: `keep(message, buffers)` takes every frame, `paint(message, buffers)` only the newest one. Returns what undoes it. */
+const BACKLOG = 2; // Frames that wait to be painted, one at a time; of more, the oldest are left out.
+
+/**
+ * Connect a view of `model` in `el`: `keep(message, buffers)` takes every frame, `paint(message, buffers)` those that are painted. The kernel says which
+ * frames are to be acknowledged: an answer for each would make the front end show a busy and an idle kernel at each. Returns what undoes it.
+ */
 function connect({ model, el, keep, paint }) {
   const view = Math.random().toString(36).slice(2);
-  let pending = null;
+  const pending = [];
   let scheduled = 0;
   let inSight = true;
   let painted = 0;
@@ -13,13 +18,13 @@ function connect({ model, el, keep, paint }) {
   const report = () => tell("visible", { visible: visible() });
   const draw = () => {
     scheduled = 0;
-    if (!pending) return;
-    const { message, buffers, arrived } = pending;
-    pending = null;
+    if (!pending.length) return;
+    const { message, buffers, arrived, asked } = pending.shift();
+    if (pending.length) scheduled = requestAnimationFrame(draw);
     const finish = () => {
       painted += 1;
       el.dataset.painted = String(painted);
-      model.send({ kind: "ack", frame: message.frame, waited: (performance.now() - arrived) / 1000 });
+      if (asked) model.send({ kind: "ack", frame: message.frame, waited: (performance.now() - arrived) / 1000 });
     };
     const decoding = paint(message, buffers); // A promise where the picture has to be decoded first.
     if (decoding) decoding.then(finish);
@@ -31,7 +36,11 @@ function connect({ model, el, keep, paint }) {
     } else if (message.kind === "frame") {
       if (message.padded) buffers = buffers.slice(0, -1);
       keep?.(message, buffers);
-      pending = { message, buffers, arrived: performance.now() };
+      pending.push({ message, buffers, arrived: performance.now(), asked: message.ack });
+      if (pending.length > BACKLOG) {
+        const { asked } = pending.shift();
+        pending[0].asked ||= asked; // An acknowledgement holds for those before as well.
+      }
       if (!scheduled) scheduled = requestAnimationFrame(draw);
     }
   };

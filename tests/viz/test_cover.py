@@ -1,4 +1,4 @@
-"""Very many particles as a density: counted by a kernel, whatever the session's options are."""
+"""Many particles as one picture, of their discs or their density: by a kernel, whatever the session's options are."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ import pytest
 import tinote as ti
 from tests.viz.live import picture_of
 from tinote.viz import Particles
-from tinote.viz.density import DENSITY_COUNT, density
+from tinote.viz.cover import DENSITY_COUNT, density, discs
+from tinote.viz.pictures import Picture
 
 INK = np.array([255, 0, 0], np.uint8)
 
@@ -47,7 +48,7 @@ def test_a_view_of_very_many_shows_their_density_in_any_session():
     x = np.random.default_rng(0).random((DENSITY_COUNT + 1, 2)) * [0.5, 1.0]
     view = Particles(x, color=0xFF0000, size=60)
     frame = view.capture()
-    assert frame.message == {"count": DENSITY_COUNT + 1, "outside": 0, "density": True}
+    assert frame.message == {"count": DENSITY_COUNT + 1, "outside": 0, "cover": True}
     assert len(frame.buffers[0]) == 60 * 60 and frame.buffers[1] == b""
     image = picture_of(view)
     assert image[5:-5, 5:25, 1].mean() < 130 and (image[5:-5, 35:-5] == 255).all()
@@ -58,3 +59,44 @@ def test_a_view_of_very_many_shows_their_density_in_any_session():
 def test_no_particles_and_none_inside():
     assert density(np.zeros((0, 2)), ((0, 1), (0, 1)), (3, 2), INK).cover.tolist() == [[0] * 3] * 2
     assert density(np.full((5, 2), 9.0), ((0, 1), (0, 1)), (3, 2), INK).inside == 0
+
+
+@pytest.mark.parametrize("kind", [np.float32, np.float64])
+def test_discs_cover_what_a_picture_of_them_shows(kind):
+    rng = np.random.default_rng(0)
+    points = rng.normal(0.5, 0.3, (200, 2)).astype(kind)
+    found = discs(points, ((0, 1), (0, 0.5)), (60, 30), 2.5)
+    inside = ((points >= 0) & (points <= [1, 0.5])).all(axis=1)
+    assert found.colors is None and found.inside == inside.sum()
+    picture = Picture(60, 30, (0, 0, 0))
+    picture.discs(points[inside] * [60, -60] + [0, 30], 2.5, np.array([255, 255, 255], np.uint8))
+    away = np.abs(found.cover.astype(int) - picture.pixels[:, :, 0])
+    # A centre is moved to the nearest of four places a pixel: an edge by an eighth of a pixel in both directions.
+    assert away.max() <= 255 * np.hypot(1 / 8, 1 / 8) + 1
+    assert away.mean() < 6
+
+
+def test_discs_at_the_edges_and_outside():
+    points = np.array([[0, 0], [1, 1], [-0.01, 0.5], [0.5, 1.01], [np.nan, 0.5], [0.5, np.inf]])
+    found = discs(points, ((0, 1), (0, 1)), (20, 20), 1.5)
+    assert found.inside == 2
+    assert found.cover[-1, 0] == found.cover[0, -1] == 255
+    assert np.count_nonzero(found.cover) == 2 * np.count_nonzero(found.cover[:4, -4:])
+    assert discs(np.zeros((0, 2)), ((0, 1), (0, 1)), (3, 2), 1.5).cover.tolist() == [[0] * 3] * 2
+
+
+def test_a_view_sends_the_smaller_of_positions_and_a_picture():
+    x = np.random.default_rng(0).random((900, 2))
+    view, crowd = Particles(x, color=0xFF0000, size=60), Particles(np.vstack([x, x[:1]]), color=0xFF0000, size=60)
+    assert len(view.capture().buffers[0]) == 3600 and "cover" not in view.capture().message
+    frame = crowd.capture()
+    assert len(frame.buffers[0]) == 3600 and frame.message["cover"]
+    assert np.abs(picture_of(view) - picture_of(crowd)).mean() < 4
+    at = crowd.place(*x[7], True)
+    assert at[1] is not None and np.abs(x[at[1]] - x[7]).max() < 0.01
+
+
+def test_colours_are_painted_by_the_page_up_to_the_density():
+    x = np.random.default_rng(0).random((2000, 2))
+    frame = Particles(x, color=np.full((2000, 3), 0.5), size=60).capture()
+    assert "cover" not in frame.message and [len(part) for part in frame.buffers] == [8000, 6000]
