@@ -132,11 +132,10 @@ def test_first_call_is_that_of_a_fresh_process_every_time() -> None:
 
 def test_a_warm_call_finds_what_the_process_before_it_left() -> None:
     """The stub is slow where its cache is empty, and fills it when its process ends in good order."""
-    case = Case("warm", (spin("tinote", 200_000, "caches"), spin("cold", 200_000)), mode=Mode.WARM_CALL, most_rounds=2)
+    case = Case("warm", (spin("tinote", 500_000, "caches"), spin("cold", 500_000)), mode=Mode.WARM_CALL, most_rounds=2)
     warm, cold = measure(case, QUICK)
     assert not warm.failed and not cold.failed
-    assert len(warm.minima) == 2 and max(warm.minima) < 0.1
-    assert min(cold.minima) >= 0.2
+    assert len(warm.minima) == 2 and max(warm.minima) < 0.5 <= min(cold.minima)
 
 
 def test_a_run_of_several_parts_is_divided_by_them() -> None:

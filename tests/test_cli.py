@@ -27,7 +27,7 @@ PICTURE = "%matplotlib inline\nimport matplotlib.pyplot as plt\nplt.plot([1, 4, 
 def tinote(*arguments: str | Path, folder: Path | None = None) -> subprocess.CompletedProcess[str]:
     command = [sys.executable, "-m", "tinote.cli", *map(str, arguments)]
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=900)
 
 
 def write_notebook(file: Path, *sources: str) -> Path:
@@ -198,7 +198,7 @@ def test_lab_serves_copies_of_the_tutorials(tmp_path: Path) -> None:
 
 
 def _contents(address: str, log: Path) -> set[str]:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while time.monotonic() < deadline:
         try:
             with urllib.request.urlopen(address, timeout=5) as answer:
@@ -211,6 +211,6 @@ def _contents(address: str, log: Path) -> set[str]:
 def _stop(server: subprocess.Popen[bytes]) -> None:
     server.terminate()
     try:
-        server.wait(timeout=20)
+        server.wait(timeout=120)
     finally:
         server.kill()

@@ -19,7 +19,7 @@ def run_pytest(folder: Path, *arguments: str, ci: bool = False) -> subprocess.Co
     (folder / "pytest.ini").write_text("[pytest]\naddopts = -p no:cacheprovider\n", encoding="utf-8")
     environment = {**os.environ, "CI": "true" if ci else ""}
     command = [sys.executable, "-m", "pytest", "-q", *arguments]
-    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=120)
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=900)
 
 
 def write_test(folder: Path, text: str) -> None:

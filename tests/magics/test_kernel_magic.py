@@ -170,7 +170,7 @@ def test_an_interrupt_is_shown_at_the_lines_of_the_cells(shell: InteractiveShell
     run(
         shell,
         "import os, signal, threading\ndef begin():\n    "
-        "threading.Timer(0.2, os.kill, (os.getpid(), signal.SIGINT)).start()\n    endless()",
+        "threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGINT)).start()\n    endless()",
     )
     error = error_of(shell, "\nbegin()")
     assert type(error) is KeyboardInterrupt

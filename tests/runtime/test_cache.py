@@ -200,7 +200,7 @@ def test_several_processes_at_once(tmp_path: Path) -> None:
     for process in processes:
         process.start()
     for process in processes:
-        process.join(60)
+        process.join(600)
     assert [process.exitcode for process in processes] == [0, 0, 0]
     assert failures.empty()
     store = Store(tmp_path / "cache", limit=40_000)

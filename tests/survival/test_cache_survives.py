@@ -85,7 +85,7 @@ def child(script: str, folder: Path, **more: str) -> subprocess.Popen[str]:
     )
 
 
-def result(process: subprocess.Popen[str], seconds: float = 120) -> str:
+def result(process: subprocess.Popen[str], seconds: float = 600) -> str:
     try:
         out, err = process.communicate(timeout=seconds)
     finally:
@@ -214,8 +214,8 @@ def test_a_warm_first_call_leaves_the_compiler_alone(tmp_path: Path) -> None:
     assert result(child(script, folder)) == "(400.0, 6.0, ['disk', 'disk']) []\n"
 
 
-def test_a_first_call_from_disk_takes_milliseconds(tmp_path: Path) -> None:
-    """Time of the processor, which other work on the machine hardly changes; twice what a quiet machine needs."""
+def test_a_first_call_from_disk_costs_a_fraction_of_one_that_compiles(tmp_path: Path) -> None:
+    """Time of the processor, which other work on the machine hardly changes; `benchmarks first` has the seconds."""
     script = (
         "import json, signal, sys, time\nimport llvmlite.binding\n"
         + KERNELS
@@ -227,10 +227,11 @@ print(energy.instances[0].origin.value, time.thread_time() - begin)
 """
     )
     folder = tmp_path / "cache"
-    assert result(child(script, folder)).startswith("compiled")
+    origin, compiled = result(child(script, folder)).split()
+    assert origin == "compiled"
     found = [result(child(script, folder)).split() for _ in range(3)]
     assert {origin for origin, _ in found} == {"disk"}
-    assert min(float(seconds) for _, seconds in found) < 0.02
+    assert min(float(seconds) for _, seconds in found) < 0.2 * float(compiled)
 
 
 def test_a_bare_import_loads_no_compiler(tmp_path: Path) -> None:

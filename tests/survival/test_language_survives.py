@@ -208,16 +208,13 @@ n = 1500
 lines = "".join(f"    s = s * 0.5 + t\\n    t = t + {i % 7}\\n" for i in range(n))
 head = "@ti.kernel\\ndef k(a: ti.f64) -> ti.f64:\\n    s = a\\n    t = a\\n"
 run = define(head + lines + "    return s\\n")
-begin = time.perf_counter()
 found = run(1)
-seconds = time.perf_counter() - begin
 s = t = 1.0
 for i in range(n):
     s, t = s * 0.5 + t, t + i % 7
 assert abs(found - s) < 1e-9 * abs(s), (found, s)
-assert seconds < 40, seconds
 """
-    assert child(script, 120) == "alive\n"
+    assert child(script) == "alive\n"
 
 
 def test_syntax_garbage(child: Callable[..., str]) -> None:
@@ -236,7 +233,7 @@ for number, body in enumerate(bodies):
     linecache.cache[file] = (len(text), None, text.splitlines(True), file)
     space = {{"ti": ti, "data": data, "loss": loss}}
     warnings.simplefilter("ignore")
-    begin = time.perf_counter()
+    begin = time.process_time()
     try:
         exec(compile(text, file, "exec"), space)
         space["k"]()
@@ -245,13 +242,13 @@ for number, body in enumerate(bodies):
     except BaseException as error:
         if type(error).__module__ != "tinote.errors" or type(error).__name__ == "CompilerBug":
             bugs.append((body.strip(), type(error).__name__, str(error)[:300]))
-    if time.perf_counter() - begin > 5:
-        bugs.append((body.strip(), "slow", time.perf_counter() - begin))
+    if time.process_time() - begin > 5:  # Time of the processor; some milliseconds are usual.
+        bugs.append((body.strip(), "slow", time.process_time() - begin))
     data.from_numpy(np.arange(N, dtype=float))
 for bug in bugs:
     print(*bug, sep=" | ")
 """
-    assert child(script, 180) == "alive\n"
+    assert child(script) == "alive\n"
 
 
 def test_a_local_array_that_is_too_large(child: Callable[..., str]) -> None:
@@ -263,11 +260,11 @@ def large(n):
 import resource
 resource.setrlimit(resource.RLIMIT_AS, (6 << 30, 6 << 30))
 assert large(64)(3) == 5
-begin = time.perf_counter()
+begin = time.process_time()
 for n in (20_000, 1_000_000):
     text = refused(lambda: large(n)(3), ti.TaichiCompilationError)
     assert f"local{n}.py" in text, text
-assert time.perf_counter() - begin < 20
+assert time.process_time() - begin < 5  # Time of the processor; some milliseconds are usual.
 """
     assert child(script) == "alive\n"
 

@@ -77,7 +77,7 @@ def session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., st
     monkeypatch.setenv("TINOTE_CACHE_LIMIT", "0")
 
     def run(cell: str, runs: int, most: int, level: int = 3) -> str:
-        return run_child(SESSION.format(cell=cell, runs=runs, most=most, level=level), seconds=180)
+        return run_child(SESSION.format(cell=cell, runs=runs, most=most, level=level))
 
     return run
 

@@ -35,7 +35,7 @@ class Page:
     def say(self, **message):
         self.view._receive(None, message, [])
 
-    async def until(self, condition, seconds=5.0):
+    async def until(self, condition, seconds=300.0):
         end = time.monotonic() + seconds
         while not condition():
             assert time.monotonic() < end, "timed out"

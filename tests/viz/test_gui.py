@@ -198,7 +198,7 @@ def test_a_script_runs_the_number_of_frames_that_the_environment_says():
         env=environment(TINOTE_GUI_FRAMES="7"),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout == "started\n7 (64, 64, 4)\n"
@@ -212,7 +212,7 @@ def test_a_script_without_a_bound_ends_at_ctrl_c():
     assert child.stdout is not None and child.stdout.readline() == "started\n"
     time.sleep(0.3)
     child.send_signal(signal.SIGINT)
-    _, errors = child.communicate(timeout=30)
+    _, errors = child.communicate(timeout=600)
     assert child.returncode != 0
     assert "until Ctrl-C" in errors
     assert errors.rstrip().endswith("KeyboardInterrupt")

@@ -82,7 +82,7 @@ def test_what_the_pointer_did_before_a_pause_is_not_stuck():
         page.say(kind="pointer", phase="release", place=[0.9, 0.1])
         await page.until(lambda: told and not told[-1].pressed)
 
-    scenario(lambda: Particles(np.zeros((1, 2)), lambda: gate.wait(5), pointer=told.append), body)
+    scenario(lambda: Particles(np.zeros((1, 2)), lambda: gate.wait(300), pointer=told.append), body)
 
 
 def test_an_error_in_the_pointers_function_is_shown():

@@ -70,7 +70,7 @@ def test_changes_that_wait_are_merged_and_happen_between_steps():
 
     def step():
         stepping.append(True)
-        assert gate.wait(5)
+        assert gate.wait(300)
         stepping.pop()
 
     async def body(view, page):

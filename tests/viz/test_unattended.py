@@ -41,7 +41,7 @@ def execute(monkeypatch: pytest.MonkeyPatch, *cells: str) -> list[list]:
     monkeypatch.delenv("TINOTE_HEADLESS", raising=False)
     monkeypatch.delenv("TINOTE_GUI_FRAMES", raising=False)
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    NotebookClient(notebook, timeout=60, kernel_name="python3", allow_errors=True).execute()
+    NotebookClient(notebook, timeout=600, kernel_name="python3", allow_errors=True).execute()
     return [cell.outputs for cell in notebook.cells]
 
 
