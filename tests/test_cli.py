@@ -17,6 +17,8 @@ import nbformat
 import pytest
 
 from tinote import cli
+from tinote.cli.lab import copy_missing
+from tinote.cli.run import run
 from tinote.manual import tutorials
 from tinote.runtime.cache import open_store
 
@@ -42,7 +44,7 @@ def test_version() -> None:
     assert version.stdout == f"tinote {metadata.version('tinote')}\n"
 
 
-@pytest.mark.parametrize("command", ["lab", "run", "doctor", "cache"])
+@pytest.mark.parametrize("command", ["lab", "run", "explore", "doctor", "cache", "bench"])
 def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match=r"^0$"):
         cli.main([command, "--help"])
@@ -51,7 +53,14 @@ def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]
 
 @pytest.mark.parametrize(
     ("arguments", "complaint"),
-    [([], "required: COMMAND"), (["fly"], "invalid choice: 'fly'"), (["run"], "required: NOTEBOOK")],
+    [
+        ([], "required: COMMAND"),
+        (["fly"], "invalid choice: 'fly'"),
+        (["run"], "required: NOTEBOOK"),
+        (["explore"], "required: FILE:KERNEL"),
+        (["cache"], "required: action"),
+        (["lab", "--port", "http"], "invalid int value: 'http'"),
+    ],
 )
 def test_a_wrong_call_is_a_usage_error(
     arguments: list[str], complaint: str, capsys: pytest.CaptureFixture[str]
@@ -108,10 +117,10 @@ def test_run_gives_up_on_a_slow_cell_and_on_a_dead_kernel(tmp_path: Path) -> Non
 
 
 def test_run_refuses_what_is_no_notebook(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert cli.run(tmp_path / "none.ipynb") == 2
+    assert run(tmp_path / "none.ipynb") == 2
     assert "cannot read" in capsys.readouterr().err
     (tmp_path / "text.ipynb").write_text("not a notebook", encoding="utf-8")
-    assert cli.run(tmp_path / "text.ipynb") == 2
+    assert run(tmp_path / "text.ipynb") == 2
     assert "cannot read" in capsys.readouterr().err
     assert not (tmp_path / "text.html").exists()
 
@@ -154,6 +163,145 @@ def test_cache_says_what_it_holds_and_clears_it(
     assert "switched off" in capsys.readouterr().out
 
 
+# ---- explore
+
+PROGRAM = """
+import tinote as ti
+
+ti.init(arch=ti.cpu)
+x = ti.field(ti.f32, shape=8, needs_grad=True)
+mass = 2.0
+
+
+@ti.kernel
+def fill(a: ti.f32):
+    for i in x:
+        x[i] = a * i
+
+
+@ti.kernel
+def broken():
+    for i in x:
+        x[i] = nothing
+
+
+@ti.data_oriented
+class Solver:
+    @ti.kernel
+    def substep(self):
+        for i in x:
+            x[i] += 1.0
+
+
+solver = Solver()
+print("the program's own words")
+if __name__ == "__main__":
+    solver.substep()
+    print("as a program")
+"""
+
+
+def test_explore_leaves_a_page_and_says_only_where(tmp_path: Path) -> None:
+    (tmp_path / "sim.py").write_text(PROGRAM, encoding="utf-8")
+    done = tinote("explore", "sim.py:fill", "--html", "out/page.html", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == f"{Path('out/page.html')}\n"
+    assert "the program's own words" in done.stderr and "as a program" not in done.stderr
+    page = (tmp_path / "out" / "page.html").read_text(encoding="utf-8")
+    assert "x[i] = a * i" in page and '"vectorise"' in page
+
+
+def test_explore_runs_the_program_and_finds_the_kernels_of_its_objects(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("sim.py").write_text(PROGRAM, encoding="utf-8")
+    assert cli.main(["explore", "sim.py:solver.substep", "--main"]) == 0
+    shown = capsys.readouterr()
+    assert shown.out == "solver.substep.html\n" and "as a program" in shown.err
+    assert "x[i] += 1.0" in Path("solver.substep.html").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("target", "status", "complaint"),
+    [
+        ("none.py:fill", 2, "there is no file 'none.py'"),
+        ("notes.txt:fill", 2, "neither a Python file (.py) nor a notebook (.ipynb)"),
+        ("sim.py:fil", 2, "'fil' does not exist in sim.py; did you mean 'fill'?"),
+        ("sim.py:substep", 2, "did you mean 'solver.substep'?"),
+        ("sim.py:mass", 2, "'mass' is no kernel in sim.py; there are fill, broken, solver.substep"),
+        ("sim.py", 2, "name one of the kernels of sim.py: fill, broken, solver.substep"),
+        ("empty.py", 2, "empty.py defines no kernel"),
+        ("sim.py:broken", 1, "        x[i] = nothing\n      |                ^^^^^^^"),
+        ("fails.py:f", 1, "ZeroDivisionError: division by zero"),
+        ("typo.py:f", 1, "SyntaxError"),
+        ("ends.py:f", 1, "ended the program with the status 3"),
+    ],
+)
+def test_explore_says_what_is_wrong(
+    target: str,
+    status: int,
+    complaint: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    files = {
+        "sim.py": PROGRAM,
+        "empty.py": "a = 1",
+        "fails.py": "1 / 0",
+        "typo.py": "def f(:",
+        "ends.py": "raise SystemExit(3)",
+        "notes.txt": "",
+    }
+    for name, text in files.items():
+        Path(name).write_text(text, encoding="utf-8")
+    assert cli.main(["explore", target]) == status
+    shown = capsys.readouterr()
+    assert complaint in shown.err and shown.out == ""
+    assert "tinote/" not in shown.err and not list(tmp_path.glob("*.html"))
+
+
+def test_explore_takes_a_notebook(tmp_path: Path) -> None:
+    write_notebook(
+        tmp_path / "one.ipynb",
+        "%load_ext tinote\nimport tinote as ti\nti.init()\nx = ti.field(ti.f32, shape=4, needs_grad=True)\n"
+        "U = ti.field(ti.f32, shape=(), needs_grad=True)",
+        "%%kernel\ndef energy():\n    for i in x:\n        U[None] += x[i] ** 2",
+    )
+    done = tinote("explore", tmp_path / "one.ipynb:energy", "--grad", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout == "energy.html\n" and "reverse" in (tmp_path / "energy.html").read_text(encoding="utf-8")
+    write_notebook(tmp_path / "bad.ipynb", "import tinote as ti", "1 / 0")
+    done = tinote("explore", tmp_path / "bad.ipynb:energy", folder=tmp_path)
+    assert done.returncode == 1 and "cell 3 raised" in done.stderr and done.stderr.count("ZeroDivisionError") == 1
+
+
+def test_bench_hands_its_arguments_on(tmp_path: Path) -> None:
+    done = tinote("bench", "--", "--help", folder=tmp_path)
+    assert done.returncode == 0 and "--peer-python" in done.stdout
+    done = tinote("bench", "fly", folder=tmp_path)
+    assert done.returncode == 2 and "no workload 'fly'; there are gravity" in done.stderr
+
+
+def test_bench_needs_a_checkout(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr("tinote.cli.bench.checkout", lambda: None)
+    assert cli.main(["bench", "mpm"]) == 2
+    assert "part of a source checkout" in capsys.readouterr().err
+
+
+def test_help_does_not_load_what_commands_need() -> None:
+    code = (
+        "import sys, contextlib, tinote.cli\n"
+        "with contextlib.suppress(SystemExit): tinote.cli.main(['run', '--help'])\n"
+        "print(sorted({'nbclient', 'nbconvert', 'IPython', 'llvmlite'} & set(sys.modules)), file=sys.stderr)"
+    )
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120)
+    assert done.stderr == "[]\n"
+
+
 def test_tutorials_of_a_checkout_are_its_own() -> None:
     assert tutorials() == PROJECT / "notebooks"
 
@@ -167,7 +315,7 @@ def test_copies_keep_what_is_there_already(tmp_path: Path) -> None:
     target = tmp_path / "target"
     target.mkdir()
     (target / "a.ipynb").write_text("mine", encoding="utf-8")
-    assert cli.copy_missing(source, target) == 2
+    assert copy_missing(source, target) == 2
     assert (target / "a.ipynb").read_text(encoding="utf-8") == "mine"
     assert (target / "data" / "c.csv").read_text(encoding="utf-8") == "new"
     assert not (target / ".ipynb_checkpoints").exists()

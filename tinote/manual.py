@@ -1,4 +1,6 @@
-"""Where the manual is: the folder of the tutorial notebooks, and in it the section that explains an error."""
+"""Where the manual is: the tutorial notebooks of a source checkout or of the installed package, and in their folder the
+section that explains an error.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,7 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
-__all__ = ["ERRORS", "Section", "section_of", "tutorials"]
+__all__ = ["ERRORS", "Section", "checkout", "section_of", "tutorials"]
 
 #: The page with one section for each class of errors, under the name of the class.
 ERRORS = "errors.md"
@@ -22,13 +24,19 @@ class Section(NamedTuple):
     address: str
 
 
+def checkout() -> Path | None:
+    """The source checkout that this package is part of, if it is."""
+    folder = Path(__file__).resolve().parents[1]
+    return folder if (folder / "pyproject.toml").is_file() and (folder / "notebooks").is_dir() else None
+
+
 def tutorials() -> Path:
     """The folder of the tutorial notebooks: the checkout's own, or the one that the installed package brought. Raises
     `FileNotFoundError`.
     """
-    checkout = Path(__file__).resolve().parents[1]
-    if (checkout / "pyproject.toml").is_file() and (checkout / "notebooks").is_dir():
-        return checkout / "notebooks"
+    source = checkout()
+    if source is not None:
+        return source / "notebooks"
     for file in metadata.files("tinote") or ():
         if file.parts[-3:-1] == ("tinote", "notebooks"):
             return Path(str(file.locate())).resolve().parent

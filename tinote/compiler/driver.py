@@ -461,6 +461,16 @@ class Specialisation:
         fn, _ = pipeline.run_pipeline(self.lowered.function, steps, self.config)
         return _load("stages").generated_stage(fn, self.config)
 
+    def loops(self, *, gradient: bool = False) -> Any:
+        """What LLVM makes of the loops: a `LoopVerdict` of `compiler/remarks.py` each."""
+        judge = self.stages(gradient=gradient).judge
+        return [] if judge is None else judge()
+
+    def tasks(self, *, gradient: bool = False) -> Any:
+        """How a launch runs: a `TaskPlan` of `compiler/schedule.py` for each task."""
+        last = self.stages(gradient=gradient).last
+        return () if last is None else _load("schedule").plan_tasks(last)
+
     def stages(self, *, gradient: bool = False) -> Any:
         """The way from the source to machine code, as text: the `Stages` of `compiler/stages.py`."""
         return _load("stages").stages_of(self, gradient)

@@ -38,6 +38,7 @@ from tinote.lang.func import plain_function
 from tinote.lang.gradient import KernelGradient
 from tinote.lang.gradient_cost import GradientCost, cost_of
 from tinote.lang.instances import Instance, Instances, Listing
+from tinote.lang.loops import LoopTable, TaskTable
 from tinote.lang.matrix import Matrix
 from tinote.lang.ndarrays import ArrayBuffers, refuse_read_only
 from tinote.lang.parameters import Parameters
@@ -255,6 +256,16 @@ class Kernel:
     def python(self, *, gradient: bool = False) -> Listing:
         """The last instance as plain Python: what `ti.init(arch=ti.python)` runs in place of machine code."""
         return self._latest().python(gradient=gradient)
+
+    def loops(self, *, gradient: bool = False) -> LoopTable:
+        """What LLVM made of the loops of the last instance: how many elements at a time, or why not. LLVM compiles the
+        kernel once more for this.
+        """
+        return LoopTable(self._latest().specialisation.loops(gradient=gradient))
+
+    def tasks(self, *, gradient: bool = False) -> TaskTable:
+        """How a launch of the last instance runs: its tasks, what they share among threads, and what stays atomic."""
+        return TaskTable(self._latest().specialisation.tasks(gradient=gradient))
 
     def specialise(self, /, *args: Any, **kwargs: Any) -> Specialisation:
         """The specialisation for these arguments, compiled but not launched."""

@@ -1,0 +1,109 @@
+"""The `tinote` command: the tutorials in JupyterLab, a notebook without a browser, a kernel's stages as a page, what is
+kept on the machine's disk, what the machine has, and the benchmarks.
+
+A command's module is loaded when it is called: those that open notebooks take seconds, and `--help` must not.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+from importlib import metadata
+from pathlib import Path
+
+from tinote.cli.status import INTERRUPTED
+
+__all__ = ["main"]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the command line and returns the exit status: 0 done, 1 failed, 2 not usable as it was called."""
+    given = sys.argv[1:] if arguments is None else arguments
+    parser = _parser()
+    if given[:1] == ["bench"] and given[1:2] not in (["-h"], ["--help"]):
+        # The benchmarks have options of their own.
+        rest = given[1:]
+        options = argparse.Namespace(command="bench", arguments=rest[1:] if rest[:1] == ["--"] else rest)
+    else:
+        options = parser.parse_args(given)
+    try:
+        return importlib.import_module(f"tinote.cli.{options.command}").main(options)
+    except KeyboardInterrupt:
+        print("interrupted", file=sys.stderr)
+        return INTERRUPTED
+
+
+def _parser() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(
+        prog="tinote",
+        description="Kernels in a notebook.",
+        epilog="`tinote COMMAND --help` says more. The exit status is 0 when all went well, 1 when something failed "
+        "and 2 when the command cannot be used as it was called.",
+    )
+    parser.add_argument("--version", action="version", version=f"tinote {metadata.version('tinote')}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
+
+    opened = commands.add_parser(
+        "lab",
+        help="open the tutorials in JupyterLab",
+        description="Open the tutorials in JupyterLab: those of a source checkout in place, those of an installed "
+        "package as copies in ./tinote-notebooks.",
+    )
+    opened.add_argument(
+        "folder", nargs="?", type=Path, metavar="DIR", help="work on copies in DIR; what is there already is kept"
+    )
+    opened.add_argument("--no-browser", action="store_true", help="start the server and print its address")
+    opened.add_argument("--port", type=int, help="the port of the server (default: the first free one from 8888)")
+
+    executed = commands.add_parser(
+        "run",
+        help="execute a notebook without a browser and leave an HTML page with its pictures",
+        description="Execute a notebook without a browser and leave an HTML page with its pictures. The exit status "
+        "is 1 when a cell fails and 2 when the notebook cannot be read or the page not be written.",
+    )
+    executed.add_argument("notebook", type=Path, metavar="NOTEBOOK")
+    executed.add_argument("--html", type=Path, metavar="OUT", help="the page (default: NOTEBOOK with the suffix .html)")
+    executed.add_argument(
+        "--timeout", type=float, metavar="SECONDS", help="the longest a cell may take (default: no limit)"
+    )
+
+    explored = commands.add_parser(
+        "explore",
+        help="leave an HTML page with every stage of a kernel",
+        description="Run a Python file or a notebook and leave an HTML page with every stage of one of its kernels, "
+        "from its source to assembly. A Python file is imported, so that its part for `__main__` does not run. What it "
+        "prints goes to standard error.",
+    )
+    explored.add_argument(
+        "target",
+        metavar="FILE:KERNEL",
+        help="a .py or .ipynb file and the name of a kernel in it, or of a method (object.kernel)",
+    )
+    explored.add_argument("--html", type=Path, metavar="OUT", help="the page (default: KERNEL.html)")
+    explored.add_argument("--grad", action="store_true", help="open the page on the kernel's gradient")
+    explored.add_argument("--main", action="store_true", help="run the part for `__main__` too")
+
+    kept = commands.add_parser(
+        "cache",
+        help="show or remove the machine code that is kept for later sessions",
+        description="Show or remove the machine code that is kept for later sessions. TINOTE_CACHE_DIR names its "
+        "folder, TINOTE_CACHE_LIMIT bounds its size (256M if not set; 0 switches it off).",
+    )
+    kept.add_argument("action", choices=("info", "clear"), help="what to do")
+
+    commands.add_parser(
+        "doctor",
+        help="show the CPU, the compiler and the front ends that were found",
+        description="Show the CPU, the compiler and the front ends that were found. The exit status is 1 when the "
+        "compiler does not work here.",
+    )
+
+    measured = commands.add_parser(
+        "bench",
+        help="run the benchmarks of a source checkout",
+        description="Run the benchmarks of a source checkout: tinote, each peer that is installed, and C. All "
+        "arguments are theirs; `tinote bench -- --help` lists them.",
+    )
+    measured.add_argument("arguments", nargs="*", metavar="ARGUMENT", help="such as `mpm --rounds 5`")
+    return parser

@@ -1,0 +1,24 @@
+"""`tinote bench`: the benchmarks of a source checkout."""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+
+from tinote.cli.status import UNUSABLE
+from tinote.manual import checkout
+
+__all__ = ["main"]
+
+
+def main(options: argparse.Namespace) -> int:
+    """Runs the command; gives the exit status."""
+    folder = checkout()
+    if folder is None or not (folder / "benchmarks").is_dir():
+        print(
+            "tinote bench: the benchmarks are part of a source checkout; this is an installed package", file=sys.stderr
+        )
+        return UNUSABLE
+    command = [sys.executable, "-m", "benchmarks", *options.arguments]
+    return subprocess.run(command, cwd=folder, check=False).returncode
