@@ -185,3 +185,87 @@ def test_a_replaced_gradient_has_no_known_derivative() -> None:
 
     with pytest.raises(DifferentiationError, match="'forward' replaces its gradient"):
         ti.ad.hvp(forward, wrt=x, loss=loss)(np.ones(6))
+
+
+@ti.func
+def of_singular_values(A):
+    _, S, _ = ti.svd(A)
+    return S[0, 0] * S[1, 1] ** 2
+
+
+@ti.func
+def of_singular_vectors(A):
+    U, _, V = ti.svd(A)
+    return U[0, 0] * V[0, 1]
+
+
+@ti.func
+def of_a_rotation(A):
+    R, _ = ti.polar_decompose(A)
+    return R[0, 1] * R[1, 1]
+
+
+@ti.func
+def of_a_stretch(A):
+    _, S = ti.polar_decompose(A)
+    return S[0, 0] ** 2
+
+
+@ti.func
+def of_eigenvalues(A):
+    values, _ = ti.sym_eig(A)
+    return values[0] ** 2 * values[1]
+
+
+@ti.func
+def of_eigenvectors(A):
+    _, vectors = ti.sym_eig(A)
+    return vectors[0, 0] * vectors[1, 0]
+
+
+@ti.func
+def away_from_a_rotation(A):
+    R, _ = ti.polar_decompose(A)
+    return (A - R).norm_sqr()
+
+
+@ti.func
+def of_all_singular_values(A):
+    _, S, _ = ti.svd(A)
+    return S.norm_sqr()
+
+
+def _of_a_matrix(function: Any, start: Any) -> tuple[Callable[[], Any], Any, Any]:
+    """A kernel that computes `function` of the matrix in a field, the field, and the loss."""
+    A, loss = ti.Matrix.field(*start.shape, ti.f64, (), needs_grad=True), scalar()
+    A.from_numpy(start)
+
+    @ti.kernel
+    def run():
+        for _ in range(1):
+            loss[None] += function(A[None])
+
+    return run, A, loss
+
+
+@pytest.mark.parametrize("n", [2, 3])
+@pytest.mark.parametrize(
+    "function",
+    [of_singular_values, of_singular_vectors, of_a_rotation, of_a_stretch, of_eigenvalues, of_eigenvectors],
+    ids=lambda function: function.__name__,
+)
+def test_decompositions(function: Any, n: int) -> None:
+    """Their first derivative comes from perturbation theory; it has a derivative of its own."""
+    start = np.eye(n) + 0.3 * np.random.default_rng(3).normal(size=(n, n))
+    _agrees(*_of_a_matrix(function, start))
+
+
+def test_the_rotation_of_a_body_at_rest() -> None:
+    """It is unique there, while singular vectors are not."""
+    _agrees(*_of_a_matrix(away_from_a_rotation, np.eye(3)))
+
+
+def test_singular_vectors_that_are_not_unique_have_no_second_derivative() -> None:
+    run, A, loss = _of_a_matrix(of_all_singular_values, np.eye(2))
+    assert np.allclose(ti.ad.grad(run, wrt=A, loss=loss)(), 2 * np.eye(2))
+    assert np.isnan(ti.ad.hvp(run, wrt=A, loss=loss)(np.ones((2, 2)))).any()

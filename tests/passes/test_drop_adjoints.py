@@ -14,13 +14,17 @@ func told(%x: f64):
   %y: f64 = replaced %r, %x adjoint %g: f64:
     %h: f64 = mul %g, %r
     yield %h
-  store @y[], %y
+  %s: f64 = sin %x
+  %t: f64 = held %y
+  %z: f64 = surrogate %t, %s
+  store @y[], %z
 """
 
 AFTER = """\
 buffer @y: f64 field ()
 func told(%x: f64):
   %r: f64 = sqrt %x
+  %s: f64 = sin %x
   store @y[], %r
 """
 

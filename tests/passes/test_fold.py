@@ -61,6 +61,11 @@ EXACT = [
     ("%a: u1 = lt %i, %j\n%b: u1 = not %a\nreturn %b", "%a: u1 = lt %i, %j\n%b: u1 = ge %i, %j\nreturn %b"),
     ("%a: u1 = eq %x, %y\n%b: u1 = not %a\nreturn %b", "%a: u1 = eq %x, %y\n%b: u1 = ne %x, %y\nreturn %b"),
     ("%a: f32 = select %c, %x, %x\nreturn %a", "return %x"),
+    ("%a: f32 = scale %x, 1.0f32\nreturn %a", "return %x"),
+    ("%a: f32 = scale 0.0f32, %x\nreturn %a", "return 0.0f32"),
+    ("%a: f32 = scale %x, 3.0f32\nreturn %a", "%a: f32 = mul %x, 3.0f32\nreturn %a"),
+    ("%a: f32 = scale 3.0f32, %x\nreturn %a", "%a: f32 = mul %x, 3.0f32\nreturn %a"),
+    ("%a: f32 = scale %x, inf_f32\nreturn %a", "%a: f32 = scale %x, inf_f32\nreturn %a"),
     ("%a: f32 = select true, %x, %y\nreturn %a", "return %x"),
     ("%a: u1 = select %c, %d, false\nreturn %a", "%a: u1 = and %c, %d\nreturn %a"),
     ("%a: u1 = not %c\n%b: f32 = select %a, %x, %y\nreturn %b", "%a: u1 = not %c\n%b: f32 = select %c, %y, %x\nreturn %b"),  # noqa: E501

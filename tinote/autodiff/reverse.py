@@ -201,9 +201,7 @@ class Reverser:
         """Remember what a forward copy is the copy of; rules ask how its outs were computed."""
         copy.origin = op
         for v, out in zip(op.outs, copy.outs, strict=False):
-            self.emit.definitions[out] = copy
-            if v in self.discardable:
-                self.emit.discardable.add(out)
+            self.emit.define(out, copy, discardable=v in self.discardable)
         return copy
 
     def forward_region(self, region: Region, env: dict[Var, Atom], keep_temporaries: bool) -> Region:
@@ -264,7 +262,7 @@ class Reverser:
             return
         y = env[op.out]
         assert isinstance(y, Var)
-        args = tuple([look(env, a) for a in op.args])
+        args = tuple([self.emit.released(look(env, a)) for a in op.args])
         for primal, contribution in zip(op.args, rule(self.emit, g, y, args), strict=True):
             self.accumulate(adjoints, primal, contribution)
 

@@ -29,15 +29,33 @@ __all__ = ["RULES", "Emit", "NoDerivative", "Rule"]
 
 class Emit:
     """What rules build with: arithmetic on atoms of one float type, with the zeros and ones left out. `discardable`:
-    variables whose value may not count.
+    variables whose value may not count. `holds`: whether something is held constant.
     """
 
-    __slots__ = ("builder", "definitions", "discardable")
+    __slots__ = ("builder", "definitions", "discardable", "holds")
 
     def __init__(self, builder: Builder, definitions: dict[Var, Op], discardable: set[Var]) -> None:
         self.builder = builder
         self.definitions = definitions
         self.discardable = discardable
+        self.holds = False
+
+    def define(self, out: Var, op: Op, *, discardable: bool) -> None:
+        """Learn how `out` is computed."""
+        self.definitions[out] = op
+        if discardable:
+            self.discardable.add(out)
+        self.holds = self.holds or (isinstance(op, Prim) and op.prim is p.held)
+
+    def released(self, atom: Atom) -> Atom:
+        """What an atom is in a derivative: what was held constant for that is so no longer."""
+        op = self.definitions.get(atom) if self.holds and isinstance(atom, Var) else None
+        if not isinstance(op, Prim) or op.prim is p.surrogate:
+            return atom
+        if op.prim is p.held:
+            return op.args[0]
+        args = tuple(map(self.released, op.args))
+        return atom if args == op.args else self.builder.prim(op.prim, *args, type=op.out.type)
 
     def lit(self, value: float, like: Atom) -> Lit:
         assert isinstance(like.type, Scalar)
@@ -218,6 +236,7 @@ RULES: dict[Primitive, Rule | NoDerivative] = {
     p.surrogate: lambda e, g, y, a: (None, g),
     # What is 0 for an adjoint is 0 for what the adjoint depends on: forward mode over reverse mode.
     p.scale: lambda e, g, y, a: (e.scale(g, a[1]), e.scale(a[0], g)),
+    p.held: NoDerivative("a constant for this derivative", zero=True),
     p.cast: _cast,
     p.floor: _STEP,
     p.ceil: _STEP,

@@ -386,6 +386,8 @@ round_ = _define("round", 1, _numbers, _integral(round))
 surrogate = _define("surrogate", 2, _first, lambda t, x, z: x, cost=0)
 # scale(a, b): a · b, and a where that is 0, whatever b is: a factor that does not count may be infinite or NaN
 scale = _define("scale", 2, _floats, _scale, cost=2)
+# held(x): x, which is a constant for the derivative that is taken, and not for the derivative of that one
+held = _define("held", 1, _first, lambda t, x: x, cost=0)
 # conversions: the result type is given where the operation is built
 cast = _define("cast", 1, None, cast_number)
 bitcast = _define("bitcast", 1, None, _reinterpret)

@@ -12,10 +12,15 @@ of the singular value decomposition", 2000). With A = U Σ Vᵀ and B = Uᵀ dA 
 P turns U and V together. Where σᵢ = σⱼ to rounding, U and V are determined only up to such a turn, and have no
 derivative; P is taken as 0 there. The derivative of whatever does not depend on the turn is then exact: of isotropic
 functions of Σ, and of U Vᵀ.
+
+In these formulas U, Σ and V are `held` constant. Once they carry their own first derivatives, the derivative of the
+formulas is the second one of the decomposition: so they are applied twice. The second derivative is not a number where
+P is taken as 0, since the turn does not cancel in it.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from tinote.lang.func import func
@@ -27,11 +32,8 @@ __all__ = ["eig", "polar_decompose", "solve", "svd", "sym_eig"]
 
 abs_, sqrt, max_, zero = FUNCTIONS["abs"], FUNCTIONS["sqrt"], FUNCTIONS["max"], FUNCTIONS["zero"]
 static, static_assert = FUNCTIONS["static"], FUNCTIONS["static_assert"]
-surrogate, stop_gradient, machine_epsilon = (
-    FUNCTIONS["surrogate"],
-    FUNCTIONS["stop_gradient"],
-    FUNCTIONS["machine_epsilon"],
-)
+surrogate, stop_gradient, held = FUNCTIONS["surrogate"], FUNCTIONS["stop_gradient"], FUNCTIONS["held"]
+machine_epsilon, select = FUNCTIONS["machine_epsilon"], FUNCTIONS["select"]
 
 #: Sweeps after which an iteration ends in any case. Convergence is quadratic: 4 or 5 are usual in double precision.
 _SWEEPS = 16
@@ -65,12 +67,10 @@ def _rotation(alpha: Any, beta: Any, gamma: Any) -> Any:
 
 
 @func
-def _reciprocal(d: Any, scale: Any) -> Any:
-    """1/d, or 0 where d is nothing but rounding on this scale."""
-    found = zero(d)
-    if abs_(d) > _EQUAL * machine_epsilon(d) * scale:
-        found = 1.0 / d
-    return found
+def _reciprocal(d: Any, scale: Any, otherwise: template = 0.0) -> Any:  # type: ignore[valid-type]
+    """1/d, or `otherwise` where d is nothing but rounding on this scale."""
+    counts = abs_(d) > _EQUAL * machine_epsilon(d) * scale
+    return select(counts, 1.0 / select(counts, d, 1.0), otherwise)
 
 
 @func
@@ -148,17 +148,48 @@ def _second(u: Any, y: Any) -> Any:
 
 
 @func
-def _turns(B: Any, sigma: Any) -> Any:
-    """P and Q of the module's docstring for B = Uᵀ A V."""
+def _turns(B: Any, sigma: Any, turn: template) -> Any:  # type: ignore[valid-type]
+    """P and Q of the module's docstring for B = Uᵀ A V. `turn`: what stands for 1/(σⱼ - σᵢ) where these are equal."""
     n = static(B.n)
     scale = abs_(sigma).max()
     P, Q = zero(B), zero(B)
     for j in static(range(1, n)):
         for i in static(range(j)):
-            P[i, j] = 0.5 * (B[i, j] + B[j, i]) * _reciprocal(sigma[j] - sigma[i], scale)
+            P[i, j] = 0.5 * (B[i, j] + B[j, i]) * _reciprocal(sigma[j] - sigma[i], scale, turn)
             Q[i, j] = 0.5 * (B[i, j] - B[j, i]) * _reciprocal(sigma[j] + sigma[i], scale)
             P[j, i], Q[j, i] = -P[i, j], -Q[i, j]
     return P, Q
+
+
+@func
+def _with_derivative(a: Any, u: Any, sigma: Any, v: Any, turn: template) -> Any:  # type: ignore[valid-type]
+    """U, singular values and V with the derivative of the module's docstring; see `_turns`."""
+    u, sigma, v = held(u), held(sigma), held(v)
+    B = u.transpose() @ a @ v
+    P, Q = _turns(B, sigma, turn)
+    diagonal = zero(sigma)
+    for k in static(range(a.n)):
+        diagonal[k] = B[k, k]
+    return surrogate(u, u @ (P + Q)), surrogate(sigma, diagonal), surrogate(v, v @ (P - Q))
+
+
+@func
+def _rotation_with_derivative(a: Any, R: Any) -> Any:
+    """The rotation R of A = R S in three dimensions with its derivative dR = R Ω, where Ω is skew and Ω S + S Ω is
+    Rᵀ dA - dAᵀ R: of the vectors that belong to these, ω and w, (tr S - S) ω = w.
+    """
+    S = held(0.5 * (R.transpose() @ a + a.transpose() @ R))
+    R = held(R)
+    M = R.transpose() @ a
+    w = Matrix([M[2, 1] - M[1, 2], M[0, 2] - M[2, 0], M[1, 0] - M[0, 1]])
+    K = -S
+    for k in static(range(3)):
+        K[k, k] += S.trace()
+    x, y, z = K[:, 0], K[:, 1], K[:, 2]
+    across = Matrix.rows([y.cross(z), z.cross(x), x.cross(y)])
+    omega = across @ w * _reciprocal(x.dot(y.cross(z)), abs_(K).max() ** 3)
+    skew = Matrix([[0.0, -omega[2], omega[1]], [omega[2], 0.0, -omega[0]], [-omega[1], omega[0], 0.0]])
+    return surrogate(R, R @ skew)
 
 
 @func
@@ -179,13 +210,12 @@ def svd(A: Any, dt: template = None) -> Any:  # type: ignore[valid-type]
     a = _floats(A, dt)
     static_assert(a.n == a.m and a.n in (2, 3), "svd needs a matrix of 2 by 2 or 3 by 3")
     u, sigma, v = _svd(stop_gradient(a))
-    u, sigma, v = stop_gradient(u), stop_gradient(sigma), stop_gradient(v)
-    B = u.transpose() @ a @ v
-    P, Q = _turns(B, sigma)
+    u, sigma, v = _with_derivative(a, stop_gradient(u), stop_gradient(sigma), stop_gradient(v), math.nan)
+    u, sigma, v = _with_derivative(a, u, sigma, v, 0.0)
     S = zero(v)
     for k in static(range(a.n)):
-        S[k, k] = surrogate(sigma[k], B[k, k])
-    return surrogate(u, u @ (P + Q)), S, surrogate(v, v @ (P - Q))
+        S[k, k] = sigma[k]
+    return u, S, v
 
 
 @func
@@ -210,10 +240,9 @@ def polar_decompose(A: Any, dt: template = None) -> Any:  # type: ignore[valid-t
             x, y = 1.0, 0.0
         R[0, 0], R[0, 1], R[1, 0], R[1, 1] = x, -y, y, x
     else:
-        u, sigma, v = _svd(stop_gradient(a))
-        u, sigma, v = stop_gradient(u), stop_gradient(sigma), stop_gradient(v)
-        _, Q = _turns(u.transpose() @ a @ v, sigma)
-        R = surrogate(u @ v.transpose(), 2.0 * (u @ Q @ v.transpose()))
+        u, _, v = _svd(stop_gradient(a))
+        R = _rotation_with_derivative(a, stop_gradient(u @ v.transpose()))
+        R = _rotation_with_derivative(a, R)
     S = R.transpose() @ a
     return R, 0.5 * (S + S.transpose())
 
@@ -272,17 +301,24 @@ def sym_eig(A: Any, dt: template = None) -> Any:  # type: ignore[valid-type]
     static_assert(a.n == a.m and a.n in (2, 3), "sym_eig needs a matrix of 2 by 2 or 3 by 3")
     a = 0.5 * (a + a.transpose())
     values, v = _symmetric(stop_gradient(a))
-    values, v = stop_gradient(values), stop_gradient(v)
+    values, v = _symmetric_with_derivative(a, stop_gradient(values), stop_gradient(v), math.nan)
+    return _symmetric_with_derivative(a, values, v, 0.0)
+
+
+@func
+def _symmetric_with_derivative(a: Any, values: Any, v: Any, turn: template) -> Any:  # type: ignore[valid-type]
+    """Eigenvalues and eigenvectors with their derivative. `turn`: what stands for 1/(λⱼ - λᵢ) where these are equal."""
+    values, v = held(values), held(v)
     B = v.transpose() @ a @ v
     scale = abs_(values).max()
     P = zero(B)
-    found = zero(values)
+    diagonal = zero(values)
     for j in static(range(a.n)):
-        found[j] = surrogate(values[j], B[j, j])
+        diagonal[j] = B[j, j]
         for i in static(range(a.n)):
             if static(i != j):
-                P[i, j] = B[i, j] * _reciprocal(values[j] - values[i], scale)
-    return found, surrogate(v, v @ P)
+                P[i, j] = B[i, j] * _reciprocal(values[j] - values[i], scale, turn)
+    return surrogate(values, diagonal), surrogate(v, v @ P)
 
 
 @func

@@ -97,6 +97,7 @@ NAMES = (
     "fract",
     "frexp",
     "grouped",
+    "held",
     "int",
     "inverse",
     "isinf",
@@ -180,6 +181,7 @@ _NOT_PUBLIC = frozenset(
         "tuple",
         "zip",
         "machine_epsilon",
+        "held",
     ]
 )
 

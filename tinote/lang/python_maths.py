@@ -232,6 +232,7 @@ PYTHON: dict[str, Callable[..., Any]] = {
     "static_assert": _static_assert,
     "static_print": print,
     "surrogate": _surrogate,
+    "held": lambda x: np.array(x)[()],
     "stop_gradient": lambda x: np.array(x)[()],
     "machine_epsilon": _machine_epsilon,
 }

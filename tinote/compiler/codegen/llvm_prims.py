@@ -282,6 +282,7 @@ EMITTERS: dict[Primitive, Emitter] = {
     p.round_: _integral("roundeven"),
     p.surrogate: lambda f, t, atoms, x, z: x,
     p.scale: _scale,
+    p.held: lambda f, t, atoms, x: x,
     p.cast: _cast,
     p.bitcast: _bitcast,
     p.random_bits: _random_bits,

@@ -202,6 +202,7 @@ def _stop_grad(e: Emitter, x: Any) -> Any:
 
 
 _define("surrogate", "x z", lambda e, x, z: apply(e, p.surrogate, x, z))
+_define("held", "x", lambda e, x: apply(e, p.held, x))
 _define("stop_gradient", "x", _stop_gradient)
 _define("stop_grad", "x", _stop_grad)
 _define("machine_epsilon", "x", lambda e, x: machine_epsilon(_floating(e, x).dtype))

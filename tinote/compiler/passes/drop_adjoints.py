@@ -1,16 +1,19 @@
-"""Forgets gradients that were told, where nothing is differentiated in reverse.
+"""Forgets what was told about derivatives, where nothing is differentiated: gradients of functions, and what stands in
+for the derivative of a value (`surrogate`, `held`).
 
 %r: f64 = sqrt %x                               %r: f64 = sqrt %x
 %y: f64 = replaced %r, %x adjoint %g: f64:      store @y[], %r
-  yield %g
-store @y[], %y                            ->
+  yield %g                                ->
+%s: f64 = surrogate %y, %z                      store @y[], %r
+store @y[], %s
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinote.ir.nodes import Atom, Function, Op
+from tinote.ir.nodes import Atom, Function, Op, Prim
+from tinote.ir.primitives import held, surrogate
 from tinote.ir.replaced import Replaced
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 
@@ -18,10 +21,12 @@ __all__ = ["drop_adjoints"]
 
 
 def drop_adjoints(fn: Function) -> Function:
-    """`fn` with the results themselves in place of results with a replaced gradient."""
+    """`fn` with the values themselves in place of values with a derivative of their own."""
     return _Drop().run(fn)
 
 
 class _Drop(Rewriter):
     def on(self, op: Op) -> Decision | Sequence[Atom]:
-        return op.results if isinstance(op, Replaced) else KEEP
+        if isinstance(op, Replaced):
+            return op.results
+        return op.args[:1] if isinstance(op, Prim) and op.prim in (surrogate, held) else KEEP
