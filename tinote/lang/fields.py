@@ -19,9 +19,7 @@ from tinote.ir.types import Scalar
 from tinote.lang.assigned import assigned_name
 from tinote.lang.components import ComponentField
 from tinote.lang.exchange import Exchanged
-from tinote.lang.func import func, in_kernels
 from tinote.lang.layout import Layout, Placement, array_over, dense
-from tinote.lang.maths import FUNCTIONS
 from tinote.lang.matrix import Matrix, Vector
 from tinote.lang.nodes import Located
 from tinote.lang.world import (
@@ -40,14 +38,6 @@ __all__ = ["Field", "MatrixField", "ScalarField"]
 
 #: What a field has only once its place in memory is settled.
 _PLACED = ("_array", "buffer", "memory", "shape")
-
-grouped = FUNCTIONS["grouped"]
-
-
-@func
-def fill(field: Any, value: Any) -> None:
-    for at in grouped(field):
-        field[at] = value
 
 
 class Field(Located, Exchanged):
@@ -346,7 +336,6 @@ class Field(Located, Exchanged):
 
     # ---- whole field
 
-    @in_kernels(fill)
     def fill(self, value: Any) -> None:
         """Set every element to `value` (a number, or a vector or matrix of the element's shape)."""
         self._require_alive()

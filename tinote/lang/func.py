@@ -10,7 +10,7 @@ from typing import Any
 from tinote.compiler.frontend.protocol import function_source
 from tinote.errors import KernelTypeError
 
-__all__ = ["Func", "Replacement", "func", "in_kernels", "plain_function"]
+__all__ = ["Func", "Replacement", "func", "plain_function"]
 
 
 class Replacement:
@@ -58,16 +58,6 @@ class Func:
 def func(function: Callable[..., Any]) -> Func:
     """Make a device function of a function: kernels may call it."""
     return Func(plain_function(function))
-
-
-def in_kernels(device: Func) -> Callable[[Callable[..., Any]], Any]:
-    """Decorate a method with what it is in kernels: `device`, whose first parameter is the object."""
-
-    def decorate(method: Callable[..., Any]) -> Any:
-        method.__tinote_device__ = device  # type: ignore[attr-defined]
-        return method
-
-    return decorate
 
 
 def plain_function(candidate: Any) -> types.FunctionType:

@@ -82,9 +82,6 @@ class Calls(Expressions):
             if callee.__name__ == "format":
                 args, kwargs = self._arguments(node)
                 return format_text(self, callee.__self__, args, kwargs)
-        device = getattr(callee, "__tinote_device__", None)
-        if device is not None and isinstance(callee, types.MethodType):
-            callee = device.__get__(callee.__self__)
         source = function_of(callee)
         if source is not None:
             return self._inline(node, callee, source)

@@ -16,7 +16,7 @@ import ast
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tinote.compiler.frontend import analysis
+from tinote.compiler.frontend import analysis, wholes
 from tinote.compiler.frontend.calls import Calls
 from tinote.compiler.frontend.domains import Domain, check_unrolled, domain_of, static_items
 from tinote.compiler.frontend.scopes import Anchor, Loop, ParallelNest, Way
@@ -24,7 +24,7 @@ from tinote.compiler.frontend.values import FieldDomain, Grouped, IndexRange, Nd
 from tinote.errors import KernelSyntaxError
 from tinote.ir import primitives as p
 from tinote.ir.build import OpenRegion
-from tinote.ir.nodes import Atom, Buffer, For, Lit, Local, Var, While, false, true
+from tinote.ir.nodes import Atom, For, Lit, Local, Var, While, false, true
 from tinote.ir.types import Ref, Scalar, i32, i64, promote, strengthen, u1
 
 __all__ = ["Loops"]
@@ -128,22 +128,13 @@ class Loops(Calls):
                 assert not isinstance(domain.domain, StaticSequence)
                 return self._axes(domain.domain, node)
             if isinstance(domain, FieldDomain):
-                return [self._all_of(domain.buffer, axis) for axis in range(domain.buffer.rank)], None
+                return [wholes.all_indices(self, domain.buffer, axis) for axis in range(domain.buffer.rank)], None
             if isinstance(domain, NdRange):
                 return [self._bounds(lo, hi) for lo, hi in domain.axes], None
             assert isinstance(domain, IndexRange)
             if domain.step == 1 and not isinstance(domain.step, Value):
                 return [self._bounds(domain.lo, domain.hi)], None
             return [self._bounds(0, self._count(domain))], domain
-
-    def _all_of(self, buffer: Buffer, axis: int) -> Bounds:
-        """All indices along an axis of a field or array, as its users count them."""
-        first = buffer.offset[axis] if buffer.offset else 0
-        extent = self.b.extent(buffer, axis)
-        if first:
-            assert isinstance(extent, Lit), "only fields, whose shapes are known, count from elsewhere"
-            extent = Lit(int(extent.value) + first, i32)
-        return Lit(first, i32), extent
 
     def _bounds(self, lo: Any, hi: Any) -> Bounds:
         """Two bounds of the same integer type."""

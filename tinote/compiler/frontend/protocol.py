@@ -8,7 +8,6 @@ The front end never imports the language's classes. It asks an object for one of
     __tinote_function__: FunctionSource       a device function, inlined where it is called
     __tinote_self__                           the object that a device function is bound to, if any
     __tinote_replacement__                    what holds the gradient of a device function in `gradient`, if it is told
-    __tinote_device__                         on a method: the device function that it is in kernels
     __tinote_expand__(emitter, args, kwargs)  a built-in that emits IR for its call
     __tinote_kernel__                         a kernel: calling one from a kernel is refused
     __tinote_type__() -> Scalar | Tensor      a type annotation; called in a kernel, a constructor

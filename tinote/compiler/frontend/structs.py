@@ -17,7 +17,7 @@ from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expansion import Expansion
 from tinote.compiler.frontend.protocol import CaptureKind, StructInfo, members_of, space_of, struct_of
-from tinote.compiler.frontend.values import StructValue, Value
+from tinote.compiler.frontend.values import BoundMethod, StructValue, Value
 from tinote.errors import KernelNameError
 from tinote.ir.types import Scalar, Tensor, shape_of
 
@@ -47,6 +47,8 @@ def member(e: Emitter, struct: StructValue, name: str) -> Any:
     method = struct.info.methods.get(name) if struct.info is not None else None
     if method is not None:
         return method.__get__(struct)
+    if name == "fill":
+        return BoundMethod(struct, name)
     if name == "keys":
         e.error("the members of a struct are named in the program", f"they are {', '.join(struct.members)}")
     known = [*struct.members, *(struct.info.methods if struct.info is not None else ())]

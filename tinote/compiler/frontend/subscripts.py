@@ -9,28 +9,25 @@ from itertools import product
 from math import prod
 from typing import Any
 
-from tinote.compiler.frontend import structs, tensors
+from tinote.compiler.frontend import structs, tensors, wholes
 from tinote.compiler.frontend.arithmetic import tensor
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.protocol import (
     CaptureKind,
     buffer_of,
-    component_of,
     function_of,
-    members_of,
     space_of,
-    struct_of,
 )
 from tinote.compiler.frontend.values import (
     ArrayValue,
+    BoundMethod,
     MemoryPlace,
     PartPlace,
     Place,
     StaticTensor,
     StructValue,
     Value,
-    literal_indices,
 )
 from tinote.errors import KernelNameError, TinoteError
 from tinote.ir import primitives as p
@@ -55,7 +52,7 @@ class Subscripts(Emitter):
             return self._element(buffer, node.slice)
         space = space_of(base)
         if space is not None:
-            return self._element_of(base, self._element(space, node.slice))
+            return wholes.element_of(self, base, self._element(space, node.slice))
         constant = self.static_tensor(base)
         if constant is not None:
             return self._component(constant, node.slice)
@@ -80,19 +77,6 @@ class Subscripts(Emitter):
             )
         self.error(f"{describe(base)} cannot be indexed")
 
-    def _element_of(self, base: Any, place: MemoryPlace) -> Any:
-        """The same element of what only has the indices of a field: a component, or the members of a struct."""
-        component = component_of(base)
-        if component is not None:
-            return place.component(literal_indices(component))
-        members = members_of(base)
-        assert members is not None
-        found: dict[str, Any] = {}
-        for name, field in members.items():
-            buffer = buffer_of(field)
-            found[name] = self._element_of(field, place) if buffer is None else self._memory(buffer, place.index)
-        return StructValue(found, struct_of(base))
-
     def indices(self, node: ast.expr) -> list[tuple[Any, ast.expr]]:
         """The parts of a subscript with their nodes; vectors are spread out."""
         found: list[tuple[Any, ast.expr]] = []
@@ -114,7 +98,7 @@ class Subscripts(Emitter):
         parts = self.indices(node)
         if buffer.rank == 0:
             if not parts or (len(parts) == 1 and parts[0][0] is None):
-                return self._memory(buffer, ())
+                return wholes.memory_place(self, buffer, ())
             self.error(
                 f"field `{buffer.name}` has no dimensions, and is indexed with {len(parts)}",
                 f"its only element is `{buffer.name}[None]`",
@@ -134,10 +118,8 @@ class Subscripts(Emitter):
             self.error(
                 f"field `{buffer.name}` has {_dimensions(buffer.rank)}, and is indexed with {len(parts)}", hint, node
             )
-        return self._memory(buffer, self._from_zero(buffer, [self._index(front, part) for front, part in parts]))
-
-    def _memory(self, buffer: Buffer, index: tuple[Atom, ...]) -> MemoryPlace:
-        return MemoryPlace(buffer, index, constant=buffer in self.stopped)
+        index = [self._index(front, part) for front, part in parts]
+        return wholes.memory_place(self, buffer, self._from_zero(buffer, index))
 
     def _from_zero(self, buffer: Buffer, index: list[Atom]) -> tuple[Atom, ...]:
         """An index as memory counts it, for a field whose first index is another."""
@@ -265,6 +247,8 @@ class Subscripts(Emitter):
             return tensors.attribute(self, base if isinstance(base, Place | Value) else self.static_tensor(base), name)
         if isinstance(base, ArrayValue):
             return self._array_attribute(base, name)
+        if name == "fill" and space_of(base) is not None:
+            return BoundMethod(base, name)
         if isinstance(base, tuple | list) and self.is_value(base) and name not in getattr(base, "_fields", ()):
             self.error(f"{describe(base)} has no attribute `{name}`", "make a vector of it with `ti.Vector([…])`")
         try:
@@ -315,11 +299,13 @@ class Subscripts(Emitter):
             return ArrayValue(other)
         if name == "dtype":
             return buffer.dtype
+        if name == "fill":
+            return BoundMethod(array, name)
         if name in ("n", "m") and buffer.element:
             return buffer.element[0] if name == "n" else (buffer.element[1] if len(buffer.element) > 1 else 1)
         self.error(
             f"array `{buffer.name}` has no attribute `{name}` in a kernel",
-            "it has `shape`, `dtype` and `grad`",
+            "it has `shape`, `dtype`, `grad` and `fill`",
             kind=KernelNameError,
         )
 
