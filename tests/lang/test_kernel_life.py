@@ -174,16 +174,40 @@ def test_a_changed_captured_vector_recompiles() -> None:
     assert run(1) == 57
 
 
-def test_a_captured_array_is_refused() -> None:
-    """It may change at any time, and nothing would tell the kernel."""
-    weights = np.array([1, 2, 3])
+def test_a_captured_array_is_a_constant() -> None:
+    """It may change at any time, and then the kernel compiles again."""
+    weights, table = np.array([1.5, 2, 3], np.float32), np.arange(6).reshape(2, 3)
 
     @ti.kernel
-    def run() -> ti.i32:
-        return weights[1]
+    def run(k: ti.i32) -> ti.f32:
+        total = weights[k] + table[1, 2] * 10 + table.shape[1] * 100
+        for i in ti.static(range(2)):
+            total += table[i][1] * 1000
+        return total + ti.Vector(weights).sum() * 10000
+
+    assert run(1) == 2 + 50 + 300 + 5000 + 65000
+    assert run(2) == run(1) + 1 and len(run.specialisations()) == 1
+    weights[1] = 4
+    assert run(1) == 4 + 50 + 300 + 5000 + 85000
+    table[1, 2] = 7
+    assert run(1) == 4 + 70 + 300 + 5000 + 85000
+
+
+def test_a_captured_array_that_is_large_or_written_is_refused() -> None:
+    large, small = np.zeros(5000), np.zeros(3)
+
+    @ti.kernel
+    def read() -> ti.f32:
+        return large[1]
+
+    @ti.kernel
+    def write():
+        small[1] = 2
 
     with pytest.raises(KernelTypeError, match="ndarray cannot be read in a kernel"):
-        run()
+        read()
+    with pytest.raises(KernelTypeError, match="`small` is a NumPy array that the kernel reads as a constant"):
+        write()
 
 
 def test_unchanged_calls_compile_nothing() -> None:

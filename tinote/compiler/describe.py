@@ -25,8 +25,10 @@ from tinote.compiler.frontend.protocol import (
     buffer_of,
     component_of,
     constant_of,
+    content_of,
     function_of,
     is_array,
+    is_small_array,
     members_of,
     space_of,
     struct_of,
@@ -155,6 +157,8 @@ class Describer:
             return ("typing", repr(value))
         if kind.__module__ == "numpy" and getattr(value, "shape", None) == () and _is_scalar(kind):
             return ("numpy", str(value.dtype), self.describe(value.item()))
+        if is_small_array(value):
+            return ("numpy", *content_of(value))
         return self._ours(value, kind)
 
     def _ours(self, value: Any, kind: type) -> Description:

@@ -73,6 +73,27 @@ def test_constants_and_functions_count_by_value(load: Any, old: str, new: str, s
     assert not is_recalled(fresh.run)
 
 
+ARRAY = """
+weights = np.array([[1.0, 2.0], [3.0, 4.0]])
+
+@ti.kernel
+def run(i: ti.i32) -> ti.f32:
+    return weights[0, 1] + weights[1, i]
+"""
+
+
+@pytest.mark.parametrize(
+    ("new", "expected", "same"),
+    [("4.0]]) * 1", 6, True), ("5.0]])", 7, False), ("4.0]], np.float32)", 6, False), ("4.0]], np.int64)", 6, False)],
+)
+def test_captured_arrays_count_by_what_they_hold(load: Any, new: str, expected: float, same: bool) -> None:
+    first = load(ARRAY)
+    assert first.run(1) == 6 and not is_recalled(first.run)
+    second = load(ARRAY.replace("4.0]])", new))
+    assert second.run(1) == expected
+    assert is_recalled(second.run) is same
+
+
 FIELDS = """
 x = ti.field(ti.f32, shape=(4,), needs_grad=True)
 y = ti.field(ti.f32, shape=(4,))

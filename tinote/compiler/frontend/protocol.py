@@ -53,10 +53,12 @@ __all__ = [
     "buffer_of",
     "component_of",
     "constant_of",
+    "constant_rows",
     "expansion_of",
     "function_of",
     "function_source",
     "is_array",
+    "is_small_array",
     "is_template",
     "members_of",
     "space_of",
@@ -274,7 +276,7 @@ class Capture(NamedTuple):
         return f"<captured {self.kind.value} {self.key or ''}>"
 
 
-_CONSTANTS = (bool, int, float, str)
+_CONSTANTS = (bool, int, float, str, bytes)
 
 
 def same_constant(a: Any, b: Any) -> bool:
@@ -300,7 +302,9 @@ def same_constant(a: Any, b: Any) -> bool:
 
 
 def content_of(owner: Any) -> Any:
-    """A copy of what a captured container or constant holds, as nested tuples."""
+    """A copy of what a captured container or constant holds, as nested tuples and, of NumPy arrays, bytes."""
+    if is_small_array(owner):
+        return owner.dtype.str, owner.shape, owner.tobytes()
     constant = constant_of(owner)
     if constant is not None:
         return constant
@@ -364,9 +368,37 @@ def struct_of(candidate: Any) -> StructInfo | None:
 
 
 def constant_of(candidate: Any) -> Any:
-    """The nested tuples of a captured constant vector or matrix, or `None`."""
+    """The nested tuples of a captured constant vector or matrix, or `None`. A small NumPy array of one or two
+    dimensions is one.
+    """
+    if is_small_array(candidate):
+        return _in_tuples(candidate.tolist())
     ask = getattr(candidate, "__tinote_value__", None)
     return None if ask is None or isinstance(candidate, type) else ask()
+
+
+def constant_rows(candidate: Any) -> Any:
+    """The rows of a small NumPy array of two dimensions, which an index of its own selects, as in Python; or `None`."""
+    return _in_tuples(candidate.tolist()) if is_small_array(candidate) and candidate.ndim == 2 else None
+
+
+#: How many numbers a NumPy array may hold that a kernel reads as a constant.
+_LARGEST_CONSTANT = 1024
+
+
+def is_small_array(candidate: Any) -> bool:
+    """Whether something is a NumPy array that a kernel reads as a constant vector or matrix."""
+    kind = type(candidate)
+    return (
+        (kind.__module__, kind.__name__) == ("numpy", "ndarray")
+        and candidate.dtype.kind in "biuf"
+        and candidate.ndim in (1, 2)
+        and 0 < candidate.size <= _LARGEST_CONSTANT
+    )
+
+
+def _in_tuples(value: Any) -> Any:
+    return tuple([_in_tuples(item) for item in value]) if isinstance(value, list) else value
 
 
 def function_of(candidate: Any) -> FunctionSource | None:

@@ -11,7 +11,7 @@ from tinote.compiler.frontend.arithmetic import AUGMENTED, binary
 from tinote.compiler.frontend.bindings import Bindings
 from tinote.compiler.frontend.context import Silenced
 from tinote.compiler.frontend.descriptions import describe
-from tinote.compiler.frontend.protocol import buffer_of, struct_of, type_of
+from tinote.compiler.frontend.protocol import buffer_of, is_small_array, struct_of, type_of
 from tinote.compiler.frontend.scopes import Constant, Frame, Results, Variable, Way
 from tinote.compiler.frontend.texts import assertion_text
 from tinote.compiler.frontend.values import POISON, CellPlace, Place, StructValue, Text, Value
@@ -210,6 +210,11 @@ class Statements(Bindings):
             return found
         if isinstance(found, StructValue):
             self.error(f"{describe(found)} is assigned or combined as a whole", "name one of its members")
+        if isinstance(target, ast.Subscript) and is_small_array(self.reference(target.value)):
+            self.error(
+                f"`{ast.unparse(target.value)}` is a NumPy array that the kernel reads as a constant",
+                "pass it to a parameter with the annotation `ti.types.ndarray()`",
+            )
         name = analysis.base_name(target)
         binding = self.scope.find(name) if name else None
         if isinstance(binding, Constant) and binding.what:

@@ -16,6 +16,10 @@ from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.protocol import (
     CaptureKind,
     buffer_of,
+<<<<<<< HEAD
+=======
+    constant_rows,
+>>>>>>> language
     function_of,
     space_of,
 )
@@ -38,6 +42,8 @@ __all__ = ["Subscripts"]
 
 #: Modules whose functions and submodules stay what they are.
 _FIXED_MODULES = ("tinote", "math", "numpy")
+#: What a NumPy array tells of its shape, as in Python.
+_ARRAY_SHAPE = ("shape", "ndim", "size")
 
 
 class Subscripts(Emitter):
@@ -55,7 +61,11 @@ class Subscripts(Emitter):
             return wholes.element_of(self, base, self._element(space, node.slice))
         constant = self.static_tensor(base)
         if constant is not None:
-            return self._component(constant, node.slice)
+            rows = constant_rows(base)
+            if rows is None or isinstance(node.slice, ast.Tuple | ast.Slice):
+                return self._component(constant, node.slice)
+            row = self._item(rows, node.slice)
+            return StaticTensor.nested(row)
         if base is None:
             self.error("this is None and cannot be indexed")
         if isinstance(base, tuple | list):
@@ -73,7 +83,7 @@ class Subscripts(Emitter):
         if type(base).__module__.partition(".")[0] in ("numpy", "torch"):
             self.error(
                 f"{describe(base)} cannot be read in a kernel",
-                "pass it as an argument, or copy it to a field or a constant `ti.Matrix` first",
+                "pass it as an argument, or copy it to a field; small arrays of one or two dimensions are constants",
             )
         self.error(f"{describe(base)} cannot be indexed")
 
@@ -243,8 +253,11 @@ class Subscripts(Emitter):
         name = node.attr
         if isinstance(base, StructValue):
             return structs.member(self, base, name)
-        if isinstance(base, Place | Value | StaticTensor) or self.static_tensor(base) is not None:
-            return tensors.attribute(self, base if isinstance(base, Place | Value) else self.static_tensor(base), name)
+        constant = self.static_tensor(base)
+        if constant is not None and name in _ARRAY_SHAPE and hasattr(base, name):
+            return getattr(base, name)
+        if isinstance(base, Place | Value) or constant is not None:
+            return tensors.attribute(self, base if constant is None else constant, name)
         if isinstance(base, ArrayValue):
             return self._array_attribute(base, name)
         if name == "fill" and space_of(base) is not None:

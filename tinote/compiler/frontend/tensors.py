@@ -17,6 +17,7 @@ from tinote.ir.types import Scalar
 
 __all__ = [
     "METHODS",
+    "REQUIRED",
     "attribute",
     "call_method",
     "cross",
@@ -78,7 +79,7 @@ def call_method(e: Emitter, method: BoundMethod, args: list[Any], kwargs: dict[s
     if doubled:
         e.error(f"`.{method.name}` gets `{doubled[0]}` twice")
     given |= kwargs
-    missing = [k for k in accepted if k not in given and accepted[k] is _REQUIRED]
+    missing = [k for k in accepted if k not in given and accepted[k] is REQUIRED]
     if missing:
         e.error(f"`.{method.name}` needs `{missing[0]}`")
     owner = method.owner if method.name == "fill" else e.force(method.owner)
@@ -229,17 +230,19 @@ def _row_of(e: Emitter, m: Any, index: Any) -> Any:
     return tensor(e, _matrix(e, m, "a row")[e.static_int(index, "the number of a row")], (e.shape(m)[1],))
 
 
-_REQUIRED = object()
+#: the default of a parameter that must be given
+REQUIRED = object()
 
-#: name -> (implementation on the emitter, the owner and the parameters; parameters with their defaults)
+#: name -> (implementation on the emitter, the owner and the parameters; parameters with their defaults); what more than
+#: vectors and matrices have is added by `wholes`
 METHODS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "norm": (length, {"eps": 0}),
     "norm_sqr": (length_squared, {}),
     "norm_inv": (_inverse_length, {"eps": 0}),
     "normalized": (normalised, {"eps": 0}),
-    "dot": (dot, {"other": _REQUIRED}),
-    "cross": (cross, {"other": _REQUIRED}),
-    "outer_product": (outer_product, {"other": _REQUIRED}),
+    "dot": (dot, {"other": REQUIRED}),
+    "cross": (cross, {"other": REQUIRED}),
+    "outer_product": (outer_product, {"other": REQUIRED}),
     "transpose": (transpose, {}),
     "trace": (trace, {}),
     "determinant": (determinant, {}),
@@ -249,10 +252,15 @@ METHODS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "min": (lambda e, v: reduce(e, p.minimum, e.components(v)), {}),
     "any": (lambda e, v: disjunction(e, e.components(v)), {}),
     "all": (lambda e, v: conjunction(e, e.components(v)), {}),
+<<<<<<< HEAD
     "cast": (_cast, {"dtype": _REQUIRED}),
     "fill": (fill, {"value": _REQUIRED}),
     "pow": (lambda e, v, exponent: power(e, v, exponent), {"exponent": _REQUIRED}),
+=======
+    "cast": (_cast, {"dtype": REQUIRED}),
+    "pow": (lambda e, v, exponent: power(e, v, exponent), {"exponent": REQUIRED}),
+>>>>>>> language
     "get_shape": (lambda e, v: e.shape(v), {}),
-    "row": (_row_of, {"index": _REQUIRED}),
+    "row": (_row_of, {"index": REQUIRED}),
 }
 _SCALAR_METHODS = ("cast",)

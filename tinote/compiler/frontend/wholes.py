@@ -14,6 +14,7 @@ from tinote.compiler.frontend import structs
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.protocol import buffer_of, component_of, members_of, space_of, struct_of
+from tinote.compiler.frontend.tensors import METHODS, REQUIRED
 from tinote.compiler.frontend.values import MemoryPlace, Place, StructValue, literal_indices
 from tinote.ir.nodes import Atom, Buffer, For, Lit, Var
 from tinote.ir.types import i32
@@ -82,3 +83,6 @@ def _each(e: Emitter, buffer: Buffer, body: Callable[[MemoryPlace], None]) -> No
         e.b.emit(For(Lit(0, i32), e.b.extent(buffer, axis), (), opened.close(), (), e.b.loc, parallel=parallel))
 
     nest(())
+
+
+METHODS["fill"] = (fill, {"value": REQUIRED})
