@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import tinote as ti
@@ -255,3 +257,44 @@ def test_values_of_an_iteration_and_the_first_nan(notebook):
     assert table.count() == 0
     assert opened.problems == []
     assert opened.python("print(x[2])") == "4.0"
+
+
+OBSERVED_GRADIENT = """\
+import tinote as ti
+ti.init()
+x = ti.field(dtype=ti.f32, shape=8, needs_grad=True)
+total = ti.field(dtype=ti.f32, shape=(), needs_grad=True)
+
+@ti.kernel
+def energy():
+    for i in x:
+        a = x[i] * 3.0
+        total[None] += a * a
+
+x.fill(2.0)
+total.grad[None] = 1.0
+from tinote.viz.explorer import explore
+explore(energy, gradient=True)
+"""
+
+
+def test_adjoints_stand_beside_the_values_of_a_gradient(notebook):
+    opened = notebook(OBSERVED_GRADIENT)
+    opened.run_all()
+    opened.wait("document.querySelector('.tinote-explorer')?.dataset.painted >= 1")
+    page = opened.page
+    page.get_by_role("tab", name="Values", exact=True).click()
+    page.get_by_role("button", name="Observe").click()
+    table = page.get_by_role("table", name="Observed values")
+    table.wait_for()
+    assert table.locator("thead th").all_inner_texts() == ["variable", "value", "adjoint", "times", ""]
+    row = table.get_by_role("row").filter(has=page.get_by_role("button", name=re.compile(r"^%a(\.\d+)?$")))
+    assert row.locator(".value").all_inner_texts() == ["6", "12"]  # the derivative of a ** 2
+    assert page.evaluate(CLIPPED) == []
+    # The kernel alone has none.
+    page.get_by_role("radio", name="kernel").click()
+    opened.wait("document.querySelector('.tinote-explorer').dataset.shown.startsWith('0/')")
+    page.get_by_role("button", name="Observe").click()
+    table.wait_for()
+    assert table.locator("thead th").all_inner_texts() == ["variable", "value", "times", ""]
+    assert opened.problems == []

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tinote as ti
-from tinote.compiler.gradient_costs import gradient_costs
+from tinote.compiler.gradient_cost import gradient_costs
 from tinote.compiler.remarks import LoopVerdict, judge_loops
 from tinote.compiler.schedule import plan_tasks
 from tinote.compiler.stages import stages_of
@@ -129,19 +129,27 @@ def test_remarks_on_one_place_become_one_verdict():
 
 
 def test_a_gradient_says_what_it_saves_and_computes_again(kernels):
-    costs = gradient_costs(stages_of(kernels[1].specialise(), gradient=True).last)
+    stages = stages_of(kernels[1].specialise(), gradient=True)
+    costs = gradient_costs(stages.unlowered, stages.last)
     (saved,) = costs.saved
-    assert (saved.name, saved.type, saved.nbytes, saved.count) == ("s", "f32", 4, 5)
-    assert saved.span.line == line_of("# turned")
+    assert (saved.name, saved.type, saved.size, saved.count, saved.in_turn) == ("s", "f32", 4, 5, True)
+    assert line_of("# turned") <= saved.place.line <= line_of("# turned") + 1
     body = line_of("# turned") + 1
-    again = {found.span.line: (found.again, found.factors) for found in costs.recomputed}
+    again = {found.place.line: (found.again, found.factors) for found in costs.recomputed}
     assert again[body][0] > 0 and again[body][1] > 0  # the sine is computed again, the cosine for its derivative only
     assert {(a.target, a.how) for a in costs.accumulated} == {("x.grad", "plain"), ("weight.grad", "private")}
     assert next(a.nbytes for a in costs.accumulated if a.how == "private") == 64
 
 
+def test_the_panel_and_grad_cost_say_the_same(kernels):
+    stages = stages_of(kernels[1].specialise(), gradient=True)
+    cost = kernels[1].grad_cost()
+    assert gradient_costs(stages.unlowered, stages.last) == (cost.saved, cost.recomputed, cost.accumulated)
+
+
 def test_a_primal_has_no_costs(kernels):
-    assert gradient_costs(stages_of(kernels[1].specialise()).last) == ((), (), ())
+    stages = stages_of(kernels[1].specialise())
+    assert gradient_costs(stages.unlowered, stages.last) == ((), (), ())
 
 
 def test_panels_are_tables_whose_rows_lead_to_the_source(kernels):

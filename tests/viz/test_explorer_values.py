@@ -173,3 +173,158 @@ def test_memory_is_read_in_each_type(dtype, value):
     found = observe(fn, [], CopiedMemory(specialisation.memory), [2, 1], Defaults())
     (loaded,) = [seen.values for op, seen in found.seen.items() if isinstance(op, Load)]
     assert loaded == (value,)
+
+
+# Adjoints
+
+
+def gradient_answers(specialisation, iteration, arguments):
+    """What is observed in each stage of a gradient, with the stage."""
+    stages = stages_of(specialisation, gradient=True)
+    for stage in stages.stages:
+        if stage.kind is StageKind.IR and stage.changed:
+            yield stage, observed_values(specialisation, stage, iteration, arguments, stages.differentiated)
+
+
+def test_the_adjoint_of_each_variable_stands_beside_its_value():
+    ti.init(default_fp=ti.f64)
+    x = ti.field(ti.f64, shape=4, needs_grad=True)
+    total = ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def energy():
+        for i in x:
+            a = x[i] * 3.0
+            b = ti.sin(a)
+            c = a + b  # `a` is used twice: its adjoint is a total
+            total[None] += c * b
+
+    value = 0.7
+    x.fill(value)
+    total.grad[None] = 2.0
+    a = 3 * value
+    b = math.sin(a)
+    c = a + b
+    by_b = 2 * (c + b)
+    wanted = {"c": (c, 2 * b), "b": (b, by_b), "a": (a, 2 * b + by_b * math.cos(a))}
+    found = 0
+    for stage, answer in gradient_answers(energy.specialise(), [2], []):
+        assert answer["adjoints"] and answer["missing"] == ""
+        for row in answer["rows"]:
+            name = row["cells"][0][1:].split(".")[0]
+            if name not in wanted or row["cells"][3]:
+                continue
+            assert float(row["cells"][1]) == pytest.approx(wanted[name][0], rel=1e-6), stage
+            assert float(row["adjoint"]) == pytest.approx(wanted[name][1], rel=1e-6), stage
+            found += 1
+        # Adjoints have no adjoints.
+        assert all(not row["adjoint"] for row in answer["rows"] if row["cells"][3])
+    assert found > 3 * 4
+    assert list(x.grad.to_numpy()) == [0, 0, 0, 0]  # it was a copy
+
+
+def differences(kernel, x, total, arguments, iteration, turn: int) -> float:
+    """The change of `total` with what is added in one turn of the inner loop."""
+    found = []
+    for nudge in (1e-6, -1e-6):
+        total[None] = 0
+        kernel(*arguments, nudge, iteration, turn)
+        found.append(total[None])
+    return (found[0] - found[1]) / 2e-6
+
+
+def test_in_a_loop_it_is_the_adjoint_of_the_turn_that_is_shown():
+    ti.init(default_fp=ti.f64)
+    x = ti.field(ti.f64, shape=5, needs_grad=True)
+    total = ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def chain(n: ti.i32):
+        for i in x:
+            s = x[i]
+            for k in range(n):
+                r = ti.sin(s) * (1.0 + 0.5 * k)
+                s = r + x[i]
+            total[None] += s
+
+    @ti.kernel
+    def nudged(n: ti.i32, nudge: ti.f64, iteration: ti.i32, turn: ti.i32):
+        for i in x:
+            s = x[i]
+            for k in range(n):
+                r = ti.sin(s) * (1.0 + 0.5 * k)
+                if i == iteration and k == turn:
+                    r += nudge
+                s = r + x[i]
+            total[None] += s
+
+    x.from_numpy(np.linspace(0.2, 1.0, 5))
+    values = [0.0] * 4
+    s = value = float(x[3])
+    for k in range(4):
+        values[k] = math.sin(s) * (1 + 0.5 * k)
+        s = values[k] + value
+    wanted = {f"{values[k]:.7g}": differences(nudged, x, total, [4], 3, k) for k in range(4)}
+    total.grad[None] = 1.0
+    turns = set()
+    chain(4)
+    for stage, answer in gradient_answers(chain.specialisations()[-1], [3], [4]):
+        for row in answer["rows"]:
+            if row["cells"][0].startswith("%r") and row["adjoint"]:
+                assert float(row["adjoint"]) == pytest.approx(wanted[row["cells"][1]], rel=1e-5), stage
+                turns.add(row["cells"][1])
+    assert f"{values[3]:.7g}" in turns  # the last turn, in which the primal leaves it
+
+
+def test_what_one_loop_passes_on_comes_from_all_turns_of_the_next():
+    ti.init(default_fp=ti.f64)
+    x = ti.field(ti.f64, shape=4, needs_grad=True)
+    y = ti.field(ti.f64, shape=4, needs_grad=True)
+    total = ti.field(ti.f64, shape=(), needs_grad=True)
+
+    @ti.kernel
+    def both():
+        for i in x:
+            p = x[i] * 2.0
+            y[i] = p
+        for j in range(4):
+            for k in range(4):
+                total[None] += y[k] * (1.0 + j)
+
+    total.grad[None] = 1.0
+    x.fill(0.5)
+    for stage, answer in gradient_answers(both.specialise(), [1, 0], []):
+        rows = [row for row in answer["rows"] if row["cells"][0].startswith("%p")]
+        assert {row["adjoint"] for row in rows} <= {"10", ""}, stage
+        if stage.name == "front end":
+            assert rows and all(row["adjoint"] == "10" for row in rows)
+
+
+def test_adjoints_that_are_too_long_to_find_are_not_shown():
+    ti.init()
+    x = ti.field(ti.f32, shape=100_000, needs_grad=True)
+    y = ti.field(ti.f32, shape=100_000, needs_grad=True)
+
+    @ti.kernel
+    def twice():
+        for i in x:
+            y[i] = x[i] * x[i]
+        for i in y:
+            x[i] = y[i] * y[i]
+
+    stages = stages_of(twice.specialise(), gradient=True)
+    first = ir_stages(twice.specialise())[0]
+    answer = observed_values(twice.specialise(), first, [3], [], stages.differentiated)
+    assert not answer["adjoints"] and "too long" in answer["missing"]
+    assert answer["rows"] and not any(row["adjoint"] for row in answer["rows"])
+
+
+def test_the_explorer_has_adjoints_in_a_gradient_alone(program):
+    specialisation, _, _, total = program
+    total.grad[None] = 1.0
+    explored = explore(specialisation, gradient=True)._explored
+    for view, there in ((0, False), (1, True)):
+        assert explored.view(view)["stages"][1]["name"] == "front end"
+        answer = explored.observed(view, 1, [3], [2])
+        assert answer["adjoints"] is there
+        assert any(row["adjoint"] for row in answer["rows"]) is there

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from tinote.autodiff.activity import can_vary, reached_from
 from tinote.autodiff.hazards import Hazard, find_hazards, refuse
-from tinote.autodiff.keeping import NOTHING, Keeping
+from tinote.autodiff.keeping import NOTHING
 from tinote.autodiff.old_values import NO_OLD_VALUES, OldValues, plan_old_values, replay
 from tinote.autodiff.overwriting import begins_anew, kept_loads, plan_keeping, with_temporaries
 from tinote.autodiff.races import refuse_races
@@ -48,9 +48,12 @@ class Gradient(NamedTuple):
     copies: tuple[tuple[Buffer, Buffer], ...] = ()
 
 
-def reverse(fn: Function, defaults: Defaults = DEFAULTS, *, arguments: bool = False) -> Gradient:
+def reverse(
+    fn: Function, defaults: Defaults = DEFAULTS, *, arguments: bool = False, reverser: type[Reverser] = Reverser
+) -> Gradient:
     """Differentiate `fn` (scalar form, simplified), also with respect to its float arguments if `arguments` says so
-    (`Reverser`). Raises `DifferentiationError`, located, for what has no derivative yet.
+    (`Reverser`). Raises `DifferentiationError`, located, for what has no derivative yet. `reverser`: the class that
+    does it, for those who want to know more of what it does.
     """
     old = plan_old_values(fn)
     saved = {value.buffer for value in old.values}
@@ -58,7 +61,7 @@ def reverse(fn: Function, defaults: Defaults = DEFAULTS, *, arguments: bool = Fa
     hazards: tuple[Hazard, ...] = ()
     keeping = NOTHING
     while True:
-        gradient = _reverse(fn, given, defaults, keeping, arguments)
+        gradient = _reverse(given, reverser(fn, defaults, keeping, arguments=arguments))
         further = tuple(find_hazards(fn, gradient.needed_loads))
         if not further:
             read = {load.buffer for load in gradient.needed_loads}
@@ -81,8 +84,8 @@ def _may_order(op: Atomic, rivals: Sequence[Access]) -> bool:
     return can_vary(op.buffer) and order_is_free(op, rivals)
 
 
-def _reverse(fn: Function, given: Function, defaults: Defaults, keeping: Keeping, arguments: bool) -> Gradient:
-    reverser = Reverser(fn, defaults, keeping, arguments=arguments)
+def _reverse(given: Function, reverser: Reverser) -> Gradient:
+    fn, keeping, arguments = reverser.fn, reverser.keeping, reverser.arguments
     region = reverser.function_region()
     if region.body:
         refuse_gradient_access(fn)

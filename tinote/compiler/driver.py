@@ -443,16 +443,16 @@ class Specialisation:
         self._run(Mode.GRADIENT if gradient else Mode.PRIMAL, listen or seen.append)
         return seen
 
-    def gradient_cost(self, arguments: Sequence[Any], read: Any, length: Any) -> tuple[Any, Any, Any]:
-        """What the gradient saves for these scalar arguments, computes again, and the atomic operations left in it
-        (`gradient_cost.py`). Raises `DifferentiationError`.
+    def gradient_costs(self, arguments: Sequence[Any], read: Any, length: Any) -> Any:
+        """What the gradient saves for these scalar arguments, computes again and adds to: the `GradientCosts` of
+        `compiler/gradient_cost.py`. Raises `DifferentiationError`.
         """
-        pipeline, cost = _load("pipeline"), _load("gradient_cost")
+        pipeline = _load("pipeline")
         unlowered = pipeline.GRADIENT[: len(pipeline.GRADIENT) - len(pipeline.LOWERING)]
         fn, context = pipeline.run_pipeline(self.lowered.function, unlowered, self.config)
         final, _ = pipeline.run_pipeline(fn, pipeline.LOWERING, self.config)
-        saved = cost.saved_values(fn, arguments, read, length) + cost.old_values(context.gradient.old_values.values)
-        return saved, cost.recomputed(fn), cost.atomics_left(final)
+        old = context.gradient.old_values.values
+        return _load("gradient_cost").gradient_costs(fn, final, arguments, read, length, old)
 
     def python(self, *, gradient: bool = False) -> Any:
         """The plain Python that stands for the kernel where `ti.init(arch=ti.python)` is in force, as a `Stage`."""

@@ -1,5 +1,6 @@
-"""What a gradient costs beside its arithmetic: which values it saves and how many of them, which it computes again, and
-which atomic operations are left. All is read off the gradient's own IR, so that it cannot say otherwise than what runs.
+"""What a gradient costs beside its arithmetic: which values it saves and how many of them, what it computes again, and
+how it adds to adjoints. All is read off the gradient's own IR, so that it cannot say otherwise than what runs: what is
+saved and computed again before lowering, where loops are still the user's, additions behind the last pass.
 
 Saved values lie on stacks that live for one turn of a parallel loop, so that a thread holds those of one turn at a
 time; copies of whole fields lie beside. How often a loop pushes is the sum over the turns of the loops around the push
@@ -8,11 +9,12 @@ since the stack was made.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from tinote.autodiff.old_values import OldValue
 from tinote.compiler.adjoints import adjoint_operations
+from tinote.compiler.schedule import bytes_of
 from tinote.ir import primitives as p
 from tinote.ir.buffers import root_of
 from tinote.ir.nodes import (
@@ -40,7 +42,7 @@ from tinote.ir.query import buffers_of, definitions, walk
 from tinote.ir.types import Scalar, Stack, element_type, shape_of
 from tinote.source import NOWHERE, Span
 
-__all__ = ["AtomicLeft", "Recomputed", "Saved", "atomics_left", "old_values", "recomputed", "saved_values"]
+__all__ = ["Accumulation", "GradientCosts", "Recomputed", "Saved", "gradient_costs", "saved_values"]
 
 #: Turns that are counted one by one where the trip count of one loop depends on another.
 _MOST_COUNTED = 100_000
@@ -76,41 +78,87 @@ class Saved(NamedTuple):
 
 
 class Recomputed(NamedTuple):
-    """A line of which the gradient executes so many operations again."""
+    """A line of the source of which the gradient executes operations: `again` of the primal, and `factors` that only
+    its derivative needs.
+    """
 
     place: Span
-    operations: int
+    again: int
+    factors: int
+
+    @property
+    def operations(self) -> int:
+        return self.again + self.factors
 
 
-class AtomicLeft(NamedTuple):
-    """An accumulation of the gradient in which threads may meet, in the derivative of what stands at `place`."""
+class Accumulation(NamedTuple):
+    """Where the gradient adds to memory, in the derivative of what stands at `place`. `how`: "atomic" where threads may
+    meet, "plain" where they cannot, "private" where each has a copy of `nbytes` (None where only the launch tells).
+    """
 
-    field: str
+    target: str
+    how: str
+    nbytes: int | None
     place: Span
 
 
-def recomputed(fn: Function) -> tuple[Recomputed, ...]:
-    """The primal operations in a gradient, `fn` in SCALAR form, by lines."""
+class GradientCosts(NamedTuple):
+    """What `gradient_costs` finds, each in the order of the code."""
+
+    saved: tuple[Saved, ...]
+    recomputed: tuple[Recomputed, ...]
+    accumulated: tuple[Accumulation, ...]
+
+
+def _read_nothing(_buffer: Buffer, _index: tuple[int, ...]) -> None:
+    """Nothing is known of memory."""
+
+
+def _own_length(buffer: Buffer, axis: int) -> int | None:
+    return buffer.shape[axis]
+
+
+def gradient_costs(
+    fn: Function,
+    final: Function,
+    arguments: Sequence[Number] = (),
+    read: Read = _read_nothing,
+    length: Length = _own_length,
+    old: Iterable[OldValue] = (),
+) -> GradientCosts:
+    """The costs of a gradient: `fn` in SCALAR form, `final` after all passes; for these arguments, as far as they are
+    known. `old`: the values that the primal launch saves for it. All empty if differentiation did not make `fn`.
+    """
+    saved = (*saved_values(fn, arguments, read, length), *_old_values(old))
+    return GradientCosts(saved, tuple(_recomputed(fn)), tuple(_accumulated(final)))
+
+
+def _recomputed(fn: Function) -> Iterator[Recomputed]:
     adjoint = adjoint_operations(fn)
-    found: dict[tuple[str, int], list[Span]] = {}
+    found: dict[tuple[str, int], list[int]] = {}
     for op in walk(fn.region):
         if isinstance(op, Prim | Load) and op.origin is not None and op not in adjoint:
             place = _place(op)
-            found.setdefault((place.file, place.line), []).append(place)
-    return tuple([Recomputed(places[0]._replace(column=0, end_column=0), len(places)) for places in found.values()])
+            counts = found.setdefault((place.file, place.line), [0, 0])
+            copied = isinstance(op, Load) or (isinstance(op.origin, Prim) and op.origin.prim is op.prim)
+            counts[0 if copied else 1] += 1
+    for (file, line), counts in sorted(found.items()):
+        yield Recomputed(Span(file, line), *counts)
 
 
-def atomics_left(fn: Function) -> tuple[AtomicLeft, ...]:
-    """The atomic operations in a gradient after all passes: without those that no other thread can meet."""
-    return tuple(
-        [
-            AtomicLeft(root_of(op.buffer).name, _place(op))
-            for task in fn.region.body
-            if isinstance(task, Task) and task.parallel
-            for op in walk(task.body)
-            if isinstance(op, Atomic) and not op.plain
-        ]
-    )
+def _accumulated(fn: Function) -> Iterator[Accumulation]:
+    if not any(op.origin is not None for op in walk(fn.region)):
+        return
+    for task in fn.region.body:
+        private = {p.copy: p.target for p in task.privates} if isinstance(task, Task) else {}
+        for op in walk(Region((), (task,))):
+            if not isinstance(op, Atomic):
+                continue
+            root = root_of(op.buffer)
+            alone = op.plain or not (isinstance(task, Task) and task.parallel)
+            how = "private" if root in private else "plain" if alone else "atomic"
+            target = private.get(root, root).name
+            yield Accumulation(target, how, bytes_of(root) if how == "private" else None, _place(op))
 
 
 def saved_values(fn: Function, arguments: Sequence[Number], read: Read, length: Length) -> tuple[Saved, ...]:
@@ -120,14 +168,11 @@ def saved_values(fn: Function, arguments: Sequence[Number], read: Read, length: 
     return (*counter.found, *_copies(fn, length))
 
 
-def old_values(values: Iterable[OldValue]) -> tuple[Saved, ...]:
+def _old_values(values: Iterable[OldValue]) -> Iterator[Saved]:
     """The old values of atomic operations that the launch itself saves under a tape, for its gradient."""
-    return tuple(
-        [
-            Saved(f"old {v.op.buffer.name}", v.op.loc, v.buffer.dtype.name, v.buffer.dtype.size, "each update", None)
-            for v in values
-        ]
-    )
+    for v in values:
+        name, dtype = f"old {v.op.buffer.name}", v.buffer.dtype
+        yield Saved(name, v.op.loc, dtype.name, dtype.size, "each update", None)
 
 
 def _copies(fn: Function, length: Length) -> list[Saved]:

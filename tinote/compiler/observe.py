@@ -15,18 +15,24 @@ from typing import Any, NamedTuple, Protocol
 from tinote.errors import TinoteError
 from tinote.ir.interpret import StepLimitError, interpret
 from tinote.ir.memory import Index, Number
-from tinote.ir.nodes import Atomic, Buffer, For, Function, Op, Push, Set, Store, Task, Var
+from tinote.ir.nodes import Atomic, Buffer, For, Function, Op, Push, Region, Set, Store, Task, Var, While
 from tinote.ir.primitives import Defaults
 from tinote.ir.types import Scalar
 
-__all__ = ["CopiedMemory", "Observed", "Seen", "observe"]
+__all__ = ["CopiedMemory", "Iterations", "Observed", "Seen", "Turn", "Turns", "observe"]
+
+#: The indices of the loops around an operation.
+Turn = tuple[int, ...]
 
 
 class Seen(NamedTuple):
-    """What an operation came to: the values that it bound or wrote when it ran last, and how often it ran."""
+    """What an operation came to: the values that it bound or wrote when it ran last, how often it ran, and the indices
+    of the loops around it, outermost first, in that last turn; None inside of a `while`.
+    """
 
     values: tuple[Any, ...]
     times: int
+    turn: Turn | None = None
 
 
 class Observed(NamedTuple):
@@ -51,55 +57,91 @@ def observe(
     step_limit: int = 300_000,
 ) -> Observed:
     """Run `fn` and watch. `iteration`: an index for each parallel loop, outermost first; 0 for those that have none."""
-    watch = _Watch(iteration)
+    iterations = Iterations(iteration)
+    watch = _Watch(iterations, Turns(fn))
     stopped = ""
     try:
         interpret(
-            fn, arguments, memory, defaults=defaults, step_limit=step_limit, order=watch.choose, observe=watch.ran
+            fn, arguments, memory, defaults=defaults, step_limit=step_limit, order=iterations.choose, observe=watch.ran
         )
     except StepLimitError:
         stopped = f"stopped after {step_limit:,} operations"
     except TinoteError as error:
         stopped = error.message
-    turn = watch.nan_turn
-    return Observed(watch.seen, watch.first_nan, tuple(watch.ranges), stopped or watch.outside, turn)
+    ranges, turn = tuple(iterations.ranges), watch.nan_turn
+    return Observed(watch.seen, watch.first_nan, ranges, stopped or iterations.outside, turn)
 
 
-class _Watch:
-    """Chooses iterations and keeps values. How deep in parallel loops the run is follows from which have begun and
-    ended.
+class Turns:
+    """In which turn of the loops around it each operation of a function runs."""
+
+    def __init__(self, fn: Function) -> None:
+        self._indices: dict[Op, tuple[Var, ...]] = {}
+        self._look(fn.region, ())
+
+    def _look(self, region: Region, indices: tuple[Var, ...]) -> None:
+        for op in region.body:
+            if isinstance(op, While):
+                continue  # its turns have no index
+            self._indices[op] = indices
+            is_loop = isinstance(op, For) or (isinstance(op, Task) and op.regions[0].params)
+            for inner in op.regions:
+                self._look(inner, (*indices, inner.params[0]) if is_loop else indices)
+
+    def of(self, op: Op, values: Mapping[Var, Any]) -> Turn | None:
+        """The turn in which `op` has just run; None inside of a `while`."""
+        indices = self._indices.get(op)
+        return None if indices is None else tuple([int(values[v]) for v in indices])
+
+
+class Iterations:
+    """Chooses an iteration of each parallel loop. How deep in them the run is follows from which have begun and ended.
+
+    `ranges`: the loops that were met, outermost first; `outside`: that one of them has no such iteration, or "".
     """
 
-    def __init__(self, iteration: Sequence[int]) -> None:
-        self._iteration = iteration
+    def __init__(self, wanted: Sequence[int]) -> None:
+        self._wanted = wanted
         self._depth = 0
         self.ranges: list[range] = []
-        self.seen: dict[Op, Seen] = {}
-        self.first_nan: Op | None = None
-        self.nan_turn = 0
         self.outside = ""
 
     def choose(self, turns: range) -> Iterable[int]:
         depth, self._depth = self._depth, self._depth + 1
         if depth == len(self.ranges):
             self.ranges.append(turns)
-        wanted = self._iteration[depth] if depth < len(self._iteration) else turns.start
+        wanted = self._wanted[depth] if depth < len(self._wanted) else turns.start
         if wanted in turns:
             return [wanted]
         if turns:
             self.outside = f"there is no iteration {wanted} in {turns.start} … {turns.stop - 1}"
         return []
 
-    def ran(self, op: Op, values: Mapping[Var, Any]) -> None:
-        """Keep what an operation came to; of one with regions, its results and its last index."""
+    def ran(self, op: Op) -> None:
+        """Take note of an operation that has run."""
         if isinstance(op, For | Task) and op.parallel:
             self._depth -= 1
+
+
+class _Watch:
+    """Keeps values."""
+
+    def __init__(self, iterations: Iterations, turns: Turns) -> None:
+        self._iterations = iterations
+        self._turns = turns
+        self.seen: dict[Op, Seen] = {}
+        self.first_nan: Op | None = None
+        self.nan_turn = 0
+
+    def ran(self, op: Op, values: Mapping[Var, Any]) -> None:
+        """Keep what an operation came to; of one with regions, its results and its last index."""
+        self._iterations.ran(op)
         atoms = (*op.outs, *((op.args[-1],) if isinstance(op, Store | Atomic | Set | Push) else ()))
         if isinstance(op, For | Task) and op.regions[0].params and op.regions[0].params[0] in values:
             atoms = (*atoms, op.regions[0].params[0])
         found = tuple([values.get(a) if isinstance(a, Var) else a.value for a in atoms])
         earlier = self.seen.get(op)
-        self.seen[op] = Seen(found, earlier.times + 1 if earlier else 1)
+        self.seen[op] = Seen(found, earlier.times + 1 if earlier else 1, self._turns.of(op, values))
         if self.first_nan is None and not op.regions and any(map(_is_nan, found)):
             self.first_nan, self.nan_turn = op, self.seen[op].times
 

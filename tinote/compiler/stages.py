@@ -20,13 +20,14 @@ import time
 from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import cached_property
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 from tinote.compiler.adjoints import adjoint_operations
 from tinote.compiler.driver import Specialisation
 from tinote.compiler.frontend.protocol import FunctionSource
 from tinote.compiler.native_text import Located, assembly_lines, llvm_lines
-from tinote.compiler.pipeline import Snapshot
+from tinote.compiler.pipeline import LOWERING, Snapshot
 from tinote.compiler.remarks import LoopVerdict, judge_loops
 from tinote.compiler.versions import Version, version_of
 from tinote.config import Config
@@ -159,6 +160,19 @@ class Stages(NamedTuple):
     def last(self) -> Function | None:
         """The function that machine code is made from."""
         return next((stage.function for stage in reversed(self.stages) if stage.function is not None), None)
+
+    @property
+    def differentiated(self) -> Function | None:
+        """The function that a gradient is one of, in the form in which it is differentiated."""
+        steps = [stage for stage in self.stages if stage.function is not None]
+        return next((stage.function for stage, after in pairwise(steps) if after.derived), None)
+
+    @property
+    def unlowered(self) -> Function | None:
+        """The last form before lowering, which is the last of all where nothing is lowered."""
+        steps = [stage for stage in self.stages if stage.function is not None]
+        lowering = (stage.function for stage, after in pairwise(steps) if after.name == LOWERING[0].name)
+        return next(lowering, self.last)
 
     @property
     def first_shown(self) -> int:

@@ -16,7 +16,7 @@ from tinote.runtime.memory import readable_size
 from tinote.source import Span, place_name
 
 if TYPE_CHECKING:
-    from tinote.compiler.gradient_cost import AtomicLeft, Recomputed, Saved
+    from tinote.compiler.gradient_cost import Accumulation, Recomputed, Saved
 
 __all__ = ["GradientCost", "cost_of"]
 
@@ -28,15 +28,20 @@ class GradientCost:
     """What a kernel's gradient costs beside its arithmetic; shows itself as a table.
 
     `saved`: the values that it saves, stack by stack, and the copies of fields that it makes. `recomputed`: the lines
-    of which it executes operations again. `atomics`: the accumulations in which threads may meet. `threads`: how many
-    launches use at most.
+    of which it executes operations again. `accumulated`: where it adds to memory. `threads`: how many launches use at
+    most.
     """
 
     kernel: str
     saved: tuple[Saved, ...]
     recomputed: tuple[Recomputed, ...]
-    atomics: tuple[AtomicLeft, ...]
+    accumulated: tuple[Accumulation, ...]
     threads: int
+
+    @property
+    def atomics(self) -> tuple[Accumulation, ...]:
+        """The accumulations in which threads may meet."""
+        return tuple([one for one in self.accumulated if one.how == "atomic"])
 
     @property
     def bytes_saved(self) -> int | None:
@@ -72,7 +77,7 @@ class GradientCost:
         lines = [f"the gradient of '{self.kernel}' saves {size if self.saved else 'nothing'}"]
         again = self.values_recomputed
         lines.append(f"operations computed again: {again}{_on_lines(one.place for one in self.recomputed)}")
-        fields = dict.fromkeys(one.field for one in self.atomics)
+        fields = dict.fromkeys(one.target for one in self.atomics)
         to = f" to {', '.join(fields)}{_on_lines(one.place for one in self.atomics)}" if fields else ""
         lines.append(f"atomic operations left: {len(self.atomics)}{to}")
         return lines
@@ -105,8 +110,9 @@ def cost_of(instance: Instance, values: tuple[Any, ...]) -> GradientCost:
 
     count = len(specialisation.arrays)
     shapes = [bound.shape for bound in values[:count]]
-    saved, again, atomics = specialisation.gradient_cost(values[count:], read, length)
-    return GradientCost(instance.kernel_name, saved, again, atomics, specialisation.config.num_threads)
+    costs = specialisation.gradient_costs(values[count:], read, length)
+    threads = specialisation.config.num_threads
+    return GradientCost(instance.kernel_name, costs.saved, costs.recomputed, costs.accumulated, threads)
 
 
 def _on_lines(places: Iterable[Span]) -> str:

@@ -45,7 +45,7 @@ SCRIPTS = (
     "explorer.js",
 )
 PAGE_SCRIPTS = (*SCRIPTS, "explorer_page.js")
-STYLES = ("explorer.css", "explorer_panels.css")
+STYLES = ("theme.css", "explorer.css", "explorer_panels.css")
 
 
 class View(NamedTuple):
@@ -230,7 +230,8 @@ class Explored:
         stages, specialisation = self._stages(view), self._views[view].specialisation
         assert isinstance(stages, Stages) and specialisation is not None
         try:
-            found = observed_values(specialisation, stages.stages[stage], iteration, arguments)
+            shown = stages.stages[stage]
+            found = observed_values(specialisation, shown, iteration, arguments, stages.differentiated)
         except Exception as error:
             found = {"problem": describe_error(error)}
         return {"view": view, "stage": stage, **found}

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
-from tinote.compiler.gradient_costs import GradientCosts, Saved, gradient_costs
+from tinote.compiler.gradient_cost import GradientCosts, Saved, gradient_costs
 from tinote.compiler.remarks import LoopVerdict
 from tinote.compiler.schedule import AtomicUse, TaskPlan, plan_tasks
 from tinote.compiler.stages import Stages
@@ -119,20 +119,20 @@ def _verdict(verdict: LoopVerdict) -> str:
 
 
 def _costs(stages: Stages, rows: Rows) -> Json:
-    assert stages.last is not None
-    costs = gradient_costs(stages.last)
+    assert stages.unlowered is not None and stages.last is not None
+    costs = gradient_costs(stages.unlowered, stages.last)
     return {"tables": [_saved(costs, rows), _recomputed(costs, rows), _accumulated(costs, rows)]}
 
 
 def _saved(costs: GradientCosts, rows: Rows) -> Json:
     shown = [
         _row(
-            rows.place(saved.span),
-            saved.name,
-            _line(saved.span),
+            rows.place(saved.place),
+            f"copy of {saved.name}" if saved.copy else saved.name,
+            _line(saved.place),
             saved.type,
-            f"{saved.nbytes} bytes",
-            "one a turn" if saved.count is None else f"{saved.count:,}",
+            f"{saved.size} bytes",
+            saved.expression if saved.count is None else f"{'' if saved.exact else 'at most '}{saved.count:,}",
             _total(saved),
             tone="costly",
         )
@@ -143,22 +143,16 @@ def _saved(costs: GradientCosts, rows: Rows) -> Json:
 
 
 def _total(saved: Saved) -> str:
-    if saved.count is None:
+    if saved.nbytes is None:
         return "known at launch"
-    return readable_size(saved.nbytes * saved.count) + (" an iteration" if saved.stack is not None else "")
+    return readable_size(saved.nbytes) + (" an iteration" if saved.in_turn else "")
 
 
 def _recomputed(costs: GradientCosts, rows: Rows) -> Json:
-    lines: dict[tuple[str, int], list[int]] = {}
-    places: dict[tuple[str, int], tuple[int, int, int]] = {}
-    for found in costs.recomputed:
-        key = found.span.file, found.span.line
-        counts = lines.setdefault(key, [0, 0])
-        counts[0] += found.again
-        counts[1] += found.factors
-        row, *_ = rows.place(found.span)
-        places[key] = row, 0, -1
-    shown = [_row(places[key], str(key[1]), *map(str, counts)) for key, counts in lines.items()]
+    shown = [
+        _row((rows.place(found.place)[0], 0, -1), _line(found.place), str(found.again), str(found.factors))
+        for found in costs.recomputed
+    ]
     columns = ("line", "operations computed again", "for derivatives only")
     return _table("Computed again", columns, shown, "nothing")
 
@@ -172,9 +166,9 @@ def _accumulated(costs: GradientCosts, rows: Rows) -> Json:
     counts = Counter(costs.accumulated)
     shown = [
         _row(
-            rows.place(added.span),
+            rows.place(added.place),
             added.target,
-            _line(added.span),
+            _line(added.place),
             words[added.how] + (f" ×{count}" if count > 1 else ""),
             f"{_size(added.nbytes)} a thread" if added.how == "private" else "—",
             tone="costly" if added.how == "atomic" else "good",

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from tinote.compiler.driver import Specialisation
 from tinote.compiler.modes import defaults_of
 from tinote.compiler.observe import CopiedMemory, Seen, observe
+from tinote.compiler.observe_adjoints import Adjoints, observed_adjoints, primals_of
 from tinote.compiler.stages import Stage
 from tinote.errors import TinoteError
-from tinote.ir.nodes import Atomic, Local, NewStack, Op, Push, Set, Store
+from tinote.ir.interpret import StepLimitError
+from tinote.ir.memory import Number
+from tinote.ir.nodes import Atomic, Function, Local, NewStack, Op, Push, Set, Store, Var
 from tinote.ir.types import element_type
 
 __all__ = ["observed_values", "parameters_of"]
@@ -27,10 +30,15 @@ def parameters_of(specialisation: Specialisation) -> list[dict[str, Any]]:
 
 
 def observed_values(
-    specialisation: Specialisation, stage: Stage, iteration: Sequence[int], arguments: Sequence[float]
+    specialisation: Specialisation,
+    stage: Stage,
+    iteration: Sequence[int],
+    arguments: Sequence[float],
+    differentiated: Function | None = None,
 ) -> dict[str, Any]:
-    """What each line of an IR stage came to in an iteration, on a copy of the fields as they are now. Raises
-    `TinoteError` for what cannot be run so.
+    """What each line of an IR stage came to in an iteration, on a copy of the fields as they are now. `differentiated`:
+    what the stage's gradient was made from; then the adjoints of the variables come along. Raises `TinoteError` for
+    what cannot be run so.
     """
     fn = stage.function
     if fn is None:
@@ -41,8 +49,17 @@ def observed_values(
     given = [*arguments, *([0] * len(fn.region.params))][: len(fn.region.params)]
     params = fn.region.params
     values = [float(a) if element_type(v.type).kind == "f" else int(a) for v, a in zip(params, given, strict=True)]
-    config = specialisation.config
-    found = observe(fn, values, CopiedMemory(specialisation.memory), iteration, defaults_of(config))
+    defaults = defaults_of(specialisation.config)
+    found = observe(fn, values, CopiedMemory(specialisation.memory), iteration, defaults)
+    adjoints, missing, primals = None, "", primals_of(fn)
+    if differentiated is not None:
+        memory = CopiedMemory(specialisation.memory)
+        try:
+            adjoints = observed_adjoints(differentiated, values, memory, iteration, defaults)
+        except StepLimitError:
+            missing = "the gradient is too long for adjoints"
+        except TinoteError as error:
+            missing = f"no adjoints: {error.message}"
     rows: list[dict[str, Any]] = []
     first, done = -1, set[Op]()
     for number, line in enumerate(stage.lines):
@@ -58,9 +75,19 @@ def observed_values(
                 shown = f"NaN in turn {found.nan_turn}; last {shown}"
         derived = ("adjoint" + (f", from {line.primal}" if line.primal else "")) if line.adjoint else ""
         cells = [_name(op, line.text, len(seen.values)), shown, str(seen.times), derived]
-        rows.append({"line": number, "cells": cells, "tone": "bad" if _bad(seen.values) else ""})
+        own = [] if adjoints is None or line.adjoint else _adjoints(op, seen, primals, adjoints)
+        bad = _bad(seen.values) or _bad(own)
+        adjoint = ", ".join("—" if value is None else _number(value) for value in own)
+        rows.append({"line": number, "cells": cells, "adjoint": adjoint, "tone": "bad" if bad else ""})
     limits = [[turns.start, turns.stop] for turns in found.ranges]
-    return {"rows": rows, "nan": first, "limits": limits, "stopped": found.stopped}
+    told = {"adjoints": adjoints is not None, "missing": missing}
+    return {"rows": rows, "nan": first, "limits": limits, "stopped": found.stopped, **told}
+
+
+def _adjoints(op: Op, seen: Seen, primals: Mapping[Var, Var], adjoints: Adjoints) -> list[Number | None]:
+    """The total adjoints of what an operation binds, in the turn that it was seen in; empty where there are none."""
+    found = [adjoints.of(primals[v], seen.turn) if v in primals else None for v in op.outs]
+    return [] if all(value is None for value in found) else found
 
 
 def _name(op: Op, text: str, count: int) -> str:

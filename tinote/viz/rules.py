@@ -28,7 +28,7 @@ from tinote.viz.view import static_source
 __all__ = ["RuleView", "show_after_errors", "violations"]
 
 SCRIPTS = ("view.js", "explorer_lines.js", "rules.js")
-STYLES = ("rules.css",)
+STYLES = ("theme.css", "rules.css")
 PICTURE_WIDTH = 960
 
 

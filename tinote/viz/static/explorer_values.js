@@ -45,26 +45,28 @@ class Values {
   }
 
   #found() {
-    const { waiting, problem, rows, nan, limits, stopped } = this.answer ?? {};
-    if (!this.answer) return [make("p", { class: "empty" }, "Runs this iteration of each parallel loop on a copy of the fields as they are now, in the stage on the right. Nothing of the program changes.")];
+    const { waiting, problem, rows, nan, limits, stopped, adjoints, missing } = this.answer ?? {};
+    if (!this.answer) return [make("p", { class: "empty" }, "Runs this iteration of each parallel loop on a copy of the fields as they are now, in the stage on the right. Nothing of the program changes. Of a gradient, the adjoint of each variable stands beside its value: they begin with what stands in the gradients of the results now.")];
     if (waiting) return [make("p", { class: "empty" }, "running …")];
     if (problem) return [make("pre", { class: "panel-problem", role: "alert" }, problem)];
     const parts = [
       stopped && `stopped early: ${stopped}`,
+      missing,
       nan >= 0 ? `the first NaN is ${rows[nan].cells[0]}` : "no NaN",
       limits.length && `iterations ${limits.map(([lo, hi]) => `${lo} … ${hi - 1}`).join(" × ")}`,
     ];
     const note = make("p", { class: `empty${nan >= 0 ? " is-bad" : ""}`, role: "status" }, parts.filter(Boolean).join(" · "));
-    const body = rows.map((row, number) => this.#row(row, number === nan));
-    const head = ["variable", "value", "times", ""].map((name) => make("th", { scope: "col" }, name));
+    const body = rows.map((row, number) => this.#row(row, number === nan, adjoints));
+    const names = adjoints ? ["variable", "value", "adjoint", "times", ""] : ["variable", "value", "times", ""];
+    const head = names.map((name) => make("th", { scope: "col" }, name));
     return [note, make("table", { "aria-label": "Observed values" }, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...body))];
   }
 
-  #row({ line, cells, tone }, first) {
+  #row({ line, cells, adjoint, tone }, first, adjoints) {
     const name = make("button", { type: "button", class: "to-source", title: "Show its line", onclick: () => this.host.go(line), onfocus: () => this.host.pointed(line), onblur: () => this.host.left() }, cells[0]);
     const last = first ? "← first NaN" : cells[3];
     const row = make("tr", { class: `${tone ? `is-${tone}` : ""}${first ? " is-first" : ""}`, onpointerenter: () => this.host.pointed(line), onpointerleave: () => this.host.left() });
-    row.append(make("th", { scope: "row" }, name), make("td", { class: "value" }, cells[1]), make("td", {}, cells[2]), make("td", {}, last));
+    row.append(make("th", { scope: "row" }, name), make("td", { class: "value" }, cells[1]), ...(adjoints ? [make("td", { class: "value adjoint-value" }, adjoint)] : []), make("td", {}, cells[2]), make("td", {}, last));
     return row;
   }
 }
