@@ -111,6 +111,12 @@ class Arguments:
         )
 
     @cached_property
+    def asks(self) -> bool:
+        """Whether the gradient reads values of fields or ndarrays."""
+        reaches = self.specialisation.gradient_needs(self.mode).reaches
+        return bool(reaches.restored or reaches.needed)
+
+    @cached_property
     def _footprints(self) -> Footprints:
         reaches = self.specialisation.gradient_needs(self.mode).reaches
         return Footprints(reaches, self.actual, lambda buffer: not isinstance(buffer, Foreign))

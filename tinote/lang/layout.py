@@ -72,6 +72,10 @@ class Part(Memory):
         self.nbytes = math.prod(extents) * dtype.size
         self._array = _strided(self._owner, dtype, extents, strides)
 
+    @property
+    def is_whole(self) -> bool:
+        return False
+
     def copy(self) -> Memory:
         found = Memory(self.nbytes)
         self._like(found)[...] = self._array

@@ -43,6 +43,7 @@ __all__ = [
     "object_key",
     "optimise",
     "remarks",
+    "support_binary",
 ]
 
 _SUPPORT_LIBRARY = "tinote.support"
@@ -221,6 +222,12 @@ def object_key(code: str, level: int) -> str:
 def native_runtime() -> NativeRuntime:
     """The support module of this process, linked at the first call."""
     return _get_engine().runtime
+
+
+def support_binary() -> Binary:
+    """The kernels that the support module brings along."""
+    engine = _get_engine()
+    return Binary({"tn_clear": engine.support["tn_clear"]}, engine.support, 0, engine.runtime)
 
 
 #: Contexts of modules that an interrupt left behind in the middle of reading them.

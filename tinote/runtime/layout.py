@@ -56,6 +56,10 @@ ARENAS = 112  # ptr, null until used
 MEMORY_LIMIT = 120  # i64, bytes
 SLOTS = 128  # 8 bytes a slot from here on
 
+# --- the block of the kernel that clears memory -----------------------------------------------------------------------
+CLEAR_COUNT = SLOTS + 8  # i64, bytes; slot 0 is where they are
+CLEAR_GRAIN = 256 << 10  # bytes for which waking another thread does not pay
+
 # --- launch block, the runtime's own header ---------------------------------------------------------------------------
 HEADER_BYTES = 128
 ENTRY = -128  # ptr, the kernel's entry

@@ -63,6 +63,11 @@ class Memory:
         ctypes.memmove(found.address, self.address, self.nbytes)
         return found
 
+    @property
+    def is_whole(self) -> bool:
+        """Whether all bytes from `address` on are its own."""
+        return True
+
     def packed(self) -> memoryview:
         """Its own bytes in a row."""
         return self.view()

@@ -24,7 +24,7 @@ import string
 import sys
 import time
 
-from tinote.runtime import layout, support_arena, support_parallel, support_pool
+from tinote.runtime import layout, support_arena, support_clear, support_parallel, support_pool
 
 __all__ = ["EXPORTS", "support_text"]
 
@@ -33,6 +33,7 @@ EXPORTS = (
     "tn_arena_free",
     "tn_arena_mark",
     "tn_arena_release",
+    "tn_clear",
     "tn_fail",
     "tn_launch",
     "tn_parallel_for",
@@ -478,5 +479,5 @@ def support_text(architecture: str) -> str:
         "DETACHED": 2 if sys.platform == "darwin" else 1,
     }
     waiting = support_pool.TIMED_WAIT_DARWIN if sys.platform == "darwin" else support_pool.TIMED_WAIT
-    text = _LAUNCH + support_pool.TEXT + waiting + support_parallel.TEXT + support_arena.TEXT
+    text = _LAUNCH + support_pool.TEXT + waiting + support_parallel.TEXT + support_clear.TEXT + support_arena.TEXT
     return string.Template(text).substitute(constants) + _pause(architecture)

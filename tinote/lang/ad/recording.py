@@ -126,7 +126,8 @@ class Recording:
         if arguments.values:
             arguments.refuse_shared()
         needs = arguments.needs
-        watches = self._saves or self.keep or needs.restored or log.is_watching
+        # Where nothing is needed, it does not matter what is written.
+        watches = log.is_watching or self.keep or needs.restored or (self._saves and arguments.asks)
         footprint = arguments.footprint(values) if watches else NOTHING
         if footprint.restored:
             log.need(footprint.restored)

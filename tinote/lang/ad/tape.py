@@ -15,6 +15,7 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Literal
 
+from tinote.compiler.clearing import clear_memories
 from tinote.errors import DifferentiationError, at_users_frames
 from tinote.lang.ad.check import GradientReport
 from tinote.lang.ad.graph import TapeGraph, graph_of
@@ -24,7 +25,6 @@ from tinote.lang.ad.validation import AccessRules
 from tinote.lang.ad.violations import Violation
 from tinote.lang.fields import Field
 from tinote.lang.world import gradient_memories, recorder, take_all_gradients, world
-from tinote.runtime.memory import Memory
 from tinote.source import caller
 
 __all__ = ["Record", "Tape", "clear_all_gradients"]
@@ -33,12 +33,13 @@ __all__ = ["Record", "Tape", "clear_all_gradients"]
 def clear_all_gradients() -> None:
     """Set the gradients of all fields to zero, a live view's too."""
     take_all_gradients()
-    _clear(gradient_memories())
+    _clear_gradients()
 
 
-def _clear(memories: tuple[Memory, ...]) -> None:
-    for memory in memories:
-        memory.clear()
+def _clear_gradients() -> None:
+    """Set those gradients to zero that no other party computed."""
+    config = world.config
+    clear_memories(gradient_memories(), 1 if config.arch == "python" else config.num_threads)
 
 
 class Tape(Recording):
@@ -142,7 +143,7 @@ class Tape(Recording):
             raise DifferentiationError("a tape cannot be opened inside of another one", caller())
         self._entered = True
         if self.clear_gradients:
-            _clear(gradient_memories())
+            _clear_gradients()
         self.loss.fill(0)
         if self._check is not None:
             self._check.start()

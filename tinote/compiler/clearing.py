@@ -1,0 +1,37 @@
+"""Sets memory to zero: by all threads where there is much of it."""
+
+from __future__ import annotations
+
+import functools
+import importlib
+from collections.abc import Iterable
+
+from tinote.runtime.launch import Launcher
+from tinote.runtime.memory import Memory
+
+__all__ = ["clear_memories"]
+
+#: From so many bytes on, one thread takes longer than waking another one.
+_SHARED_FROM = 1 << 20
+
+
+def clear_memories(memories: Iterable[Memory], num_threads: int) -> None:
+    """Set all bytes to zero, on at most so many threads. Raises `KeyboardInterrupt` between two memories."""
+    for memory in memories:
+        if num_threads == 1 or memory.nbytes < _SHARED_FROM or not memory.is_whole:
+            memory.clear()
+            continue
+        launcher = _launcher(num_threads)
+        block = launcher.acquire()
+        try:
+            block.integers[0], block.integers[1] = memory.address, memory.nbytes
+            launcher.run(block)
+        finally:
+            launcher.release(block)
+
+
+@functools.cache
+def _launcher(num_threads: int) -> Launcher:
+    # llvmlite takes long to load: not before something is to be run.
+    jit = importlib.import_module("tinote.runtime.jit")
+    return Launcher(jit.support_binary(), "tn_clear", slots=2, num_threads=num_threads)
