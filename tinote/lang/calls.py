@@ -21,7 +21,7 @@ def pyfunc(function: Callable[..., Any]) -> Any:
     return func(function)
 
 
-experimental = SimpleNamespace(real_func=real_func)
+experimental = SimpleNamespace(real_func=real_func, __doc__="Names that were new once: `ti.experimental.real_func`.")
 
 
 class Reference:

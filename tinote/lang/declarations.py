@@ -69,8 +69,9 @@ def field(
     """A field of numbers; of vectors, matrices or structs where `dtype` is a type of these.
 
     `shape`: an extent or a tuple of them; `()` for a single value; none for a field that is placed later (`ti.root`).
-    `needs_grad` makes `x.grad`, of the same shape, zero at first. `offset`: the first index of each dimension. `order`:
-    the dimensions as they lie in memory, the slowest first ("ji").
+    `needs_grad` makes `x.grad`, of the same shape, zero at first, and `needs_dual` `x.dual`, for forward mode.
+    `offset`: the first index of each dimension. `order`: the dimensions as they lie in memory, the slowest first
+    ("ji"). `name`: how errors call it. `dt` is the old spelling of `dtype`. Raises `FieldError`.
     """
     dtype = dtype if dt is None else dt
     compound = getattr(dtype, "field", None)

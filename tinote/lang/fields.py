@@ -264,11 +264,13 @@ class Field(Located, Exchanged):
 
     @property
     def has_grad(self) -> bool:
+        """Whether it has a gradient."""
         self._settle_if_placed()
         return self._grad is not None
 
     @property
     def has_dual(self) -> bool:
+        """Whether it has a dual."""
         self._settle_if_placed()
         return self._dual is not None
 
@@ -399,7 +401,7 @@ class Field(Located, Exchanged):
 
 
 class ScalarField(Field):
-    """A field of numbers."""
+    """A field of numbers, as `ti.field(ti.f32, shape)` makes it."""
 
     def get_field_members(self) -> list[Any]:
         """The fields of numbers that it consists of: itself."""

@@ -336,7 +336,9 @@ def _bound_to_name_of(function: Callable[..., Any]) -> Any:
 
 
 def data_oriented(cls: type) -> type:
-    """Marks a class that has kernels as methods. They work in any class; existing programs write it."""
+    """Marks a class that has kernels as methods. They work in any class; existing programs write it. Raises
+    `KernelTypeError` for what is no class.
+    """
     if not isinstance(cls, type):
         raise KernelTypeError(f"data_oriented decorates a class, not {cls!r}")
     return cls

@@ -223,8 +223,9 @@ def polar_decompose(A: Any, dt: template = None) -> Any:  # type: ignore[valid-t
     """The polar decomposition A = R S of a 2x2 or 3x3 matrix into a rotation and a symmetric matrix, as (R, S).
 
     R is the rotation nearest to A; when det A is negative, S has one negative eigenvalue. In two dimensions in closed
-    form (Shoemake and Duff, "Matrix animation and polar decomposition", 1992), in three by `svd`. The derivative is
-    exact wherever R is unique: also at A = 1, where that of U and V is not defined.
+    form (Shoemake and Duff, "Matrix animation and polar decomposition", 1992), in three by `svd`. `dt`: the float type
+    to compute in; that of A when left out. The derivative is exact wherever R is unique: also at A = 1, where that of U
+    and V is not defined.
     """
     a = _floats(A, dt)
     static_assert(a.n == a.m and a.n in (2, 3), "polar_decompose needs a matrix of 2 by 2 or 3 by 3")
@@ -291,7 +292,7 @@ def _symmetric(A: Any) -> Any:
 
 @func
 def sym_eig(A: Any, dt: template = None) -> Any:  # type: ignore[valid-type]
-    """Eigenvalues and eigenvectors of a symmetric 2x2 or 3x3 matrix, as (values, vectors).
+    """Eigenvalues and eigenvectors of a symmetric 2x2 or 3x3 matrix A, as (values, vectors); `dt` as for `svd`.
 
     The eigenvalues descend; the eigenvectors are the columns of a rotation. Of a matrix that is not symmetric, its
     symmetric part is meant. Cyclic Jacobi rotations (Jacobi, 1846; Golub and Van Loan, "Matrix Computations", 8.5).
@@ -323,13 +324,13 @@ def _symmetric_with_derivative(a: Any, values: Any, v: Any, turn: template) -> A
 
 @func
 def eig(A: Any, dt: template = None) -> Any:  # type: ignore[valid-type]
-    """Eigenvalues and eigenvectors of a real 2x2 matrix, both in general complex, as (values, vectors).
+    """Eigenvalues and eigenvectors of a real 2x2 matrix A, both in general complex, as (values, vectors).
 
     Row k of `values` (2x2) is the real and the imaginary part of eigenvalue k; column k of `vectors` (4x2) its unit
     eigenvector: real and imaginary part of the first component, then of the second. The larger real eigenvalue comes
     first; of a complex pair, the one with positive imaginary part. In closed form by the characteristic polynomial.
-    A defective matrix gives its only eigenvector twice; there the eigenvalues have no derivative (it is taken as that
-    of their mean).
+    `dt`: the float type to compute in; that of A when left out. A defective matrix gives its only eigenvector twice;
+    there the eigenvalues have no derivative (it is taken as that of their mean).
     """
     a = _floats(A, dt)
     static_assert(a.n == 2 and a.m == 2, "eig needs a matrix of 2 by 2")
@@ -370,6 +371,7 @@ def solve(A: Any, b: Any, dt: template = None) -> Any:  # type: ignore[valid-typ
     """The solution x of A x = b for a square matrix of up to 4x4, by Gaussian elimination with partial pivoting.
 
     `b` is a vector, or a matrix of several right sides in columns. A singular matrix gives infinities or NaN.
+    `dt`: the float type to compute in; that of A and of b when left out.
     """
     a = _floats(A, dt)
     x = _floats(b, dt)

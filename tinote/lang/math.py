@@ -188,25 +188,25 @@ def rotation3d(ang_x: Any, ang_y: Any, ang_z: Any) -> Any:
 
 @func
 def cmul(z1: Any, z2: Any) -> Any:
-    """z₁ z₂"""
+    """The product of two complex numbers `z1` and `z2`, as vectors (re, im)."""
     return Matrix([z1[0] * z2[0] - z1[1] * z2[1], z1[0] * z2[1] + z1[1] * z2[0]])
 
 
 @func
 def cconj(z: Any) -> Any:
-    """The complex conjugate."""
+    """The complex conjugate of a vector (re, im)."""
     return Matrix([z[0], -z[1]])
 
 
 @func
 def cinv(z: Any) -> Any:
-    """1 / z"""
+    """1 / z for a complex number z = (re, im)."""
     return cconj(z) / (z[0] * z[0] + z[1] * z[1])
 
 
 @func
 def cdiv(z1: Any, z2: Any) -> Any:
-    """z₁ / z₂"""
+    """The quotient `z1` / `z2` of two complex numbers, as vectors (re, im)."""
     return cmul(z1, cconj(z2)) / (z2[0] * z2[0] + z2[1] * z2[1])
 
 
@@ -228,7 +228,7 @@ def csqrt(z: Any) -> Any:
 
 @func
 def cexp(z: Any) -> Any:
-    """exp z"""
+    """The exponential of a complex number z = (re, im)."""
     return exp(z[0]) * vdir(z[1])
 
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from tinote.errors import KernelSyntaxError, KernelTypeError
+from tinote.lang.builtin_help import HELP
 from tinote.lang.matrix import Matrix
 from tinote.lang.python_maths import PYTHON
 from tinote.source import caller
@@ -21,6 +22,8 @@ class BuiltinFunction:
     def __init__(self, name: str, python: Callable[..., Any] | None) -> None:
         self.__name__ = self.__tinote_name__ = name
         self._python = python
+        if name in HELP:
+            self.__doc__ = HELP[name]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._python is None:

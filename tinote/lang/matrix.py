@@ -33,8 +33,9 @@ def _unwrap(value: Any) -> Any:
 class Matrix:
     """A matrix (or, with one dimension, a vector) of numbers.
 
-    `Matrix([[1, 2], [3, 4]])`, `Matrix([1, 2])`, `Matrix(n, m)` (zeros). Arithmetic is elementwise and broadcasts
-    scalars; `@` is the matrix product. `dt`: a number type, or what the session means by `float` and `int`.
+    `Matrix([[1, 2], [3, 4]])`, `Matrix([1, 2])`, `Matrix(n, m)` (zeros): `values` are components, rows, or the number
+    of rows. Arithmetic is elementwise and broadcasts scalars; `@` is the matrix product. `dt`: a number type, or what
+    the session means by `float` and `int`. Raises `FieldError` for rows of unequal length and what is no number.
     """
 
     __array_priority__ = 100
@@ -84,9 +85,11 @@ class Matrix:
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """(n,) of a vector, (n, m) of a matrix."""
         return self.values.shape
 
     def get_shape(self) -> tuple[int, ...]:
+        """The dialect's other spelling of `shape`."""
         return self.values.shape
 
     def __len__(self) -> int:
@@ -129,6 +132,7 @@ class Matrix:
         self[picked[0] if len(picked) == 1 else picked] = value
 
     def to_list(self) -> list[Any]:
+        """The components as a list, of a matrix a list of rows."""
         return self.values.tolist()
 
     def to_numpy(self) -> np.ndarray[Any, Any]:
@@ -178,6 +182,7 @@ class Matrix:
         return Matrix(np.cross(a, b))
 
     def outer_product(self, other: Any) -> Matrix:
+        """The matrix of all products of a component of each: self[i] * other[j]."""
         return Matrix(np.outer(self.values, _unwrap(other)))
 
     def norm(self, eps: float = 0.0) -> float:
@@ -185,9 +190,11 @@ class Matrix:
         return float(np.sqrt((self.values.astype(float) ** 2).sum() + eps))
 
     def norm_sqr(self) -> float:
+        """The sum of the squares of all components."""
         return float((self.values.astype(float) ** 2).sum())
 
     def norm_inv(self, eps: float = 0.0) -> float:
+        """1 / norm(eps)."""
         return 1.0 / self.norm(eps)
 
     def normalized(self, eps: float = 0.0) -> Matrix:
@@ -195,53 +202,68 @@ class Matrix:
         return Matrix(self.values / (self.norm() + eps))
 
     def transpose(self) -> Matrix:
+        """Rows and columns exchanged; of a vector, a matrix of one row."""
         return Matrix(self.values.T if self.values.ndim == 2 else self.values[None, :])
 
     def trace(self) -> float:
+        """The sum of the diagonal."""
         return float(np.trace(self.values))
 
     def determinant(self) -> float:
+        """The determinant of a square matrix of any size, by LU decomposition (LAPACK)."""
         return float(np.linalg.det(self.values))
 
     def inverse(self) -> Matrix:
+        """The inverse of a square matrix of any size (LAPACK). Raises `numpy.linalg.LinAlgError` if it is singular."""
         return Matrix(np.linalg.inv(self.values))
 
     def sum(self) -> Any:
+        """The sum of all components."""
         return self.values.sum().item()
 
     def max(self) -> Any:
+        """The largest component."""
         return self.values.max().item()
 
     def min(self) -> Any:
+        """The smallest component."""
         return self.values.min().item()
 
     def any(self) -> bool:
+        """Whether a component is not zero."""
         return bool(self.values.any())
 
     def all(self) -> bool:
+        """Whether no component is zero."""
         return bool(self.values.all())
 
     def cast(self, dtype: Scalar) -> Matrix:
+        """A copy with components of another type."""
         return Matrix(self.values, dt=dtype)
 
     def fill(self, value: Any) -> None:
+        """Give every component this value."""
         self[...] = value
 
     def copy(self) -> Matrix:
+        """A copy that writes through to no field."""
         return Matrix(self.values.copy())
 
     # ---- constructors that the dialect names
 
     @staticmethod
     def zero(dt: Any, n: int, m: int | None = None) -> Matrix:
+        """Zeros of type `dt`: a vector of `n` components, or a matrix of `n` by `m`."""
         return Matrix(np.zeros((n,) if m is None else (n, m)), dt=dt)
 
     @staticmethod
     def one(dt: Any, n: int, m: int | None = None) -> Matrix:
+        """Ones of type `dt`: a vector of `n` components, or a matrix of `n` by `m`."""
         return Matrix(np.ones((n,) if m is None else (n, m)), dt=dt)
 
     @staticmethod
     def identity(dt: Any, n: int) -> Matrix:
+        """The `n` by `n` identity matrix of type `dt`."""
         return Matrix(np.eye(n), dt=dt)
 
     @staticmethod
@@ -251,14 +273,17 @@ class Matrix:
 
     @staticmethod
     def diag(dim: int, val: float) -> Matrix:
+        """The `dim` by `dim` matrix with `val` on its diagonal."""
         return Matrix(np.eye(dim) * val)
 
     @staticmethod
     def rows(rows: Sequence[Any]) -> Matrix:
+        """The matrix with these rows."""
         return Matrix([list(r) for r in rows])
 
     @staticmethod
     def cols(cols: Sequence[Any]) -> Matrix:
+        """The matrix with these columns."""
         return Matrix(np.array([list(c) for c in cols]).T)
 
     @staticmethod
@@ -269,7 +294,9 @@ class Matrix:
 
 
 class Vector(Matrix):
-    """A vector: `Vector([1, 2, 3])`, or `Vector(3)` of zeros."""
+    """A vector: `Vector([1, 2, 3])`, or `Vector(3)` of zeros. `values`, `m` and `dt` as of a `Matrix`, which it is; its
+    first four components are also `x`, `y`, `z`, `w` (or `r`, `g`, `b`, `a`), alone and together: `v.xz`.
+    """
 
 
 def _elementwise(name: str, reflected: bool = True) -> None:

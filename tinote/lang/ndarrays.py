@@ -131,15 +131,15 @@ class Ndarray(Field):
 
 
 class ScalarNdarray(Ndarray, ScalarField):
-    """An array of numbers."""
+    """An array of numbers, as `ti.ndarray(ti.f32, shape)` makes it."""
 
 
 class MatrixNdarray(Ndarray, MatrixField):
-    """An array of matrices."""
+    """An array of matrices, as `ti.Matrix.ndarray(n, m, ti.f32, shape)` makes it."""
 
 
 class VectorNdarray(Ndarray, MatrixField):
-    """An array of vectors."""
+    """An array of vectors, as `ti.Vector.ndarray(n, ti.f32, shape)` makes it."""
 
 
 _KINDS: tuple[type[Ndarray], ...] = (ScalarNdarray, VectorNdarray, MatrixNdarray)
@@ -163,8 +163,8 @@ def _make(dtype: Any, shape: Any, element: tuple[int, ...], needs_grad: bool, ne
 def ndarray(
     dtype: Any, shape: Any = None, *, needs_grad: bool = False, needs_dual: bool = False, name: str = ""
 ) -> Any:
-    """An array of numbers, or, for a vector or matrix type, of these; zero at first. `shape`: an extent or a tuple of
-    them. `needs_grad` makes `x.grad`, of the same shape.
+    """An array of numbers of type `dtype`, or, for a vector or matrix type, of these; zero at first. `shape`: an extent
+    or a tuple of them. `needs_grad` makes `x.grad`, of the same shape; `needs_dual` `x.dual`. `name`: for errors.
     """
     t = _tensor_type(dtype)
     if t is not None:
@@ -175,14 +175,14 @@ def ndarray(
 def vector_ndarray(
     n: int, dtype: Any, shape: Any = None, *, needs_grad: bool = False, needs_dual: bool = False, name: str = ""
 ) -> VectorNdarray:
-    """An array of vectors of `n` components."""
+    """An array of vectors of `n` components of type `dtype`; the options are those of `ti.ndarray`."""
     return _make(dtype, shape, (n,), needs_grad, needs_dual, name)
 
 
 def matrix_ndarray(
     n: int, m: int, dtype: Any, shape: Any = None, *, needs_grad: bool = False, needs_dual: bool = False, name: str = ""
 ) -> MatrixNdarray:
-    """An array of `n` by `m` matrices."""
+    """An array of `n` by `m` matrices of type `dtype`; the options are those of `ti.ndarray`."""
     return _make(dtype, shape, (n, m), needs_grad, needs_dual, name)
 
 
@@ -216,7 +216,8 @@ class NdarrayType:
 
     `dtype`: the type of the elements, a number, vector or matrix type. `ndim`: how many index dimensions. `element_dim`
     and `element_shape`: with a number type for `dtype`, how many of the last dimensions of a NumPy array belong to the
-    element, and their extents. `needs_grad`: whether the array must have a gradient.
+    element, and their extents. `needs_grad`: whether the array must have a gradient. `field_dim` is the old name of
+    `ndim`; `boundary` is "unsafe" (indices are checked all the same); another one is an error.
     """
 
     __tinote_array__ = True

@@ -68,7 +68,7 @@ def kernel_profiler_info() -> ProfileTable:
 
 def print_kernel_profiler_info(mode: str = "count") -> None:
     """Print what each task has taken so far. `mode`: `"count"` for one line a task, `"trace"` for one line a launch of
-    a task (the last 10,000).
+    a task (the last 10,000). Raises `TinoteError` for another mode.
     """
     if mode == "count":
         print(kernel_profiler_info())
@@ -90,7 +90,7 @@ def get_kernel_profiler_total_time() -> float:
 
 
 def clear_kernel_profiler_info() -> None:
-    """Forget what was measured."""
+    """Forget what was measured, so that the next table is about what runs from now on."""
     profile.clear()
 
 

@@ -166,7 +166,9 @@ def struct(**members: Any) -> StructType:
 
 
 def dataclass(cls: type) -> StructType:
-    """Make a type of structs of a class: its annotations are the members, its `@ti.func`s take the struct first."""
+    """Make a type of structs of a class: its annotations are the members, its `@ti.func`s take the struct first.
+    Raises `FieldError` for what is no class, and for members without a type.
+    """
     where = caller()
     if not isinstance(cls, type):
         raise FieldError(f"ti.dataclass decorates a class, not {cls!r}", where)
@@ -185,8 +187,8 @@ def dataclass(cls: type) -> StructType:
 
 
 class Struct:
-    """A struct in Python scope: `Struct(a=1, b=[1, 2])`, `Struct({...})`. Members are read and assigned by name; lists
-    become vectors and matrices, dictionaries structs.
+    """A struct in Python scope: `Struct(a=1, b=[1, 2])`, `Struct({...})`. Its `members` are read and assigned by name;
+    lists become vectors and matrices, dictionaries structs.
     """
 
     __tinote_name__ = "Struct"
@@ -237,9 +239,11 @@ class Struct:
 
     @property
     def keys(self) -> list[str]:
+        """The names of the members."""
         return list(self.entries)
 
     def items(self) -> Any:
+        """The members as pairs of name and value."""
         return self.entries.items()
 
     def to_dict(self) -> dict[str, Any]:
@@ -326,15 +330,18 @@ class StructField:
 
     @property
     def name(self) -> str:
+        """How errors call it."""
         first = self._leaves()[0]
         return first.name.removesuffix(first._suffix)
 
     @property
     def shape(self) -> tuple[int, ...]:
+        """The extent of each index dimension."""
         return self._leaves()[0].shape
 
     @property
     def keys(self) -> list[str]:
+        """The names of the members."""
         return list(self._fields)
 
     @property

@@ -35,8 +35,9 @@ UNSIGNED = _Unsigned()
 
 
 class MatrixType:
-    """A vector or matrix type: annotates kernel arguments and results; calling it makes a value, in kernels and in
-    Python. `float`, `int` and `UNSIGNED` mean the session's default types, as they are when the type is used.
+    """A vector or matrix type with components of type `dtype`, of `shape` (n,) or (n, m): annotates kernel arguments
+    and results; calling it makes a value, in kernels and in Python. `float`, `int` and `UNSIGNED` mean the session's
+    default types, as they are when the type is used.
     """
 
     def __init__(self, dtype: Any, shape: tuple[int, ...]) -> None:
@@ -102,12 +103,12 @@ def _flat(component: Any) -> np.ndarray[Any, Any]:
 
 
 def vector(n: int, dtype: Any) -> MatrixType:
-    """The type of vectors of `n` components."""
+    """The type of vectors of `n` components of type `dtype`. Raises `FieldError` for dimensions below 1."""
     return MatrixType(dtype, (n,))
 
 
 def matrix(n: int, m: int, dtype: Any) -> MatrixType:
-    """The type of `n` by `m` matrices."""
+    """The type of `n` by `m` matrices with components of type `dtype`. Raises `FieldError` as `vector` does."""
     return MatrixType(dtype, (n, m))
 
 

@@ -344,10 +344,11 @@ def init(
     back to the CPU with one warning; of a list, the first that is there. `default_fp`, `default_ip`: the types of
     literals and of `float` and `int`. `fast_math`: permit reassociation and approximations (NaN and infinity stay).
     `num_threads`: at most so many threads a launch. `random_seed`: of `ti.random`. `bounds_check`: check indices that
-    are not proved in range. `debug`: report overflow of signed integers, and verify each step of the compiler.
-    `memory_limit`: bytes that one launch may save for its gradient, and a tape of what is overwritten. `print_ir`:
-    print the IR after every step that changes it. `kernel_profiler`: measure what each task takes (`ti.profiler`).
-    `offline_cache`: keep machine code on disk for later sessions.
+    are not proved in range. `opt_level`: how much LLVM optimises, from 0 to 3. `debug`: report overflow of signed
+    integers, and verify each step of the compiler. `memory_limit`: bytes that one launch may save for its gradient, and
+    a tape of what is overwritten. `print_ir`: print the IR after every step that changes it. `kernel_profiler`: measure
+    what each task takes (`ti.profiler`). `offline_cache`: keep machine code on disk for later sessions. Raises
+    `FieldError` for an option that does not exist or has a value that it cannot have.
     """
     if default_fp not in (f32, f64):
         raise FieldError(f"default_fp must be ti.f32 or ti.f64, not {default_fp!r}")

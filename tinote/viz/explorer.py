@@ -61,7 +61,7 @@ class View(NamedTuple):
 
 
 class Explorer(anywidget.AnyWidget):
-    """The explorer of one kernel. `views` are shown one at a time, the first one at the start, or number `start`."""
+    """The explorer of the kernel `name`. `views` are shown one at a time, first number `start`."""
 
     _esm = static_source(*SCRIPTS)
     _css = static_source(*STYLES)

@@ -56,7 +56,7 @@ class GUI(KeyNames):
     """A window of `res` pixels that a program draws into; coordinates are in [0, 1] from the bottom left, radii and
     widths in pixels.
 
-    - `res`: (width, height), or one number for both; `background_color`: 0xRRGGBB.
+    - `name`: its title; `res`: (width, height), or one number for both; `background_color`: 0xRRGGBB.
     - `show_gui=False` draws without showing: for recording with `show(filename)` and for reading with `get_image`.
     - `fast_gui` and `fullscreen` are accepted for programs that set them, and change nothing.
 

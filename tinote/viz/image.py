@@ -43,7 +43,7 @@ class Image(LiveSimulation):
       zero. `limits`: the numbers at its two ends; without it the least and greatest of each frame, for "coolwarm" with
       zero in the middle. What is not finite is painted magenta, and counted.
     - `smooth`: paint between the cells' colours, instead of squares.
-    - `size`: the longer side in pixels.
+    - `size`: the longer side in pixels; `label`: what screen readers say; `plot_label`: the vertical axis of the plot.
     - `pointer(pointer)`: called between frames while a button is held on the view, with a `Pointer` in units of cells:
       its `element` is the index (column, row) of the cell under it.
 

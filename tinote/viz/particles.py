@@ -57,7 +57,7 @@ class Particles(LiveSimulation):
     - `energy` or `plots`: a function that returns a number, or a dictionary of them, sampled once a frame and drawn
       below over the step number.
     - `steps_per_frame`: steps between two pictures, which the slider changes; `size`: width, or (width, height), in
-      pixels.
+      pixels; `label`: what screen readers say; `plot_label`: the vertical axis of the plot.
     - `pointer(pointer)`: called between frames while a button is held on the view, with a `Pointer` in the units of
       `x`: its `element` is the index of the particle that was pressed, or None. Only in the plane.
     - `azimuth`, `elevation`: in space, where the camera stands, in degrees around the z axis and above the xy plane.
@@ -240,6 +240,7 @@ class Particles(LiveSimulation):
         return self._present()
 
     def obey(self, message: dict[str, Any]) -> None:
+        """The page has turned the camera, or pressed a button."""
         if message.get("kind") == "turn":
             around, above = (float(part) for part in message["by"])
             self.turn(self.azimuth + around, self.elevation + above)

@@ -27,8 +27,8 @@ _CORNERS = {"tri": 3, "quad": 4}
 class PLYWriter:
     """Collects `num_vertices` vertices and `num_faces` faces with as many numbers each as are added, and writes them.
 
-    `face_type`: "tri" or "quad". Anything that has `to_numpy()` or that NumPy understands may be added; it is read row
-    by row. Raises `ViewError` for numbers that are too many or too few.
+    `face_type`: "tri" or "quad"; `comment` stands in the file's head. Anything that has `to_numpy()` or that NumPy
+    understands may be added; it is read row by row. Raises `ViewError` for numbers that are too many or too few.
     """
 
     def __init__(
@@ -61,6 +61,7 @@ class PLYWriter:
         self._add_vertex_channels("x y z", x, y, z)
 
     def add_vertex_normal(self, nx: Any, ny: Any, nz: Any) -> None:
+        """Unit normals of the surface at the vertices."""
         self._add_vertex_channels("nx ny nz", nx, ny, nz)
 
     def add_vertex_color(self, r: Any, g: Any, b: Any) -> None:
@@ -68,9 +69,11 @@ class PLYWriter:
         self._add_vertex_channels("red green blue", r, g, b)
 
     def add_vertex_alpha(self, alpha: Any) -> None:
+        """Opacity, in [0, 1]."""
         self._add_vertex_channels("Alpha", alpha)
 
     def add_vertex_rgba(self, r: Any, g: Any, b: Any, a: Any) -> None:
+        """Red, green, blue and opacity, in [0, 1]."""
         self._add_vertex_channels("red green blue Alpha", r, g, b, a)
 
     def add_vertex_vel(self, vx: Any, vy: Any, vz: Any) -> None:

@@ -16,7 +16,8 @@ class Plot(LiveSimulation):
 
     - `quantities`: a function that returns a number, or a dictionary of up to six of them, sampled once a frame.
     - `step()`: advances by one step: of a simulation, or of an optimisation, whose loss is plotted.
-    - `label`: what the vertical axis shows; `size`: (width, height) in pixels.
+    - `label`: what the vertical axis shows; `size`: (width, height) in pixels; `steps_per_frame`: steps
+      between two samples, which the slider changes; `reset()`: takes all back to its start.
     - `unattended_frames`: how many frames are made where a program executes the notebook and nobody can press play.
 
     `plot.history.table()` are the samples as an array: the step number, then the quantities.

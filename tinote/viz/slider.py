@@ -35,7 +35,9 @@ def slider(
     which is painted afterwards; while one change is still waiting, later ones take its place.
 
     `value` is where the slider stands at first, and is given to the target at once; without it, that of the field, or
-    `low`. Raises `ViewError` for a target of another kind, and for a range that is empty.
+    `low`. `step` is the distance between two places of it, a two-hundredth of the range by itself; `label` stands
+    before it, by itself the field's name. Raises `ViewError` for a target of another kind, and for a range that is
+    empty.
     """
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
         raise ViewError(f"a slider from {low} to {high}; its lower end comes first")

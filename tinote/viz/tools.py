@@ -30,8 +30,9 @@ def _rows(img: Any) -> np.ndarray:
 
 
 def imwrite(img: Any, filename: str | Path) -> None:
-    """Write a field or array of shape (width, height[, channels]) in the format that the name's ending says. Floats
-    are in [0, 1]. Folders on the way are made. Raises `ViewError` for what is no image, and for an unknown format.
+    """Write `img`, a field or array of shape (width, height[, channels]) in the format that the ending of `filename`
+    says. Floats are in [0, 1]. Folders on the way are made. Raises `ViewError` for what is no image, and for an unknown
+    format.
     """
     rows = _rows(img)
     path = Path(filename)
@@ -46,8 +47,8 @@ def imwrite(img: Any, filename: str | Path) -> None:
 
 
 def imread(filename: str | Path, channels: int = 0) -> np.ndarray:
-    """The image in a file, uint8, shape (width, height, channels). `channels`: 1, 3 or 4 converts; 0 keeps the file's
-    own. Raises `ViewError` when there is no image in the file.
+    """The image in the file `filename`, uint8, shape (width, height, channels). `channels`: 1, 3 or 4 converts; 0 keeps
+    the file's own. Raises `ViewError` when there is no image in the file.
     """
     modes = {0: "", 1: "L", 3: "RGB", 4: "RGBA"}
     if channels not in modes:
@@ -64,7 +65,9 @@ def imread(filename: str | Path, channels: int = 0) -> np.ndarray:
 
 
 def imshow(img: Any, title: str = "") -> None:
-    """Show a field or array of shape (width, height[, channels]) in the output of the running cell."""
+    """Show `img`, a field or array of shape (width, height[, channels]), in the output of the running cell, with
+    `title` above it. Raises `ViewError` for what is no image.
+    """
     if title:
         display({"text/plain": title}, raw=True)
     display(Image.fromarray(_rows(img)))
@@ -72,7 +75,7 @@ def imshow(img: Any, title: str = "") -> None:
 
 def imresize(img: Any, w: int, h: int | None = None) -> np.ndarray:
     """An image of `w` by `h` pixels (by `w`, without `h`): each takes the nearest pixel of `img`, as an array of the
-    same type.
+    same type. Raises `ViewError` for what is no image.
     """
     array = as_array(img)
     height = w if h is None else h

@@ -36,7 +36,8 @@ __all__ = ["Canvas", "Gui", "Window", *_KEYS]  # pyright: ignore[reportUnsupport
 
 
 class Window:
-    """A window of `res` pixels. `show_window=False` draws without showing, for recording with `save_image`.
+    """A window of `res` pixels, called `name`, that shows at most `fps_limit` frames a second, and never more than 60.
+    `show_window=False` draws without showing, for recording with `save_image`.
 
     `vsync` and `pos` are accepted for programs that set them, and change nothing. `running` and the frames' rate are
     those of `ti.GUI`.

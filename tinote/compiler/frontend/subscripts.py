@@ -16,10 +16,7 @@ from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.protocol import (
     CaptureKind,
     buffer_of,
-<<<<<<< HEAD
-=======
     constant_rows,
->>>>>>> language
     function_of,
     space_of,
 )

@@ -11,7 +11,6 @@ from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.protocol import AXES, swizzle, type_of
 from tinote.compiler.frontend.values import BoundMethod, PartPlace, Place, Value, literal_indices
-from tinote.compiler.frontend.wholes import fill
 from tinote.ir import primitives as p
 from tinote.ir.types import Scalar
 
@@ -252,14 +251,8 @@ METHODS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "min": (lambda e, v: reduce(e, p.minimum, e.components(v)), {}),
     "any": (lambda e, v: disjunction(e, e.components(v)), {}),
     "all": (lambda e, v: conjunction(e, e.components(v)), {}),
-<<<<<<< HEAD
-    "cast": (_cast, {"dtype": _REQUIRED}),
-    "fill": (fill, {"value": _REQUIRED}),
-    "pow": (lambda e, v, exponent: power(e, v, exponent), {"exponent": _REQUIRED}),
-=======
     "cast": (_cast, {"dtype": REQUIRED}),
     "pow": (lambda e, v, exponent: power(e, v, exponent), {"exponent": REQUIRED}),
->>>>>>> language
     "get_shape": (lambda e, v: e.shape(v), {}),
     "row": (_row_of, {"index": REQUIRED}),
 }

@@ -157,6 +157,7 @@ def grad_for(primal: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
 
     The gradient of a device function is a device function. It gets the arguments and then the adjoint of each result,
     and returns an adjoint for each argument that is not a template (what it gives for an integer is not looked at).
+    Raises `DifferentiationError` for what cannot be a gradient of `primal`.
     """
     if isinstance(primal, Func) and primal.__tinote_replacement__ is not None:
         replacement = primal.__tinote_replacement__

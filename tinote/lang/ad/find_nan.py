@@ -38,8 +38,8 @@ __all__ = ["Finding", "NanReport", "find_nan"]
 
 @dataclass(frozen=True)
 class Finding:
-    """Where a NaN or an infinity arose: in the launch number `launch` under the tape, counted from 1, of `kernel`, or
-    in its gradient (`backward`).
+    """Where a NaN or an infinity arose: in the launch number `launch` of `launches` under the tape, counted from 1, of
+    `kernel`, or in its gradient (`backward`).
 
     `message`: the operation with its operands and what it gave; `place`: the user's line; `turn`: the indices of the
     loops around it, by their names. `notes`: further places, such as the step of a checkpointed loop.
@@ -65,7 +65,7 @@ class Finding:
 @dataclass(frozen=True)
 class NanReport:
     """What `find_nan` found. `primal`: the first in the program itself, if it could be run again (`searched_primal`);
-    `backward`: the first on the way back. Either may be None. True if there is anything.
+    `backward`: the first on the way back, through `launches` launches. Either may be None. True if there is anything.
     """
 
     launches: int

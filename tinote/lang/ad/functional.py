@@ -56,8 +56,11 @@ def grad(
     f: Callable[..., Any], argnums: Positions = None, *, wrt: Fields = None, loss: Field | None = None
 ) -> Callable[..., Any]:
     """A function that runs `f` with its arguments and gives the derivative of its result, a single number, with respect
-    to the inputs: an array of the input's shape, a number for a number, a tuple for several. A `loss` is set to 0
-    before. Raises `DifferentiationError`.
+    to the inputs: an array of the input's shape, a number for a number, a tuple for several.
+
+    The inputs are the arguments at the positions `argnums` (a number or several) and the fields `wrt` (one or several,
+    with `needs_grad=True`). The result is what `f` returns, or the 0-D field `loss`, which is set to 0 before. Raises
+    `DifferentiationError`.
     """
     both = _value_and_grad("grad", f, argnums, wrt, loss)
     return lambda *args, **kwargs: both(*args, **kwargs)[1]
@@ -66,7 +69,7 @@ def grad(
 def value_and_grad(
     f: Callable[..., Any], argnums: Positions = None, *, wrt: Fields = None, loss: Field | None = None
 ) -> Callable[..., Any]:
-    """As `grad`, but gives the result as well: `(value, gradient)`."""
+    """As `grad` with the same `f`, `argnums`, `wrt` and `loss`, but gives the result as well: `(value, gradient)`."""
     return _value_and_grad("value_and_grad", f, argnums, wrt, loss)
 
 
@@ -95,7 +98,8 @@ def vjp(
 ) -> Callable[..., Any]:
     """A function of a seed and the arguments of `f` that runs `f` and gives `(value, product)`: its result, a number or
     a field of any shape, and the seed, of that shape, times the Jacobian of the result with respect to the inputs, by
-    reverse mode. Raises `DifferentiationError`.
+    reverse mode. `argnums`, `wrt` and `loss` say what the inputs and the result are, as for `grad`; here `loss` may
+    have any shape, and is left as it is. Raises `DifferentiationError`.
     """
     task = Derivative("vjp", f, wrt, loss, argnums)
     task.require("grad")
@@ -117,7 +121,8 @@ def jvp(
 ) -> Callable[..., Any]:
     """A function of a seed and the arguments of `f` that runs `f` and gives `(value, product)`: its result, a number or
     a field of any shape, and the Jacobian of the result with respect to the inputs times the seed, which has the
-    structure of a gradient, by forward mode. Raises `DifferentiationError`.
+    structure of a gradient, by forward mode. `argnums`, `wrt` (fields with `needs_dual=True`) and `loss` say what the
+    inputs and the result are, as for `vjp`. Raises `DifferentiationError`.
     """
     task = Derivative("jvp", f, wrt, loss, argnums)
     task.require("dual")
@@ -139,7 +144,8 @@ def jacobian(
     mode: str | None = None,
 ) -> Callable[..., Any]:
     """A function that runs `f` with its arguments and gives the Jacobian of its result with respect to the inputs: an
-    array of the shape of the result followed by that of the input, a tuple for several.
+    array of the shape of the result followed by that of the input, a tuple for several. `argnums`, `wrt` and `loss` say
+    what the inputs and the result are, as for `vjp`.
 
     `mode`: `"forward"` (a run of `f` for each number of the inputs; fields need duals) or `"reverse"` (a reverse run
     for each number of the result; fields need gradients). By default the one with fewer runs, as far as the fields have
@@ -167,8 +173,8 @@ def hvp(
     f: Callable[..., Any], argnums: Positions = None, *, wrt: Fields = None, loss: Field | None = None
 ) -> Callable[..., Any]:
     """A function of a vector and the arguments of `f` that runs `f` and gives the product of the Hessian of its result,
-    a single number, and the vector, which has the structure of a gradient and so has the product. A `loss` is set to 0
-    before.
+    a single number, and the vector, which has the structure of a gradient and so has the product. `argnums`, `wrt` and
+    `loss` say what the inputs and the result are, as for `grad`.
 
     Forward mode over reverse mode: the cost is a small multiple of that of a gradient. Fields with a gradient get a
     dual, and so do the gradients, if they have none. Raises `DifferentiationError`.

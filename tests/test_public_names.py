@@ -1,0 +1,126 @@
+"""Every public name says what it is: a docstring of its own, which names the parameters and the errors."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import tinote as ti
+from tinote.ir.types import Scalar
+from tinote.lang import ops
+from tinote.lang.func import Func
+from tinote.lang.maths import BuiltinFunction
+from tinote.lang.tree import Axes
+from tinote.lang.world import Arch
+
+README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
+
+MODULES: dict[str, ModuleType] = {
+    "ti": ti,
+    "ti.ad": ti.ad,
+    "ti.algorithms": ti.algorithms,
+    "ti.linalg": ti.linalg,
+    "ti.math": ti.math,
+    "ti.profiler": ti.profiler,
+    "ti.tools": ti.tools,
+    "ti.types": ti.types,
+    "ti.ui": ti.ui,
+    "ti.viz": ti.viz,
+}
+
+MADE_BY_OTHERS = {"Field", "ScalarField", "MatrixField", "StructField", "Ndarray", "ScalarNdarray", "VectorNdarray"}
+MADE_BY_OTHERS |= {"MatrixNdarray", "Level", "Layout"}
+"""Classes for `isinstance` whose constructors programs do not call."""
+
+
+def public(module: ModuleType) -> Iterator[tuple[str, Any]]:
+    for name in dict.fromkeys([*module.__all__, *(ops.__all__ if module is ti else ())]):
+        yield name, getattr(module, name)
+
+
+NAMES = [
+    pytest.param(value, id=f"{owner}.{name}")
+    for owner, module in MODULES.items()
+    for name, value in public(module)
+    if not isinstance(value, (int, float, Scalar, Arch, Axes))
+]
+
+
+def docstring_of(value: Any) -> str:
+    """Its own; a function's must not be that of the class it is made by."""
+    text = getattr(value, "__doc__", None) or ""
+    return "" if isinstance(value, BuiltinFunction | Func) and text == type(value).__doc__ else text
+
+
+@pytest.mark.parametrize("value", NAMES)
+def test_it_says_what_it_is(value: Any) -> None:
+    text = " ".join(docstring_of(value).split())
+    assert len(text.split()) >= 5, f"says only {text!r}"
+
+
+@pytest.mark.parametrize("value", NAMES)
+def test_it_names_its_parameters(value: Any) -> None:
+    if isinstance(value, ModuleType) or not callable(value) or getattr(value, "__name__", "") in MADE_BY_OTHERS:
+        return
+    if isinstance(value, type) and issubclass(value, BaseException):
+        return
+    try:
+        parameters = inspect.signature(value).parameters.values()
+    except ValueError:
+        return
+    free = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+    names = [p.name for p in parameters if p.kind not in free and not p.name.startswith("_")]
+    text = docstring_of(value)
+    missing = [name for name in names if not re.search(rf"\b{name}\b", text)] if len(names) > 1 else []
+    assert not missing
+
+
+@pytest.mark.parametrize("value", [one for one in NAMES if inspect.isfunction(one.values[0])])
+def test_it_names_the_errors_that_it_raises(value: Any) -> None:
+    source = inspect.getsource(value)
+    raised = set(re.findall(r"^ +raise (\w+Error)\(", source, re.MULTILINE))
+    text = docstring_of(value)
+    assert not raised or "Raise" in text or "error" in text
+
+
+@pytest.mark.parametrize("value", [one for one in NAMES if isinstance(one.values[0], type)])
+def test_its_methods_say_what_they_do(value: type) -> None:
+    silent = [
+        name
+        for name, member in vars(value).items()
+        if not name.startswith("_")
+        and (inspect.isfunction(member) or isinstance(member, (property, classmethod, staticmethod)))
+        and not (member.__doc__ or "").strip()
+    ]
+    assert not silent
+
+
+def test_the_index_of_the_readme_knows_every_name() -> None:
+    section = README.split("## Names by topic")[1].split("\n## ")[0]
+    told = set(re.findall(r"`([^`]+)`", section))
+    for owner in ("ti.ad", "ti.viz", "ti.profiler", "ti.algorithms", "ti.tools"):
+        missing = [name for name, _ in public(MODULES[owner]) if f"{owner}.{name}" not in told]
+        assert not missing, f"{owner}: {missing}"
+
+
+def test_what_the_index_of_the_readme_tells_exists() -> None:
+    section = README.split("## Names by topic")[1].split("\n## ")[0]
+    for dotted in re.findall(r"`(ti(?:\.\w+)+)", section):
+        found: Any = ti
+        for part in dotted.split(".")[1:]:
+            found = getattr(found, part)
+
+
+def test_links_of_the_readme_lead_somewhere() -> None:
+    folder = Path(__file__).resolve().parents[1]
+    links = re.findall(r"\]\(((?!https?:)[^)#]+)(?:#[^)]*)?\)", README)
+    notebooks = {link for link in links if link.endswith(".ipynb")}
+    assert not [link for link in links if link not in notebooks and not (folder / link).exists()]
+    assert {f"notebooks/{file.name}" for file in (folder / "notebooks").glob("*.ipynb")} <= notebooks
+    assert {link[len("notebooks/") :][:2] for link in notebooks} == {f"{number:02}" for number in range(1, 9)}
