@@ -51,6 +51,8 @@ _HELPERS_LIBRARY = "tinote.helpers"
 # Two thirds of a first launch would otherwise go into optimising a module whose code runs for nanoseconds a launch
 # (measured: 14 ms at 0, 79 ms at 1).
 _SUPPORT_LEVEL = 0
+#: Functions of the support module that are launched as kernels are.
+_KERNELS = ("tn_clear",)
 
 
 class Host(NamedTuple):
@@ -111,7 +113,7 @@ class _Engine:
         self.counter = itertools.count()
         image = self._support_image()
         builder = llvm.JITLibraryBuilder().add_object_img(image).add_current_process()
-        for name in CALLED:
+        for name in (*CALLED, *_KERNELS):
             builder.export_symbol(name)
         # Workers may run in this library until the process ends; the module keeps it, and llvmlite disposes of nothing
         # while the interpreter shuts down.
@@ -227,7 +229,7 @@ def native_runtime() -> NativeRuntime:
 def support_binary() -> Binary:
     """The kernels that the support module brings along."""
     engine = _get_engine()
-    return Binary({"tn_clear": engine.support["tn_clear"]}, engine.support, 0, engine.runtime)
+    return Binary({name: engine.support[name] for name in _KERNELS}, engine.support, 0, engine.runtime)
 
 
 #: Contexts of modules that an interrupt left behind in the middle of reading them.
