@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from tinote.autodiff.activity import can_vary, discardable_variables, reached_from
 from tinote.autodiff.rules import RULES, Emit, NoDerivative
+from tinote.autodiff.transposed import forward_told
 from tinote.autodiff.unfold import unfold_atomics
 from tinote.errors import DifferentiationError, Note
 from tinote.ir import primitives as p
@@ -210,14 +211,10 @@ class _Forward:
             self.builder.atomic(p.add, dual, op.index, tangent)
 
     def replaced(self, op: Replaced) -> None:
-        """Values alone: a gradient that was told says nothing about tangents."""
+        self.builder.emit(op)
         if any(self.tangent(a) is not None for a in op.inputs):
-            raise DifferentiationError(
-                "this function has a gradient for reverse mode only, and forward mode cannot pass through it",
-                op.loc,
-                hint="use reverse mode, or call an undecorated function",
-            )
-        self.builder.emit(op.rebuilt(op.args, op.regions))
+            directions = [self.tangent_or_zero(a) for a in op.inputs if is_float(a.type)]
+            self.tangents.update(zip(op.outs, forward_told(self.builder, op, directions), strict=True))
 
     def stack(self, op: NewStack | Push | Pop) -> None:
         """Beside a stack of floats lies one of their tangents."""

@@ -27,7 +27,6 @@ from collections.abc import Sequence
 from itertools import product
 from typing import NamedTuple
 
-from tinote.autodiff.told import bind_results
 from tinote.autodiff.turns import Differentiator, content_of, counting, look
 from tinote.ir.buffers import Buffer, BufferKind
 from tinote.ir.build import Builder, OpenRegion
@@ -205,9 +204,6 @@ class Keeper:
         """Copy `op` with its effects on the kept buffers and on temporaries, without its other effects."""
         if isinstance(op, Check | Print):
             return None
-        if isinstance(op, Replaced):
-            bind_results(op, env)
-            return None
         args = tuple([look(env, a) for a in op.args])
         outs = tuple([Var(v.type, v.name) for v in op.outs])
         if isinstance(op, Store | Atomic):
@@ -216,9 +212,10 @@ class Keeper:
             env.update(zip(op.outs, outs, strict=True))
             kept = op.buffer in self.buffers or op.buffer.kind is BufferKind.TEMPORARY
             return self.reverser.register(op, op.rebuilt(args, (), ())) if kept else None
-        if not op.regions:
+        if not op.regions or isinstance(op, Replaced):
             env.update(zip(op.outs, outs, strict=True))
-            return self.reverser.register(op, op.rebuilt(args, (), outs))
+            regions = tuple([clone_region(r, env)[0] for r in op.regions])
+            return self.reverser.register(op, op.rebuilt(args, regions, outs))
         parts = [self.part(r, tuple([Var(q.type, q.name) for q in r.params]), env) for r in op.regions]
         env.update(zip(op.outs, outs, strict=True))
         return _Structure(op, args, parts, outs)

@@ -29,7 +29,7 @@ from itertools import chain
 from tinote.autodiff.activity import discardable_variables, varied_variables
 from tinote.autodiff.keeping import NOTHING, Copy, Keeper, Keeping, copy_buffer, finished
 from tinote.autodiff.rules import RULES, Emit, NoDerivative
-from tinote.autodiff.told import backward_told, bind_results
+from tinote.autodiff.told import backward_told
 from tinote.autodiff.turns import (
     Carried,
     add_to_shared,
@@ -185,9 +185,6 @@ class Reverser:
             if not (keep_temporaries and op.buffer.kind is BufferKind.TEMPORARY):
                 return
         elif isinstance(op, Check | Print):
-            return
-        elif isinstance(op, Replaced):
-            bind_results(op, env)
             return
         args = tuple([look(env, a) for a in op.args])
         regions = tuple([self.forward_region(r, env, keep_temporaries) for r in op.regions])

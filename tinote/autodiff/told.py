@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from tinote.autodiff.turns import Differentiator, look
+from tinote.autodiff.turns import Differentiator
 from tinote.ir.nodes import Atom, Region, Var
 from tinote.ir.query import walk
 from tinote.ir.replaced import Replaced
 from tinote.ir.rewrite import clone_region
 
-__all__ = ["backward_told", "bind_results"]
-
-
-def bind_results(op: Replaced, env: dict[Var, Atom]) -> None:
-    """The forward part: the outs are the results."""
-    env.update(zip(op.outs, [look(env, r) for r in op.results], strict=True))
+__all__ = ["backward_told"]
 
 
 def backward_told(reverser: Differentiator, op: Replaced, env: dict[Var, Atom], adjoints: dict[Var, Atom]) -> None:

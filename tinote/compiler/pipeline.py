@@ -130,9 +130,11 @@ def _differentiate(fn: Function, context: Context, *, arguments: bool) -> Functi
     return context.gradient.function
 
 
-def _reverse(*, arguments: bool) -> tuple[Step | Fixpoint, ...]:
+def _reverse(*, arguments: bool, once: bool = True) -> tuple[Step | Fixpoint, ...]:
+    """`once`: nothing is differentiated afterwards."""
     return (
         Step(lambda fn, context: _differentiate(fn, context, arguments=arguments), Form.PROMOTED, "reverse"),
+        *((_plain(drop_adjoints, Form.PROMOTED),) if once else ()),
         _plain(scalarise, Form.SCALAR),
         Step(lambda fn, context: gather(fn, context.config.fast_math), Form.SCALAR, "gather"),
         _simplify(Form.SCALAR),
@@ -142,6 +144,7 @@ def _reverse(*, arguments: bool) -> tuple[Step | Fixpoint, ...]:
 def _forward(*, arguments: bool) -> tuple[Step | Fixpoint, ...]:
     return (
         Step(lambda fn, context: forward(fn, context.defaults, arguments=arguments), Form.PROMOTED, "forward"),
+        _plain(drop_adjoints, Form.PROMOTED),
         _plain(scalarise, Form.SCALAR),
         _simplify(Form.SCALAR),
     )
@@ -199,7 +202,12 @@ GRADIENT: tuple[Step | Fixpoint, ...] = (*TYPING, *_reverse(arguments=False), *L
 TANGENT: tuple[Step | Fixpoint, ...] = (*TYPING, *_forward(arguments=False), *LOWERING)
 PULLBACK: tuple[Step | Fixpoint, ...] = (*TYPING, *_reverse(arguments=True), *LOWERING)
 PUSHFORWARD: tuple[Step | Fixpoint, ...] = (*TYPING, *_forward(arguments=True), *LOWERING)
-SECOND: tuple[Step | Fixpoint, ...] = (*TYPING, *_reverse(arguments=True), *_forward(arguments=True), *LOWERING)
+SECOND: tuple[Step | Fixpoint, ...] = (
+    *TYPING,
+    *_reverse(arguments=True, once=False),
+    *_forward(arguments=True),
+    *LOWERING,
+)
 CHECKED: tuple[Step | Fixpoint, ...] = (
     INFERENCE,
     DROPPING,

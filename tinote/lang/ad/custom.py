@@ -26,7 +26,8 @@ Of a device function, the gradient is a device function:
         B = A.inverse()
         return -(B.transpose() @ G @ B.transpose())
 
-Calls of `inverse` in kernels are then differentiated by it in reverse mode; forward mode refuses them.
+Calls of `inverse` in kernels are then differentiated by it: in reverse mode as it stands, in forward mode by its
+transpose, for which it has to be linear in the adjoints; second derivatives are its own.
 """
 
 from __future__ import annotations
