@@ -15,7 +15,7 @@ from packaging.requirements import Requirement
 
 PROJECT = Path(__file__).resolve().parents[1]
 LONGEST_FILE = 500
-HEAVY = ("llvmlite", "ipywidgets", "anywidget", "matplotlib", "IPython")
+HEAVY = ("llvmlite", "ipywidgets", "anywidget", "matplotlib", "IPython", "tqdm", "tinote.lang.ad", "tinote.viz")
 
 
 def check(*command: str) -> None:

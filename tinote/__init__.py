@@ -10,18 +10,19 @@
         for i in x:
             x[i] += dt
 
-Everything public is a name of this module; `ti.viz` (pictures) is loaded when it is first used.
+Everything public is a name of this module; `ti.ad` (derivatives) and `ti.viz` (pictures) are loaded when they are first
+used.
 """
 
 from __future__ import annotations
 
 import importlib
 import sys
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from tinote.errors import suggestion
 from tinote.ir.types import f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
-from tinote.lang import ad, algorithms, exception, misc, missing, ops, profiler, types, util
+from tinote.lang import algorithms, exception, misc, missing, ops, profiler, types, util
 from tinote.lang.calls import experimental, pyfunc, real_func, ref, sync
 from tinote.lang.declarations import field
 from tinote.lang.exception import (
@@ -46,6 +47,10 @@ from tinote.lang.structs import Struct, StructField, dataclass
 from tinote.lang.tree import FieldsBuilder, Level, axes, axes_named, root
 from tinote.lang.world import arches, init, reset
 
+if TYPE_CHECKING:
+    from tinote import ad, linalg, math, tools
+    from tinote.lang.linalg import eig, polar_decompose, solve, svd, sym_eig
+
 __version__ = "0.1.0"
 
 globals().update({name: getattr(ops, name) for name in ops.__all__})
@@ -59,7 +64,7 @@ int8, int16, int32, int64 = i8, i16, i32, i64
 uint1, uint8, uint16, uint32, uint64 = u1, u8, u16, u32, u64
 
 # `from tinote.types import vector`: they are modules of the package, too.
-for _module in (ad, algorithms, exception, misc, ops, profiler, types, util):
+for _module in (algorithms, exception, misc, ops, profiler, types, util):
     sys.modules[f"{__name__}.{_module.__name__.rpartition('.')[2]}"] = _module
 
 __all__ = [
@@ -73,6 +78,7 @@ __all__ = [
 ]  # fmt: skip
 
 _LAZY = {
+    "ad": ("tinote.ad", None),
     "viz": ("tinote.viz", None),
     "GUI": ("tinote.viz.gui", "GUI"),
     "ui": ("tinote.ui", None),
@@ -100,8 +106,8 @@ _LAZY = {
 
 
 def __getattr__(name: str) -> Any:
-    """Pictures, and what is written in the language itself, are loaded when they are first asked for, so that importing
-    tinote stays fast.
+    """Derivatives, pictures, and what is written in the language itself, are loaded when they are first asked for, so
+    that importing tinote stays fast.
     """
     if name in _LAZY:
         module, attribute = _LAZY[name]
@@ -111,6 +117,10 @@ def __getattr__(name: str) -> Any:
         return value
     missing.refuse(name)
     raise AttributeError(f"module 'tinote' has no attribute '{name}'{suggestion(name, [*globals(), *_LAZY])}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LAZY})
 
 
 def load_ipython_extension(shell: Any) -> None:

@@ -194,3 +194,44 @@ def test_the_gradient_of_a_method() -> None:
     energy.loss.grad[None] = 1
     energy.measure.grad(1.0)
     assert energy.x.grad.to_numpy().tolist() == [12, 16]
+
+
+@ti.data_oriented
+class Private:
+    """Inside a class, names with two leading underscores are the class's own."""
+
+    __factor = 5
+
+    def __init__(self) -> None:
+        self.__count = 3
+        self.__x = ti.field(ti.f32, shape=4)
+
+    @ti.func
+    def __scaled(self, __a):
+        return __a * self.__factor
+
+    @ti.kernel
+    def run(self, __a: ti.f32, __unused: ti.template()) -> ti.f32:
+        __sum = 0.0
+        for __i in range(self.__count):
+            self.__x[__i] = self.__scaled(__a=__a)
+            __sum += self.__x[__i]
+        return __sum
+
+    def inner(self) -> int:
+        __here = 4
+
+        @ti.kernel
+        def run() -> ti.i32:
+            return __here + self.__count
+
+        return run()
+
+
+@pytest.mark.parametrize("arch", ["cpu", "python"])
+def test_private_names(arch: str) -> None:
+    ti.init(arch=getattr(ti, arch))
+    private = Private()
+    assert private.run(2.0, 0) == 30
+    assert private.run(_Private__a=1.0, _Private__unused=0) == 15
+    assert private.inner() == 7

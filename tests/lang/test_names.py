@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+import tinote as ti
 from tests.lang.named_expressions import EXPRESSIONS
 from tests.lang.named_uses import HEADING, USES
 
@@ -59,3 +60,8 @@ def test_expressions_give_the_same_in_kernels_and_in_python() -> None:
 def test_each_name_has_a_use() -> None:
     words = set(re.findall(r"\w+", " ".join([HEADING, *USES.values(), *EXPRESSIONS])))
     assert [name for name in NAMES.split() if name not in words] == []
+
+
+def test_names_that_are_loaded_when_used_are_listed() -> None:
+    assert {"ad", "math", "linalg", "tools", "viz", "GUI", "svd", "field"} <= set(dir(ti))
+    assert set(ti.ad.__all__) <= set(dir(ti.ad))

@@ -32,6 +32,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
+from tinote.compiler.frontend.private_names import spell_out
 from tinote.errors import KernelSyntaxError
 from tinote.ir.nodes import Buffer, Function
 from tinote.ir.types import Scalar, Tensor, f32, i32, u1
@@ -157,6 +158,8 @@ def function_source(function: types.FunctionType, is_func: bool = False) -> Func
         raise KernelSyntaxError(
             "a kernel or device function is made from a `def`", place, "lambdas and async functions cannot be compiled"
         )
+    if "__" in text:
+        spell_out(statement, code.co_qualname)
     closure = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
     names = [p.arg for p in (*statement.args.posonlyargs, *statement.args.args)]
     values = function.__defaults__ or ()
