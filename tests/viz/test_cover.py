@@ -92,7 +92,7 @@ def test_a_view_sends_the_smaller_of_positions_and_a_picture():
     frame = crowd.capture()
     assert len(frame.buffers[0]) == 3600 and frame.message["cover"]
     assert np.abs(picture_of(view) - picture_of(crowd)).mean() < 4
-    at = crowd.place(*x[7], True)
+    at = crowd.place(float(x[7, 0]), float(x[7, 1]), True)
     assert at[1] is not None and np.abs(x[at[1]] - x[7]).max() < 0.01
 
 

@@ -9,7 +9,7 @@ from tests.viz.live import picture_of, scenario
 from tinote.viz import Particles
 from tinote.viz.arrays import ViewError
 from tinote.viz.particles import HIDDEN
-from tinote.viz.projection import Camera, box_edges, faded, see
+from tinote.viz.projection import Camera, box_edges, depth, faded, point_at, see
 
 BOX = np.array([[0.0, 1.0]] * 3)
 
@@ -66,6 +66,53 @@ def test_the_picture_shows_the_nearer_particle_in_front():
     assert repr(view) == "<Particles: 2 in [0, 1] × [0, 1] × [0, 1]>"
 
 
+@pytest.mark.parametrize("aspect", [0.5, 1.0, 2.0])
+def test_a_place_and_a_depth_give_the_point_that_is_seen_there(aspect):
+    rng = np.random.default_rng(0)
+    bounds = np.array([[0, 3.0], [-1, 1], [5, 6]])
+    points = rng.uniform(bounds[:, 0], bounds[:, 1], (20, 3))
+    camera = Camera(rng.uniform(0, 360), rng.uniform(-89, 89), aspect)
+    seen = see(points, bounds, camera)
+    for place, index in zip(seen.places, seen.index, strict=True):
+        found = point_at(tuple(place), depth(points[index], bounds, camera), bounds, camera)
+        assert found == pytest.approx(points[index])
+
+
+def test_a_particle_in_space_is_dragged_parallel_to_the_picture():
+    x = np.array([[0.9, 0.3, 0.5], [0.1, 0.3, 0.5], [0.5, 0.9, 0.9]])  # The first hides the second.
+    told = []
+
+    def drag(pointer):
+        told.append(pointer)
+        if pointer.element is not None:
+            x[pointer.element] = pointer.position
+
+    async def body(view, page):
+        page.keeps_up = True
+        page.say(kind="ready", view="page")
+        await page.until(lambda: page.frames)
+        camera = Camera(0.0, 0.0)
+        begin, end = (see(np.array([at]), BOX, camera).places[0].tolist() for at in ([0.9, 0.3, 0.5], [0.9, 0.6, 0.2]))
+        for phase, at in [("press", begin), ("move", end), ("release", end)]:
+            page.say(kind="pointer", phase=phase, place=at)
+        await page.until(lambda: told and not told[-1].pressed)
+        assert x[0] == pytest.approx([0.9, 0.6, 0.2]) and x[1:].tolist() == [[0.1, 0.3, 0.5], [0.5, 0.9, 0.9]]
+        assert {pointer.element for pointer in told} == {0}
+        assert np.sum([pointer.movement for pointer in told], axis=0) == pytest.approx([0.0, 0.3, -0.3])
+
+    scenario(lambda: Particles(x, pointer=drag, azimuth=0, elevation=0), body)
+
+
+def test_of_particles_in_space_the_one_in_front_is_grabbed_or_else_the_nearest():
+    x = np.array([[0.9, 0.5, 0.5], [0.1, 0.5, 0.5], [0.5, 0.7, 0.5]])
+    view = Particles(x, pointer=print, azimuth=0, elevation=0, radius=4, size=100)
+    assert view.place(0.5, 0.5, True)[1] == 0
+    assert view.place(0.42, 0.5, True)[1] in (0, 1)  # Beside both: within reach all the same.
+    assert view.place(0.5, 0.9, True) == (pytest.approx([0.5, 0.5, view.place(0.5, 0.9, False)[0][2]]), None)
+    view.turn(180, 0)
+    assert view.place(0.5, 0.5, True)[1] == 1
+
+
 def test_the_page_turns_the_camera_while_nothing_plays():
     async def body(view, page):
         page.say(kind="ready", view="page")
@@ -81,8 +128,6 @@ def test_the_page_turns_the_camera_while_nothing_plays():
 
 def test_wrong_arguments_are_refused():
     x = np.zeros((1, 3))
-    with pytest.raises(ViewError, match="in space the pointer turns"):
-        Particles(x, pointer=print)
     with pytest.raises(ViewError, match="three pairs"):
         Particles(x, bounds=((0, 1), (0, 1)))
     with pytest.raises(ViewError, match="in space"):

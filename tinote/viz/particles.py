@@ -17,7 +17,7 @@ from tinote.viz.arrays import ViewError, as_colors, as_positions
 from tinote.viz.cover import DENSITY_COUNT, Cover, density, discs
 from tinote.viz.pictures import Picture
 from tinote.viz.pointer import Pointer
-from tinote.viz.projection import Camera, box_edges, faded, see
+from tinote.viz.projection import Camera, box_edges, depth, faded, point_at, see
 from tinote.viz.simulation import UNATTENDED_FRAMES, LiveSimulation, Quantities
 from tinote.viz.view import Frame, static_source
 
@@ -59,9 +59,10 @@ class Particles(LiveSimulation):
     - `steps_per_frame`: steps between two pictures, which the slider changes; `size`: width, or (width, height), in
       pixels; `label`: what screen readers say; `plot_label`: the vertical axis of the plot.
     - `pointer(pointer)`: called between frames while a button is held on the view, with a `Pointer` in the units of
-      `x`: its `element` is the index of the particle that was pressed, or None. Only in the plane.
+      `x`: its `element` is the index of the particle that was pressed, or None. In space only a press on a particle
+      counts, and its `position` moves in the plane through that particle that faces the camera.
     - `azimuth`, `elevation`: in space, where the camera stands, in degrees around the z axis and above the xy plane.
-      The pointer and the arrow keys turn it.
+      The pointer, pressed beside the particles or with Shift, and the arrow keys turn it.
     - `unattended_frames`: how many frames are made where a program executes the notebook and nobody can press play.
 
     More than 150,000 particles are shown as a density, one pixel each, the darker the more of them there are; no
@@ -81,6 +82,7 @@ class Particles(LiveSimulation):
     color = traitlets.Unicode().tag(sync=True)
     """The colour of all particles as CSS has it; empty where each has its own."""
 
+    reach = traitlets.Float(GRASP).tag(sync=True)
     in_space = traitlets.Bool(False).tag(sync=True)
     azimuth = traitlets.Float(30.0)
     elevation = traitlets.Float(20.0)
@@ -108,12 +110,11 @@ class Particles(LiveSimulation):
     ) -> None:
         points = as_positions(x, space=True)
         in_space = points.shape[1] == 3
-        if in_space and pointer is not None:
-            raise ViewError("pointer is for particles in the plane; in space the pointer turns the camera")
         self._x = x
         self._count = len(points)
         self._bounds = _checked_bounds(UNIT + UNIT[:1] * in_space if bounds is None else bounds, points.shape[1])
         self._turning = False
+        self._depth = 0.0  # Of the plane in which the pointer moves in space.
         self._colors = as_colors(color, self._count)
         self._captured: np.ndarray | Cover | None = None
         self._shown_colors = self._colors
@@ -157,8 +158,7 @@ class Particles(LiveSimulation):
             return self._capture_plane(points, self._bounds, self._colors, {})
         if points.shape[1] != 3:
             raise ViewError(f"x now has {points.shape[1]} coordinates, and had 3")
-        bounds = np.array(self._bounds)
-        camera = Camera(self.azimuth, self.elevation, self.width / self.height)
+        bounds, camera = np.array(self._bounds), self._camera()
         seen = see(points, bounds, camera)
         self._edges = box_edges(bounds, camera)
         colors = faded(self._colors if self._colors.ndim == 1 else self._colors[seen.index], seen.nearness)
@@ -212,21 +212,44 @@ class Particles(LiveSimulation):
         view.frame()
         return view
 
-    def place(self, across: float, up: float, pressed: bool) -> tuple[tuple[float, float], int | None]:
+    def place(self, across: float, up: float, pressed: bool) -> tuple[tuple[float, ...], int | None]:
         """The position in the units of the bounds; when the button goes down, the particle that is nearest, if it is
-        within reach.
+        within reach, in space the one in front.
         """
+        if self.in_space:
+            return self._place_in_space(across, up, pressed)
         low, high = np.array(self._bounds).T
-        position = low + [across, up] * (high - low)
         element = None
         points = as_positions(self._x)
-        if pressed and 0 < len(points) <= DENSITY_COUNT:
+        if pressed and len(points) <= DENSITY_COUNT:
             with np.errstate(invalid="ignore"):
-                away = np.hypot(*((points - position) * ([self.width, self.height] / (high - low))).T)
-            away[~((points >= low) & (points <= high)).all(axis=1)] = np.inf
-            nearest = int(np.argmin(away))
-            element = nearest if away[nearest] <= max(2 * self.radius, GRASP) else None
-        return (float(position[0]), float(position[1])), element
+                inside = np.flatnonzero(((points >= low) & (points <= high)).all(axis=1))
+            away = self._pixels_away((points[inside] - low) / (high - low), across, up)
+            if away.size and away.min() <= max(2 * self.radius, self.reach):
+                element = int(inside[np.argmin(away)])
+        return tuple((low + [across, up] * (high - low)).tolist()), element
+
+    def _place_in_space(self, across: float, up: float, pressed: bool) -> tuple[tuple[float, ...], int | None]:
+        bounds, camera = np.array(self._bounds), self._camera()
+        element = None
+        if pressed:
+            points = as_positions(self._x, space=True)
+            seen = see(points, bounds, camera)
+            away = self._pixels_away(seen.places, across, up)
+            under = np.flatnonzero(away <= self.radius + 1.0)  # The last one is in front.
+            if under.size:
+                element = int(seen.index[under[-1]])
+            elif away.size and away.min() <= max(2 * self.radius, self.reach):
+                element = int(seen.index[np.argmin(away)])
+            self._depth = 0.0 if element is None else depth(points[element], bounds, camera)
+        return tuple(point_at((across, up), self._depth, bounds, camera).tolist()), element
+
+    def _pixels_away(self, places: np.ndarray, across: float, up: float) -> np.ndarray:
+        """How far places on the stage, (N, 2), are from another one, all as fractions of it."""
+        return np.hypot(*((places - [across, up]) * [self.width, self.height]).T)
+
+    def _camera(self) -> Camera:
+        return Camera(self.azimuth, self.elevation, self.width / self.height)
 
     def turn(self, azimuth: float, elevation: float) -> None:
         """Put the camera elsewhere: degrees around the z axis and above the xy plane."""

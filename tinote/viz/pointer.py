@@ -17,7 +17,7 @@ __all__ = ["Place", "Pointer", "PointerQueue"]
 QUEUE_LENGTH = 256
 """Messages that wait for a step that takes long; the oldest go first."""
 
-Place = Callable[[float, float, bool], tuple[tuple[float, float], Any]]
+Place = Callable[[float, float, bool], tuple[tuple[float, ...], Any]]
 """What a view says of a place on its stage, given as fractions from the bottom left, and whether the button has just
 gone down: the position in its own units, and the element there, or None."""
 
@@ -29,10 +29,14 @@ class Pointer:
     `position` is in the units of the view (particles: those of the bounds; an image: cells, where cell `i, j` covers
     [i, i + 1) × [j, j + 1)), `movement` how far it has come since the call before. `element` is what was pressed: the
     index of the particle, or of the cell under the pointer, or None. `pressed` is False in the last call.
+
+    In space a place on the screen is a line of sight. `position` is where that meets the plane that is parallel to the
+    picture and goes through the particle as it was when it was pressed: what is dragged stays under the pointer, and
+    as far from the camera as it was.
     """
 
-    position: tuple[float, float]
-    movement: tuple[float, float]
+    position: tuple[float, ...]
+    movement: tuple[float, ...]
     element: Any
     pressed: bool
 
@@ -72,11 +76,11 @@ class PointerQueue:
             before = position if self._held is None else self._held.position
             if self._held is not None and element is None:
                 element = self._held.element
-            movement = (position[0] - before[0], position[1] - before[1])
+            movement = tuple(now - was for now, was in zip(position, before, strict=True))
             pointer = Pointer(position, movement, element, phase != "release")
             told.append(pointer)
             self._held = pointer if pointer.pressed else None
         if not told and self._held is not None:
-            self._held = Pointer(self._held.position, (0.0, 0.0), self._held.element, True)
+            self._held = Pointer(self._held.position, (0.0,) * len(self._held.position), self._held.element, True)
             told.append(self._held)
         return told

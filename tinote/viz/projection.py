@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import itertools
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Camera", "Seen", "box_edges", "faded", "see"]
+__all__ = ["Camera", "Seen", "box_edges", "depth", "faded", "point_at", "see"]
 
 DISTANCE = 4.0
 FOG = np.array([0x8A, 0x90, 0x99], np.float32)
@@ -66,16 +66,52 @@ def faded(colors: np.ndarray, nearness: np.ndarray) -> np.ndarray:
     return (colors * (1.0 - fog) + FOG * fog + 0.5).astype(np.uint8)
 
 
-def _project(points: np.ndarray, bounds: np.ndarray, camera: Camera) -> tuple[np.ndarray, np.ndarray]:
-    """Fractions of the picture and nearness of points, in units of the sphere around the box."""
+def depth(point: np.ndarray, bounds: np.ndarray, camera: Camera) -> float:
+    """How far in front of the middle of the box a point (3,) lies, towards the camera, in radii of the sphere around
+    the box.
+    """
+    center, radius = _sphere(bounds)
+    return float((point - center) @ _axes(camera)[2] / radius)
+
+
+def point_at(place: tuple[float, float], depth: float, bounds: np.ndarray, camera: Camera) -> np.ndarray:
+    """The point (3,) at that depth that the camera sees at a place of the picture, given as fractions from its bottom
+    left.
+    """
+    right, up, towards = _axes(camera)
+    center, radius = _sphere(bounds)
+    across, above = (2.0 * np.array(place) - 1.0) * _extent(camera) / _scale(depth)
+    return center + radius * (across * right + above * up + depth * towards)
+
+
+def _sphere(bounds: np.ndarray) -> tuple[np.ndarray, float]:
+    """The middle of the box, and the radius of the sphere around it."""
+    return bounds.mean(axis=1), 0.5 * float(np.linalg.norm(bounds[:, 1] - bounds[:, 0]))
+
+
+def _axes(camera: Camera) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Unit vectors to the picture's right, upwards in it, and towards the camera."""
     around, above = math.radians(camera.azimuth), math.radians(camera.elevation)
     towards = np.array([math.cos(above) * math.cos(around), math.cos(above) * math.sin(around), math.sin(above)])
     right = np.array([-math.sin(around), math.cos(around), 0.0])
-    up = np.cross(towards, right)
-    centered = (points - bounds.mean(axis=1)) / (0.5 * np.linalg.norm(bounds[:, 1] - bounds[:, 0]))
+    return right, np.cross(towards, right), towards
+
+
+def _extent(camera: Camera) -> np.ndarray:
+    """Half the picture's width and height; its nearer edges are 1 from the middle."""
+    return np.array([max(camera.aspect, 1.0), max(1.0 / camera.aspect, 1.0)])
+
+
+def _scale(depth: Any) -> Any:
+    """How large a unit at that depth is in the picture: the rays that touch the sphere reach its nearer edges."""
+    return math.sqrt(DISTANCE**2 - 1.0) / (DISTANCE - depth)
+
+
+def _project(points: np.ndarray, bounds: np.ndarray, camera: Camera) -> tuple[np.ndarray, np.ndarray]:
+    """Fractions of the picture and nearness of points, in units of the sphere around the box."""
+    right, up, towards = _axes(camera)
+    center, radius = _sphere(bounds)
+    centered = (points - center) / radius
     near = centered @ towards
-    # The rays that touch the sphere reach the edge of the picture.
-    scale = math.sqrt(DISTANCE**2 - 1.0) / (DISTANCE - near)
-    wide, high = max(camera.aspect, 1.0), max(1.0 / camera.aspect, 1.0)
-    places = np.stack([0.5 + 0.5 * scale * (centered @ right) / wide, 0.5 + 0.5 * scale * (centered @ up) / high], -1)
-    return places, ((near + 1.0) / 2.0).clip(0.0, 1.0)
+    flat = np.stack([centered @ right, centered @ up], -1) * _scale(near)[:, None]
+    return 0.5 + 0.5 * flat / _extent(camera), ((near + 1.0) / 2.0).clip(0.0, 1.0)

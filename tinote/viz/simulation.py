@@ -142,7 +142,7 @@ class LiveSimulation(LiveView):
         """
         raise NotImplementedError
 
-    def place(self, across: float, up: float, pressed: bool) -> tuple[tuple[float, float], Any]:
+    def place(self, across: float, up: float, pressed: bool) -> tuple[tuple[float, ...], Any]:
         """What lies at a place of the stage: see `pointer.Place`. Runs on the worker."""
         raise NotImplementedError
 

@@ -108,15 +108,28 @@ function drawEdges(context, edges, color, scale) {
   context.stroke();
 }
 
-/** Let the pointer and the arrow keys turn the camera of `model`. */
-function turnCamera(model, canvas) {
+/** Whether one of the particles, at 16-bit fractions of a stage of `width` × `height` pixels, is within `reach` of where the pointer is. */
+function isNear(event, positions, width, height, reach) {
+  const box = event.currentTarget.getBoundingClientRect();
+  const x = ((event.clientX - box.left) / box.width) * width;
+  const y = (1 - (event.clientY - box.top) / box.height) * height;
+  for (let at = 0; at < positions.length; at += 2) {
+    const across = (positions[at] / (HIDDEN - 1)) * width - x;
+    const up = (positions[at + 1] / (HIDDEN - 1)) * height - y;
+    if (across * across + up * up <= reach * reach) return true;
+  }
+  return false;
+}
+
+/** Let the pointer, where a press `turns`, and the arrow keys turn the camera of `model`. */
+function turnCamera(model, canvas, turns) {
   canvas.classList.add("tinote-turnable");
   canvas.tabIndex = 0;
-  canvas.title = "Drag or press the arrow keys to turn";
+  canvas.title = `Drag${model.get("can_point") ? " beside the particles, drag with Shift," : ""} or press the arrow keys to turn`;
   const turn = (around, above) => model.send({ kind: "turn", by: [around, above] });
   let held = null;
   canvas.addEventListener("pointerdown", (event) => {
-    if (event.button !== 0 || held) return;
+    if (event.button !== 0 || held || !turns(event)) return;
     held = { id: event.pointerId, x: event.clientX, y: event.clientY };
     canvas.setPointerCapture(event.pointerId);
   });
@@ -183,10 +196,12 @@ export default {
       discs = prepare();
       paint();
     };
-    if (model.get("in_space")) turnCamera(model, canvas);
+    const inSpace = model.get("in_space");
+    const takes = (event) => !inSpace || (!event.shiftKey && last?.positions && isNear(event, last.positions, model.get("width"), model.get("height"), Math.max(2 * model.get("radius"), model.get("reach"))));
+    if (inSpace) turnCamera(model, canvas, (event) => !model.get("can_point") || !takes(event));
     const looks = ["change:radius", "change:color", "change:background"];
     for (const event of looks) model.on(event, restyled);
-    const dispose = simulationView({ model, el, stage: canvas, show, repaint: paint });
+    const dispose = simulationView({ model, el, stage: canvas, show, repaint: paint, takes });
     return () => {
       for (const event of looks) model.off(event, restyled);
       dispose();

@@ -33,8 +33,8 @@ function download(name, type, bytes) {
   setTimeout(() => URL.revokeObjectURL(link.href), 60000);
 }
 
-/** Tell `model` what the pointer does on `stage`: presses, moves while a button is held, releases. Touches do not scroll the page there. */
-function sendPointer(model, stage) {
+/** Tell `model` what the pointer does on `stage`: presses that it `takes`, moves while a button is held, releases. Touches do not scroll the page there. */
+function sendPointer(model, stage, takes) {
   stage.classList.add("tinote-touchable");
   const tell = (phase, event) => {
     const box = stage.getBoundingClientRect();
@@ -43,7 +43,7 @@ function sendPointer(model, stage) {
   let held = null;
   let told = 0;
   stage.addEventListener("pointerdown", (event) => {
-    if (event.button !== 0 || held !== null) return;
+    if (event.button !== 0 || held !== null || !takes(event)) return;
     event.preventDefault(); // Text beside the stage is not selected.
     held = event.pointerId;
     stage.setPointerCapture(held);
@@ -65,9 +65,10 @@ function sendPointer(model, stage) {
 
 /**
  * A view of a simulation in `el`. `stage` is what the state is painted on, or null for a plot alone, `show(message, buffers)` paints a frame on it and returns words for the
- * status line, `repaint()` paints the last one again in the page's present theme. The last buffer of a frame holds the samples of the plot.
+ * status line, `repaint()` paints the last one again in the page's present theme. The last buffer of a frame holds the samples of the plot. Of presses
+ * on the stage the simulation is told those for which `takes(event)` holds.
  */
-function simulationView({ model, el, stage, show, repaint }) {
+function simulationView({ model, el, stage, show, repaint, takes = () => true }) {
   const names = model.get("series");
   const history = new History(1 + names.length);
   const width = model.get("width");
@@ -102,7 +103,7 @@ function simulationView({ model, el, stage, show, repaint }) {
   const alert = make("pre", { class: "tinote-error", role: "alert", hidden: true });
   const group = make("div", { class: "tinote-group", role: "group", "aria-label": model.get("label"), style: `max-width:${width}px` });
   if (stage) group.append(stage);
-  if (stage && model.get("can_point")) sendPointer(model, stage);
+  if (stage && model.get("can_point")) sendPointer(model, stage, takes);
   if (model.get("can_step")) group.append(controls);
   group.append(status, announce, alert);
 
