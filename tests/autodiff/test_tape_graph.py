@@ -80,6 +80,7 @@ def test_the_picture_is_small_and_whole():
     assert {"kick", "move", "energy", "x", "v", "loss", "1… × 100", "7.8 KiB"} <= set(texts)
     assert len(list(picture)) < 100
     assert float(picture.get("height", "0")) < 300
+    assert "max-width:100%" in picture.get("style", ""), "a narrow page would cut it off"
 
 
 def test_what_python_does_and_what_has_its_own_gradient_is_shown():

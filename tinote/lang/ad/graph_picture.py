@@ -60,7 +60,8 @@ def draw(title: str, lanes: Sequence[Lane], rows: Sequence[Row]) -> str:
     width, height = max(x + 90, 560.0), _TOP + _ROW * len(rows) + 52
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height}" '
-        f'viewBox="0 0 {width:.0f} {height}" font-family="ui-monospace, Menlo, Consolas, monospace" font-size="12">',
+        f'viewBox="0 0 {width:.0f} {height}" style="max-width:100%;height:auto" '  # smaller on a narrow page
+        'font-family="ui-monospace, Menlo, Consolas, monospace" font-size="12">',
         f'<rect width="100%" height="100%" rx="6" fill="{_PAPER}"/>',
         _text(16, 24, title, _INK, 'font-weight="600"'),
     ]
