@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
@@ -22,15 +23,25 @@ Places = tuple[tuple[Buffer, Box], ...]
 
 class Footprint(NamedTuple):
     """Elements of fields and ndarrays. `restored`: what the gradient reads of the values from before the launch;
-    `needed`: of those that the launch left; `written`: what the launch may write to.
+    `needed`: of those that the launch left; `written`: what the launch may write to. `number`: its own; no two have the
+    same.
     """
 
     restored: Places
     needed: Places
     written: Places
+    number: int
 
 
-NOTHING = Footprint((), (), ())
+_numbers = itertools.count()
+
+
+def _footprint(parts: Sequence[Places]) -> Footprint:
+    restored, needed, written = parts
+    return Footprint(restored, needed, written, next(_numbers))
+
+
+NOTHING = _footprint([(), (), ()])
 
 
 class _Varying(NamedTuple):
@@ -72,7 +83,7 @@ class Footprints:
             else:
                 self._found.append(step.interval((), lengths, self._found))
         parts = [self._places(part, varying) for part in (reaches.restored, reaches.needed, reaches.written)]
-        self._fixed = Footprint(*[fixed for fixed, _ in parts])
+        self._fixed = _footprint([fixed for fixed, _ in parts])
         self._varying = [moving for _, moving in parts]
         self._moves = any(self._varying)
         asked = [step.position for _, step in self._steps if isinstance(step, Argument)]
@@ -99,12 +110,8 @@ class Footprints:
         found = self._found.copy()
         for number, step in self._steps:
             found[number] = step.interval(arguments, (), found)
-        restored, needed, written = self._varying
-        return Footprint(
-            self._fixed.restored + _moved(restored, found) if restored else self._fixed.restored,
-            self._fixed.needed + _moved(needed, found) if needed else self._fixed.needed,
-            self._fixed.written + _moved(written, found) if written else self._fixed.written,
-        )
+        fixed = self._fixed.restored, self._fixed.needed, self._fixed.written
+        return _footprint([part + _moved(moving, found) for part, moving in zip(fixed, self._varying, strict=True)])
 
     def _everything(self) -> Footprint:
         parts = self._reaches.restored, self._reaches.needed, self._reaches.written
@@ -113,7 +120,7 @@ class Footprints:
             buffers = {self._actual(reach.buffer) for reach in part}
             wholes = [(b, box) for b in buffers if self._follows(b) and (box := box_of(b)) is not None]
             found.append(tuple(wholes))
-        return Footprint(*found)
+        return _footprint(found)
 
     def _places(self, reaches: Iterable[Reach], varying: set[int]) -> tuple[Places, list[_Varying]]:
         """Those that are the same in every launch, and those that are not; a few boxes each."""

@@ -89,6 +89,9 @@ class Recording:
         self.records: list[Record | Custom] = []
         self.rules = rules
         self._saves = saves
+        # Whether every write is looked at, not only what is written over something needed.
+        self._looks_at_all = keep or listener is not None
+        self._known = False  # whether the launch under way is known to overwrite nothing that is needed
         self._listener = listener
         self.replacements: list[Replacement] = []
         self._read: set[tuple[Buffer, tuple[int, ...]]] = set()  # elements, by Python
@@ -127,15 +130,16 @@ class Recording:
             arguments.refuse_shared()
         needs = arguments.needs
         # Where nothing is needed, it does not matter what is written.
-        watches = log.is_watching or self.keep or needs.restored or (self._saves and arguments.asks)
+        watches = (self._saves and arguments.asks) or self._looks_at_all or needs.restored or log.is_watching
         footprint = arguments.footprint(values) if watches else NOTHING
-        if footprint.restored:
-            log.need(footprint.restored)
-        if self.keep:
-            self._need_all_of(_inputs(arguments))
         before = log.length
-        for buffer, box in footprint.written:
-            self.overwritten(buffer, box)
+        self._known = footprint is NOTHING or (self._saves and not self._looks_at_all and log.knows(footprint))
+        if not self._known:
+            log.need(footprint.restored)
+            if self.keep:
+                self._need_all_of(_inputs(arguments))
+            for buffer, box in footprint.written:
+                self.overwritten(buffer, box)
         saving = self._saving(instance, values, arguments) if needs.old_values else None
         record = self._pending = Record(instance, values, arguments, footprint, before, log.length, {}, {}, saving)
         for buffer in arguments.foreign:
@@ -196,8 +200,9 @@ class Recording:
             for buffer in arguments.foreign:
                 if buffer in arguments.needs.loaded and buffer not in record.copies:
                     self._keep_foreign(record.copies, buffer)
-            if footprint.needed:
+            if not self._known:
                 self._log.need(footprint.needed)
+                self._log.completed(footprint)
         self._add(record)
         if world.has_views:
             needed = footprint.needed if self._saves else ()

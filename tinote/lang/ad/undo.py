@@ -13,8 +13,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinote.ir.buffers import Buffer
+from tinote.lang.ad.course import Course
 from tinote.lang.boxes import Box, Boxes, box_of, rest, slices_of
-from tinote.lang.footprint import Places
+from tinote.lang.footprint import Footprint, Places
 from tinote.lang.layout import array_over
 from tinote.lang.world import memory_of
 
@@ -49,6 +50,8 @@ class UndoLog:
         self.shown = 0  # on the way back: so many of them are not undone yet
         self._make_room = make_room
         self._lock = Lock()
+        self._course = Course()
+        self._followed: list[Footprint] = []  # launches whose needs are not counted in `_needed` yet
         self._needed: dict[Buffer, Boxes] = {}
         self._entries: list[_Entry] = []
         self._places: dict[tuple[Buffer, Box], Array] = {}
@@ -61,27 +64,58 @@ class UndoLog:
     @property
     def is_watching(self) -> bool:
         """Whether anything was needed so far."""
-        return bool(self._needed)
+        return bool(self._needed or self._followed)
 
     # ---- forward
+
+    def knows(self, footprint: Footprint) -> bool:
+        """Whether a launch is known to overwrite nothing that is needed. If so, its needs count, and there is nothing
+        more to do; if not, `overwrite` and `need` want to be told, and `completed`.
+        """
+        if self._course.has_ended:
+            return False
+        with self._lock:
+            known = self._course.goes_on(footprint.number)
+            if known:
+                self._followed.append(footprint)
+            elif self._followed:
+                self._count()
+            return known
+
+    def completed(self, footprint: Footprint) -> None:
+        """A launch that was not known has ended well, and all its needs were told."""
+        self._course.add(footprint.number)
+
+    def _count(self) -> None:
+        """Count the needs of launches that were known; with the lock."""
+        for footprint in self._followed:
+            self._add(footprint.restored)
+            self._add(footprint.needed)
+        self._followed.clear()
 
     def need(self, places: Places) -> None:
         """The present values of these elements are needed on the way back."""
         if id(places) in self._settled:
             return
         with self._lock:
-            for buffer, box in places:
-                boxes = self._needed.get(buffer)
-                if boxes is None:
-                    self._needed[buffer] = Boxes(box)
-                else:
-                    boxes.add(box)
-            self._settled[id(places)] = places
+            self._add(places)
+
+    def _add(self, places: Places) -> None:
+        for buffer, box in places:
+            boxes = self._needed.get(buffer)
+            if boxes is None:
+                self._needed[buffer] = Boxes(box)
+            else:
+                boxes.add(box)
+        self._settled[id(places)] = places
 
     def overwrite(self, buffer: Buffer, box: Box | None) -> int:
         """These elements, by default all, are about to be written: keep what is needed of them. Gives the bytes of
         it.
         """
+        if self._followed:
+            with self._lock:
+                self._count()
         boxes = self._needed.get(buffer)
         if boxes is None:
             return 0
@@ -93,6 +127,8 @@ class UndoLog:
             met = boxes.meetings(box)
             if not met:
                 return 0
+            if not self._course.has_ended:
+                self._course.end()
             self._settled.clear()
             places = [self._place_of(buffer, part) for part in met]
             nbytes = sum([place.nbytes for place in places])
@@ -111,6 +147,8 @@ class UndoLog:
         """
         if self._sealed is None:
             self._sealed = self.length
+        with self._lock:
+            self._count()
         for buffer in list(self._needed):
             self.overwrite(buffer, None)
 
@@ -169,6 +207,8 @@ class UndoLog:
 
     def forget(self) -> None:
         """Let go of what was kept."""
+        self._course.remember()
+        self._followed.clear()
         self._needed.clear()
         self._settled.clear()
         self._entries.clear()
