@@ -18,7 +18,6 @@ import pytest
 
 from tinote import cli
 from tinote.cli.lab import copy_missing
-from tinote.cli.run import run
 from tinote.manual import tutorials
 from tinote.runtime.cache import open_store
 
@@ -116,13 +115,34 @@ def test_run_gives_up_on_a_slow_cell_and_on_a_dead_kernel(tmp_path: Path) -> Non
     assert "cell 2 ended the kernel's process" in dead.stderr
 
 
-def test_run_refuses_what_is_no_notebook(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run(tmp_path / "none.ipynb") == 2
-    assert "cannot read" in capsys.readouterr().err
-    (tmp_path / "text.ipynb").write_text("not a notebook", encoding="utf-8")
-    assert run(tmp_path / "text.ipynb") == 2
-    assert "cannot read" in capsys.readouterr().err
-    assert not (tmp_path / "text.html").exists()
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["run", "gravty.ipynb"], "tinote run: there is no file 'gravty.ipynb'; did you mean 'gravity.ipynb'?"),
+        (["run", "other/gravity.ipynb"], "tinote run: there is no file 'other/gravity.ipynb'"),
+        (["run", "text.ipynb"], "tinote run: cannot read text.ipynb: it is no notebook"),
+        (["run", "folder"], "tinote run: cannot read folder: is a directory"),
+        (["explore", "text.ipynb:f"], "tinote explore: cannot read text.ipynb: it is no notebook"),
+        (["explore", "simm.py:f"], "tinote explore: there is no file 'simm.py'; did you mean 'sim.py'?"),
+        (["lab", "text.ipynb"], "tinote lab: text.ipynb: file exists"),
+    ],
+)
+def test_a_file_that_cannot_be_used_is_named_in_one_line(
+    arguments: list[str],
+    complaint: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_notebook(Path("gravity.ipynb"))
+    Path("text.ipynb").write_text("not a notebook", encoding="utf-8")
+    Path("sim.py").write_text("a = 1", encoding="utf-8")
+    Path("folder").mkdir()
+    assert cli.main(arguments) == 2
+    shown = capsys.readouterr()
+    assert shown.err == complaint + "\n" and shown.out == ""
+    assert not list(tmp_path.glob("*.html"))
 
 
 def test_run_uses_this_python(tmp_path: Path) -> None:

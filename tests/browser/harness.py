@@ -261,7 +261,9 @@ class Page:
 
     def set_theme(self, name: str) -> None:
         """Change the front end's theme: "JupyterLab Dark" or "JupyterLab Light". Waits until the views follow."""
-        self.page.evaluate("(theme) => { window.jupyterapp.commands.execute('apputils:change-theme', { theme }) }", name)
+        self.page.evaluate(
+            "(theme) => { window.jupyterapp.commands.execute('apputils:change-theme', { theme }) }", name
+        )
         self.wait(f"document.body.dataset.jpThemeName === '{name}'")
         self.wait(f"({DARKNESS})() === {str('Dark' in name).lower()}")
         self.next_frame()

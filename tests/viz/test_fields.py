@@ -54,6 +54,21 @@ def test_a_field_is_shown_with_its_range_and_a_picture(shown):
     assert bundle["text/plain"] == repr(temperature)
 
 
+def test_a_field_of_structs_shows_its_members(shown):
+    inner = ti.types.struct(speed=ti.math.vec2)
+    outer = ti.types.struct(mass=ti.f32, motion=inner)
+    bodies = outer.field(shape=6)
+    bodies.mass.fill(2.0)
+    text = shown(bodies)["text/html"]
+    assert (
+        text.index("<th>mass</th>") < text.index("all 2") < text.index("<th>motion</th>") < text.index("<th>speed</th>")
+    )
+    assert shown(bodies)["text/plain"] == repr(bodies)
+    ti.init()
+    assert "text/html" not in shown(bodies), "its memory is gone"
+    assert "text/html" not in shown(outer.field()), "it is placed later"
+
+
 def test_a_field_without_memory_shows_its_repr_alone(shown):
     placed_later = ti.field(ti.f32)
     assert "text/html" not in shown(placed_later)

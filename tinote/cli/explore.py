@@ -16,7 +16,7 @@ from typing import Any
 import nbformat
 from IPython.core.interactiveshell import InteractiveShell
 
-from tinote.cli.status import FAILED, UNUSABLE
+from tinote.cli.status import FAILED, UNUSABLE, missing_file, reason
 from tinote.errors import TinoteError, users_trace
 from tinote.lang.kernel import Kernel
 from tinote.viz.explorer import explore
@@ -69,7 +69,7 @@ def _explore(target: str, *, html: Path | None, gradient: bool, as_main: bool) -
     try:
         return explorer.save(page)
     except OSError as error:
-        raise Unusable(f"cannot write {page}: {error}") from None
+        raise Unusable(f"cannot write {page}: {reason(error)}") from None
 
 
 def _split(target: str) -> tuple[Path, str]:
@@ -79,7 +79,7 @@ def _split(target: str) -> tuple[Path, str]:
         file, name = target, ""
     path = Path(file)
     if not path.is_file():
-        raise Unusable(f"there is no file {file!r}")
+        raise Unusable(missing_file(path))
     if path.suffix not in (".py", ".ipynb"):
         raise Unusable(f"{file} is neither a Python file (.py) nor a notebook (.ipynb)")
     return path, name
@@ -99,7 +99,8 @@ def _run_notebook(file: Path) -> dict[str, Any]:
     try:
         document = nbformat.read(file, as_version=4)
     except (OSError, ValueError, nbformat.ValidationError) as error:
-        raise Unusable(f"cannot read {file}: {error}") from None
+        why = reason(error) if isinstance(error, OSError) else "it is no notebook"
+        raise Unusable(f"cannot read {file}: {why}") from None
     os.environ.setdefault("MPLBACKEND", "agg")
     shell = Shell.instance()
     file = file.resolve()

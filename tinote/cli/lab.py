@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tinote.cli.status import UNUSABLE
+from tinote.cli.status import UNUSABLE, reason
 from tinote.manual import tutorials
 
 __all__ = ["copy_missing", "lab", "main"]
@@ -34,7 +34,8 @@ def lab(folder: Path | None = None, *, browser: bool = True, port: int | None = 
             copied = copy_missing(source, folder)
             print(f"{folder}: {copied} files copied from the tutorials", file=sys.stderr)
     except OSError as error:
-        print(f"tinote lab: {error}", file=sys.stderr)
+        where = f"{error.filename}: " if error.filename else ""
+        print(f"tinote lab: {where}{reason(error)}", file=sys.stderr)
         return UNUSABLE
     root = (folder or source).resolve()
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={root}"]

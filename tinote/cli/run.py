@@ -14,7 +14,7 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 from nbconvert.exporters import HTMLExporter
 from tqdm import tqdm
 
-from tinote.cli.status import FAILED, UNUSABLE
+from tinote.cli.status import FAILED, UNUSABLE, missing_file, reason
 
 __all__ = ["main", "run"]
 
@@ -63,10 +63,14 @@ def run(notebook: Path, *, html: Path | None = None, timeout: float | None = Non
     what was reached, and the status is 1. A notebook that cannot be read, or a page that cannot be written, gives 2.
     """
     page = html or notebook.with_suffix(".html")
+    if not notebook.exists():
+        print(f"tinote run: {missing_file(notebook)}", file=sys.stderr)
+        return UNUSABLE
     try:
         document = nbformat.read(notebook, as_version=4)
     except (OSError, ValueError, nbformat.ValidationError) as error:
-        print(f"tinote run: cannot read {notebook}: {error}", file=sys.stderr)
+        why = reason(error) if isinstance(error, OSError) else "it is no notebook"
+        print(f"tinote run: cannot read {notebook}: {why}", file=sys.stderr)
         return UNUSABLE
     code_cells = [cell for cell in document.cells if cell.cell_type == "code" and cell.source.strip()]
     for cell in code_cells:
@@ -103,7 +107,7 @@ def run(notebook: Path, *, html: Path | None = None, timeout: float | None = Non
     try:
         page.write_text(_page(document, notebook.stem), encoding="utf-8")
     except OSError as error:
-        print(f"tinote run: cannot write {page}: {error}", file=sys.stderr)
+        print(f"tinote run: cannot write {page}: {reason(error)}", file=sys.stderr)
         return UNUSABLE
     print(page)
     if failure:

@@ -15,11 +15,12 @@ from PIL import Image
 from tinote.errors import TinoteError
 from tinote.lang.fields import Field
 from tinote.lang.kernel import Kernel
+from tinote.lang.structs import StructField
 from tinote.source import place_name
 from tinote.viz.colormap import table
 from tinote.viz.pictures import HAIRLINE, Picture
 
-__all__ = ["field_html", "kernel_html", "picture_of", "range_of", "register", "unregister"]
+__all__ = ["field_html", "kernel_html", "picture_of", "range_of", "register", "struct_html", "unregister"]
 
 SIZE = 96
 """The longer side of the small picture, in pixels."""
@@ -47,6 +48,18 @@ def field_html(field: Field) -> str | None:
         )
     words = f"<code>{html.escape(repr(field))}</code><div>{html.escape(range_of(values))}</div>"
     return f'<div style="display:flex;gap:12px;align-items:center">{drawn}<div>{words}</div></div>'
+
+
+def struct_html(field: StructField) -> str | None:
+    """A field of structs as HTML, its members below each other; None as for its members."""
+    rows: list[str] = []
+    for name in field.keys:
+        member = getattr(field, name)
+        shown = struct_html(member) if isinstance(member, StructField) else field_html(member)
+        if shown is None:
+            return None
+        rows.append(f'<tr><th>{html.escape(name)}</th><td style="text-align:left">{shown}</td></tr>')
+    return f"<code>{html.escape(repr(field))}</code><table>{''.join(rows)}</table>"
 
 
 def kernel_html(kernel: Kernel) -> str:
@@ -128,6 +141,7 @@ def register(shell: Any) -> None:
     """Let IPython's `shell` show fields and kernels so."""
     formatter = shell.display_formatter.formatters["text/html"]
     formatter.for_type(Field, field_html)
+    formatter.for_type(StructField, struct_html)
     formatter.for_type(Kernel, kernel_html)
 
 
@@ -135,4 +149,5 @@ def unregister(shell: Any) -> None:
     """Take that back."""
     formatter = shell.display_formatter.formatters["text/html"]
     formatter.pop(Field, None)
+    formatter.pop(StructField, None)
     formatter.pop(Kernel, None)
