@@ -91,9 +91,7 @@ def test_the_tutorial_runs_live(tutorial):
 
     # The plot shows what is conserved: kinetic energy changes by much, and the total hardly at all.
     assert page.page.locator(".tinote-legend").inner_text().split()[::2] == ["kinetic", "total", "potential"]
-    kinetic, total, potential = numbers(
-        page.python("print(*np.ptp(view.history.table()[:, 1:], axis=0))")
-    )
+    kinetic, total, potential = numbers(page.python("print(*np.ptp(view.history.table()[:, 1:], axis=0))"))
     assert kinetic > 300 and potential > 300 and total < 0.05
     chart = page.canvas(CHART)
     assert len(np.unique(chart[:, :, :3].reshape(-1, 3), axis=0)) > 10
