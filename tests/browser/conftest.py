@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from tests.browser.harness import CHROMIUM, LAB, Lab, Page, open_notebook, running_chromium, running_lab
+from tests.browser.harness import CHROMIUM, Lab, Page, open_notebook, running_chromium, running_lab
 
 try:
     from playwright.sync_api import sync_playwright
@@ -62,12 +62,14 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture
 def notebook(lab: Lab, chromium: Any, request: pytest.FixtureRequest) -> Iterator[Callable[..., Page]]:
-    """`notebook(*cells, width=1280, height=900, front_end=LAB)`: a notebook of these code cells, open in the browser,
-    not run yet.
+    """`notebook(*cells, width=1280, height=900)`: a notebook of these code cells, open in the browser, not run yet.
+
+    In JupyterLab, and where a test is parametrised by `BOTH_FRONT_ENDS`, in Notebook 7 as well.
     """
     opened: list[Page] = []
+    front_end = getattr(request, "param", "lab")
 
-    def open_one(*cells: str, width: int = 1280, height: int = 900, front_end: str = LAB) -> Page:
+    def open_one(*cells: str, width: int = 1280, height: int = 900) -> Page:
         name = f"{request.node.name.replace('[', '_').replace(']', '')}_{len(opened)}.ipynb"
         found = open_notebook(lab, chromium, name, cells, width, height, front_end)
         opened.append(found)

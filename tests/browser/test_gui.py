@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
+
+from tests.browser.harness import BOTH_FRONT_ENDS
 
 LOOP = """
 import numpy as np
@@ -33,6 +36,7 @@ def orange(pixels: np.ndarray) -> np.ndarray:
     return (np.abs(pixels[:, :, :3] - [0xED, 0x55, 0x3B]) < 24).all(axis=2)
 
 
+@pytest.mark.parametrize(**BOTH_FRONT_ENDS)
 def test_loop_draws_inline_and_stops_at_interrupt(notebook):
     page = notebook(LOOP, "print('the next cell')")
     page.run_all()
@@ -74,6 +78,7 @@ def test_stop_button_ends_the_loop(notebook):
     assert page.python("print(after, gui.running)") == "the loop has ended False"
 
 
+@pytest.mark.parametrize(**BOTH_FRONT_ENDS)
 def test_events_reach_the_loop(notebook):
     page = notebook(LOOP)
     page.run_all()

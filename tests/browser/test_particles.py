@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
+
+from tests.browser.harness import BOTH_FRONT_ENDS
 
 SETUP = """
 import numpy as np
@@ -59,6 +62,7 @@ def test_first_frame_is_painted_without_running(notebook):
     assert page.problems == []
 
 
+@pytest.mark.parametrize(**BOTH_FRONT_ENDS)
 def test_play_pause_step_reset_stop(notebook):
     page = notebook(SETUP)
     page.run_all()
@@ -119,6 +123,7 @@ def test_keyboard_reaches_the_controls(notebook):
     assert focused.startswith("Step")
 
 
+@pytest.mark.parametrize(**BOTH_FRONT_ENDS)
 def test_reload_goes_on(notebook):
     page = notebook(SETUP + "\nview.play()\nview")
     page.run_all()
@@ -131,6 +136,26 @@ def test_reload_goes_on(notebook):
     assert page.python("print(view.state)") == "playing"
 
 
+@pytest.mark.parametrize(**BOTH_FRONT_ENDS)
+def test_a_restarted_kernel_begins_anew(notebook):
+    page = notebook(SETUP)
+    page.run_all()
+    page.wait(f"{PAINTED} >= 1")
+    page.page.locator(".tinote-view").get_by_role("button", name="Play").click()
+    page.wait(f"{PAINTED} > 5")
+    page.restart()
+    # The view is gone with its kernel; the cell, run again, shows a new one at its start.
+    assert "NameError" in page.python("view")
+    page.run_all()
+    page.wait_idle()
+    page.wait(f"{PAINTED} >= 1 && {VIEW}.dataset.step === '0'")
+    page.page.locator(".tinote-view").get_by_role("button", name="Play").click()
+    page.wait(f"Number({VIEW}.dataset.step) > 5")
+    assert page.page.locator(".tinote-view").count() == 1
+    assert page.python("print(view.state)") == "playing"
+
+
+@pytest.mark.parametrize(**BOTH_FRONT_ENDS)
 def test_nothing_is_computed_out_of_sight(notebook):
     page = notebook(SETUP + "\nview.play()\nview", *["print('\\n' * 60)"] * 2)
     page.run_all()

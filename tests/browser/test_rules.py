@@ -51,8 +51,17 @@ CLIPPED = """() => {
 }"""
 
 
-@pytest.mark.parametrize("theme", ["JupyterLab Light", "JupyterLab Dark"])
-@pytest.mark.parametrize("width", [1280, 800])
+@pytest.mark.parametrize(
+    ("notebook", "width", "theme"),
+    [
+        ("lab", 1280, "JupyterLab Light"),
+        ("lab", 1280, "JupyterLab Dark"),
+        ("lab", 800, "JupyterLab Light"),
+        ("lab", 800, "JupyterLab Dark"),
+        ("notebook", 800, "JupyterLab Dark"),
+    ],
+    indirect=["notebook"],
+)
 def test_it_comes_by_itself_and_is_legible(notebook, theme, width):
     page = notebook(BROKEN, width=width)
     page.set_theme(theme)

@@ -93,7 +93,10 @@ function watchTheme(changed) {
 
 /** Keep plain keys that are pressed inside of `el` from the notebook, whose shortcuts would edit, move or run cells; Ctrl and Command pass. */
 function keepKeys(el) {
-  el.setAttribute("data-lm-suppress-shortcuts", "true");
+  const suppress = (node) => node.setAttribute("data-lm-suppress-shortcuts", "true");
+  suppress(el);
+  // A shortcut for whatever has the focus is matched before anything around that is asked.
+  el.addEventListener("focusin", (event) => suppress(event.target));
   el.addEventListener("keydown", (event) => {
     if (!event.ctrlKey && !event.metaKey) event.stopPropagation();
   });
