@@ -319,3 +319,12 @@ def test_python_scope_algebra() -> None:
     assert (a.x, a.yz.to_list()) == (1, [2, 3])
     assert len(a) == 3
     assert list(a) == [1, 2, 3]
+
+
+def test_integers_stay_integers_in_python_scope() -> None:
+    """So that they can count and index."""
+    a, m = ti.Vector([1, 2, 3]), ti.Matrix([[1, 2], [3, 4]])
+    found = [a.dot(a), a.norm_sqr(), a.sum(), m.trace(), ti.Vector([1, 2]).cross(ti.Vector([3, 4])), a @ a]
+    assert found == [14, 14, 6, 5, -2, 14]
+    assert all(type(x) is int for x in found)
+    assert type(a.norm()) is float and type((a / 1).dot(a)) is float

@@ -170,15 +170,15 @@ class Matrix:
         result = self.values @ _unwrap(other)
         return Matrix(result) if np.ndim(result) else result.item()
 
-    def dot(self, other: Any) -> float:
-        """The scalar product."""
-        return float(np.vdot(self.values, _unwrap(other)))
+    def dot(self, other: Any) -> Any:
+        """The scalar product: of integers, an integer."""
+        return np.vdot(self.values, _unwrap(other)).item()
 
     def cross(self, other: Any) -> Any:
         """The vector product; of plane vectors, its third component."""
         a, b = self.values, np.asarray(_unwrap(other))
         if a.shape == (2,):
-            return float(a[0] * b[1] - a[1] * b[0])
+            return (a[0] * b[1] - a[1] * b[0]).item()
         return Matrix(np.cross(a, b))
 
     def outer_product(self, other: Any) -> Matrix:
@@ -189,9 +189,9 @@ class Matrix:
         """sqrt(sum of squares + eps)."""
         return float(np.sqrt((self.values.astype(float) ** 2).sum() + eps))
 
-    def norm_sqr(self) -> float:
+    def norm_sqr(self) -> Any:
         """The sum of the squares of all components."""
-        return float((self.values.astype(float) ** 2).sum())
+        return self.dot(self.values)
 
     def norm_inv(self, eps: float = 0.0) -> float:
         """1 / norm(eps)."""
@@ -205,9 +205,9 @@ class Matrix:
         """Rows and columns exchanged; of a vector, a matrix of one row."""
         return Matrix(self.values.T if self.values.ndim == 2 else self.values[None, :])
 
-    def trace(self) -> float:
+    def trace(self) -> Any:
         """The sum of the diagonal."""
-        return float(np.trace(self.values))
+        return np.trace(self.values).item()
 
     def determinant(self) -> float:
         """The determinant of a square matrix of any size, by LU decomposition (LAPACK)."""
