@@ -25,14 +25,14 @@ __all__ = ["Adjoints", "observed_adjoints", "primals_of"]
 
 
 class Adjoints:
-    """The total adjoint of each variable in each turn."""
+    """The total adjoint of each variable in each turn: `totals`."""
 
-    def __init__(self, found: dict[tuple[Var, Turn], Number]) -> None:
-        self._found = found
+    def __init__(self, totals: Mapping[tuple[Var, Turn], Number]) -> None:
+        self.totals = totals
 
     def of(self, variable: Var, turn: Turn | None) -> Number | None:
         """None where it is not known, or the gradient does not depend on it."""
-        return None if turn is None else self._found.get((variable, turn))
+        return None if turn is None else self.totals.get((variable, turn))
 
 
 def primals_of(fn: Function) -> dict[Var, Var]:

@@ -26,8 +26,9 @@ from typing import Any, NamedTuple
 from tinote.compiler.adjoints import adjoint_operations
 from tinote.compiler.driver import Specialisation
 from tinote.compiler.frontend.protocol import FunctionSource
+from tinote.compiler.modes import Mode
 from tinote.compiler.native_text import Located, assembly_lines, llvm_lines
-from tinote.compiler.pipeline import LOWERING, Snapshot
+from tinote.compiler.pipeline import LOWERING, PYTHON_STEPS, STEPS, Snapshot, run_pipeline
 from tinote.compiler.remarks import LoopVerdict, judge_loops
 from tinote.compiler.versions import Version, version_of
 from tinote.config import Config
@@ -188,7 +189,7 @@ def stages_of(kernel: Specialisation | Version, gradient: bool = False) -> Stage
     """The stages of one kernel, or of its gradient. Runs the pipeline; raises what compiling raises."""
     version = kernel if isinstance(kernel, Version) else version_of(kernel)
     source, first, config = version.source, version.function, version.config
-    snapshots = version.snapshots(gradient)
+    snapshots = _snapshots(version, gradient)
     last = snapshots[-1].after if snapshots else first
     found = [python_stage(source.tree, source.file), *ir_stages(first, snapshots, version.front_end_seconds)]
     if config.arch == "python":
@@ -196,6 +197,14 @@ def stages_of(kernel: Specialisation | Version, gradient: bool = False) -> Stage
     native = _Native(last, config)
     found += _native_stages(native)
     return Stages(source.name, gradient, _sources(version), tuple(found), native.judge)
+
+
+def _snapshots(version: Version, gradient: bool) -> list[Snapshot]:
+    """Every step of the pipeline, run once more."""
+    seen: list[Snapshot] = []
+    steps = PYTHON_STEPS if version.config.arch == "python" else STEPS
+    run_pipeline(version.function, steps[Mode.GRADIENT if gradient else Mode.PRIMAL], version.config, seen.append)
+    return seen
 
 
 def has_gradient(specialisation: Specialisation) -> bool:

@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 from tinote.compiler.driver import Specialisation
 from tinote.compiler.frontend.protocol import FunctionSource, function_of
-from tinote.compiler.modes import Mode
-from tinote.compiler.pipeline import PYTHON_STEPS, STEPS, Snapshot, run_pipeline
 from tinote.config import Config
 from tinote.ir.nodes import Buffer, Function, Memory, Op, Region
 
@@ -29,13 +27,6 @@ class Version(NamedTuple):
     function: Function
     config: Config
     front_end_seconds: float
-
-    def snapshots(self, gradient: bool) -> list[Snapshot]:
-        """Every step of the pipeline, run once more. Raises what compiling raises."""
-        seen: list[Snapshot] = []
-        steps = PYTHON_STEPS if self.config.arch == "python" else STEPS
-        run_pipeline(self.function, steps[Mode.GRADIENT if gradient else Mode.PRIMAL], self.config, seen.append)
-        return seen
 
     def kept(self) -> Version:
         """The same without anything that is alive: its buffers have no memory, its sources no values around them."""

@@ -31,7 +31,7 @@ from tinote.compiler.frontend.protocol import (
 )
 from tinote.compiler.modes import defaults_of
 from tinote.config import Config
-from tinote.errors import KernelTypeError, TinoteError, at_users_frames, users_trace
+from tinote.errors import CompilerBug, KernelTypeError, TinoteError, at_users_frames, users_trace
 from tinote.ir.types import Tensor
 from tinote.lang.binding import Binding
 from tinote.lang.func import plain_function
@@ -102,7 +102,7 @@ class Kernel:
         if last is None or (old.source.text == self.source.text and last.is_current()):
             self._earlier = old._earlier
             return
-        with contextlib.suppress(TinoteError):  # it came from disk, and what it captured has changed since
+        with contextlib.suppress(TinoteError, CompilerBug):  # it came from disk, and what it captured has changed since
             self._earlier = last.specialisation.version().kept()
 
     def earlier(self) -> Version | Specialisation | None:

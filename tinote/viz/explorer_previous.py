@@ -15,6 +15,7 @@ from difflib import SequenceMatcher
 from typing import NamedTuple
 
 from tinote.compiler.stages import SourceText, Stage, StageKind, StageLine, Stages
+from tinote.errors import TinoteError
 from tinote.source import NOWHERE, Span
 
 __all__ = ["Previous", "named_alike"]
@@ -42,8 +43,10 @@ class Previous:
         return [row for row, (text, n) in enumerate(texts) if (text.file, text.first_line + n) not in stay]
 
     def beside(self, number: int) -> tuple[Stage, list[StageLine]]:
-        """The stage that stands beside a present one, and its lines."""
+        """The stage that stands beside a present one, and its lines. Raises `TinoteError` where there is none."""
         now, stage = self._now.stages[number], self._stages.stages[self._partners[number]]
+        if stage.kind is not now.kind:
+            raise TinoteError("the previous run has no stage of this kind: it ran on another target")
         lines = [line._replace(span=self._placed(line.span)) for line in stage.lines]
         return stage, named_alike(lines, now.lines, stage.kind)
 
@@ -73,13 +76,11 @@ def _partners(earlier: Sequence[Stage], now: Sequence[Stage]) -> Iterator[int]:
     found = 0
     matches = iter(SequenceMatcher(None, *names, autojunk=False).get_matching_blocks())
     block = next(matches)
-    for number, stage in enumerate(now):
+    for number in range(len(now)):
         while number >= block.b + block.size and block.size:
             block = next(matches)
         if block.b <= number < block.b + block.size:
             found = block.a + number - block.b
-        elif earlier[found].kind is not stage.kind:  # an error stopped the earlier version, or it ran elsewhere
-            found = next((n for n, other in enumerate(earlier) if other.kind is stage.kind), found)
         yield found
 
 

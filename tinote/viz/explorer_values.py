@@ -52,7 +52,10 @@ def observed_values(
     defaults = defaults_of(specialisation.config)
     found = observe(fn, values, CopiedMemory(specialisation.memory), iteration, defaults)
     adjoints, missing, primals = None, "", primals_of(fn)
-    if differentiated is not None:
+    if differentiated is not None and not stage.derived and fn is not differentiated:
+        # Two variables that simplification makes one have an adjoint together.
+        missing = "adjoints are known from the last stage before differentiation on"
+    elif differentiated is not None:
         memory = CopiedMemory(specialisation.memory)
         try:
             adjoints = observed_adjoints(differentiated, values, memory, iteration, defaults)
