@@ -1,16 +1,17 @@
 """`ti.ad.checkpoint`: the same gradients as a plain tape, in bounded memory, with the fewest steps run again."""
 
 import functools
-import sys
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 import pytest
+from tqdm.std import tqdm
 
 import tinote as ti
 from tests.autodiff.user import array, scalar, session  # noqa: F401
 from tinote.errors import DifferentiationError, KernelMemoryError
+from tinote.lang.ad import bars
 
 Loop = Callable[[Callable[[int], Any], int], Any]
 
@@ -427,8 +428,27 @@ def test_a_bar_for_what_takes_long(monkeypatch: pytest.MonkeyPatch, capsys: pyte
     p = Pendulums()
     p.gradients(functools.partial(ti.ad.checkpoint, snapshots=2), 9)
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr(sys.modules["tinote.lang.ad.checkpoint"], "_SECONDS_BEFORE_A_BAR", 0)
+    monkeypatch.setattr(bars, "SECONDS_BEFORE_A_BAR", 0)
     p.gradients(functools.partial(ti.ad.checkpoint, snapshots=2), 9)
     assert "steps run again" in capsys.readouterr().err
     p.gradients(functools.partial(ti.ad.checkpoint, snapshots=2, progress=False), 9)
     assert capsys.readouterr().err == ""
+
+
+def test_a_front_end_says_what_bars_are_drawn_with() -> None:
+    drawn: list[str] = []
+
+    class Noted(tqdm):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            drawn.append(options["desc"])
+            super().__init__(*args, **options)
+
+    p = Pendulums()
+    bars.draw_bars_with(lambda: Noted)
+    try:
+        p.gradients(functools.partial(ti.ad.checkpoint, snapshots=2), 9)
+    finally:
+        bars.draw_bars_with(None)
+    assert drawn == ["steps", "steps run again"]
+    p.gradients(functools.partial(ti.ad.checkpoint, snapshots=2), 9)
+    assert len(drawn) == 2

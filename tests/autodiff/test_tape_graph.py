@@ -80,6 +80,10 @@ def test_the_picture_is_small_and_whole():
     assert {"kick", "move", "energy", "x", "v", "loss", "1… × 100", "7.8 KiB"} <= set(texts)
     assert len(list(picture)) < 100
     assert float(picture.get("height", "0")) < 300
+    legend = next(e for e in picture.iter("{http://www.w3.org/2000/svg}text") if e.text == "and the tape copied it")
+    widest_letter = 7.0  # pixels of the fixed-width fonts that there are, at this size
+    end = float(legend.get("x", "0")) + len(legend.text or "") * widest_letter
+    assert end <= float(picture.get("width", "0"))
     assert "max-width:100%" in picture.get("style", ""), "a narrow page would cut it off"
 
 

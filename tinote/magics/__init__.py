@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from tinote.compiler.waiting import show_with
+from tinote.lang.ad.bars import draw_bars_with
 from tinote.magics.completion import make_completer
 from tinote.magics.kernel_magic import KernelMagics
 from tinote.source import set_place_namer
 from tinote.viz import fields
 from tinote.viz.error_view import show_errors
-from tinote.viz.progress import compilation_bar
+from tinote.viz.progress import bar_kind, compilation_bar
 from tinote.viz.rules import show_after_errors
 
 __all__ = ["load_ipython_extension", "unload_ipython_extension"]
@@ -34,6 +35,7 @@ def load_ipython_extension(shell: Any) -> None:
     set_place_namer(cell_name)
     if getattr(shell, "kernel", None) is not None:
         show_with(compilation_bar)
+    draw_bars_with(bar_kind)
     show_errors(shell, on=True)
     show_after_errors(shell, on=True)
 
@@ -46,6 +48,7 @@ def unload_ipython_extension(shell: Any) -> None:
     _forget_completer(shell)
     set_place_namer(None)
     show_with(None)
+    draw_bars_with(None)
     show_errors(shell, on=False)
     show_after_errors(shell, on=False)
 

@@ -11,7 +11,7 @@ from tqdm.std import tqdm as text_bar
 from tinote.viz.arrays import ViewError
 from tinote.viz.front_end import Audience, audience
 
-__all__ = ["compilation_bar", "progress"]
+__all__ = ["bar_kind", "compilation_bar", "progress"]
 
 Item = TypeVar("Item")
 
@@ -20,6 +20,11 @@ DELAY_SECONDS = 1.0
 
 INTERVAL_SECONDS = 0.2
 """The quantities are computed no more often than this: reading a field takes longer than many a step."""
+
+
+def bar_kind() -> Any:
+    """tqdm's class of bars for whoever is watching: of widgets for a person at a notebook, else of text."""
+    return widget_bar if audience() is Audience.PERSON else text_bar
 
 
 def progress(
@@ -34,8 +39,7 @@ def progress(
     for name, quantity in quantities.items():
         if not callable(quantity):
             raise ViewError(f"the quantity {name!r} is {type(quantity).__name__}, not a function that returns a number")
-    kind: Any = widget_bar if audience() is Audience.PERSON else text_bar
-    bar = kind(items, total=total, desc=label or None, delay=DELAY_SECONDS, mininterval=INTERVAL_SECONDS)
+    bar = bar_kind()(items, total=total, desc=label or None, delay=DELAY_SECONDS, mininterval=INTERVAL_SECONDS)
     return _told(bar, quantities)
 
 

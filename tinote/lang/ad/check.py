@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import numpy as np
-from tqdm import tqdm
 
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.buffers import Buffer
+from tinote.lang.ad.bars import bar
 from tinote.lang.ad.forward_mode import FwdMode
 from tinote.lang.ad.functional import pull_back, recorded, refuse_open_recorder
 from tinote.lang.ad.inputs import Derivative, shape_of, size_of
@@ -29,7 +29,6 @@ from tinote.source import Span, place_name
 
 __all__ = ["Compared", "Element", "GradientReport", "compare", "gradcheck", "require_f64"]
 
-_SECONDS_BEFORE_A_BAR = 2.0
 _FLOOR = 1e-3  # below this share of a field's largest slope, numbers are compared to that share
 
 
@@ -230,7 +229,7 @@ def compare(
             complete = False
             chosen = np.unique(np.linspace(0, flat.size - 1, limit).astype(int)).tolist()
         slopes: list[tuple[int, Slope]] = []
-        for k in tqdm(chosen, desc=f"differences by {one.name}", delay=_SECONDS_BEFORE_A_BAR, leave=False):
+        for k in bar(chosen, f"differences by {one.name}"):
             unit = np.zeros(flat.size)
             unit[k] = 1.0
             unit = unit.reshape(gradient.shape)

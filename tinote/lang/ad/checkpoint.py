@@ -19,11 +19,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tqdm import tqdm
-
 from tinote.compiler.modes import Mode
 from tinote.errors import DifferentiationError, KernelFiniteError, KernelMemoryError, Note
 from tinote.ir.nodes import Buffer
+from tinote.lang.ad.bars import bar
 from tinote.lang.ad.binomial import advances, distance
 from tinote.lang.ad.recording import Backward, Custom, Recording, living_buffers
 from tinote.lang.arguments import Arguments, Foreign, arguments_of, own
@@ -34,7 +33,6 @@ from tinote.source import Span, caller
 
 __all__ = ["Checkpoints", "checkpoint"]
 
-_SECONDS_BEFORE_A_BAR = 2.0
 _LARGEST_CHECKED_WHOLE = 1 << 14
 
 
@@ -85,7 +83,7 @@ def checkpoint(
             raise DifferentiationError(f"{name} must be an integer of at least {least}, not {value!r}", place)
     outer = recorder.get()
     if not isinstance(outer, Recording):  # forward mode needs no memory; elsewhere nothing is differentiated
-        for t in tqdm(range(steps), desc="steps", delay=_SECONDS_BEFORE_A_BAR, leave=False, disable=not progress):
+        for t in bar(range(steps), "steps", shown=progress):
             step(t)
         return Checkpoints(steps)
     chain = _Chain(step, steps, memory or world.config.memory_limit, snapshots, progress, place)
@@ -183,7 +181,7 @@ class _Chain:
             if is_viewed(buffer):  # a step may write to it without a word
                 listener(buffer)
         coming = 1
-        with self._bar(self.steps, "steps") as bar:
+        with bar(None, "steps", total=self.steps, shown=self.progress) as shown:
             for t in range(self.steps):
                 if t and t == coming:
                     self._keep(t)
@@ -194,7 +192,7 @@ class _Chain:
                 self._traces.append(runner.trace)
                 if not t or t == coming:
                     coming = self._next_place(t)
-                bar.update()
+                shown.update()
         severed = self._severed()
         outer.custom(
             Custom(
@@ -252,7 +250,8 @@ class _Chain:
         launches, back = world.launches, backward.gradients
         end = self.steps
         try:
-            with self._bar(advances(self.steps + 1, self.slots), "steps run again") as bar:
+            total = advances(self.steps + 1, self.slots)
+            with bar(None, "steps run again", total=total, shown=self.progress) as shown:
                 while end > 0:
                     position = self._restore(backward)
                     while end - position >= 2:
@@ -261,11 +260,11 @@ class _Chain:
                         while position < stop:
                             self._replay(position, listener, back, taping=False)
                             position += 1
-                            bar.update()
+                            shown.update()
                         if free >= 2:
                             self._keep(position)
                     self._replay(position, listener, back, taping=True)
-                    bar.update()
+                    shown.update()
                     end = position
                     while len(self.kept) > 1 and self.kept[-1].position >= end:
                         self.kept.pop()
@@ -306,9 +305,6 @@ class _Chain:
     def _release(self) -> None:
         self.kept = self.kept[:1]
         self.first.clear()
-
-    def _bar(self, total: int, what: str) -> tqdm[Any]:
-        return tqdm(total=total, desc=what, delay=_SECONDS_BEFORE_A_BAR, leave=False, disable=not self.progress)
 
 
 def _content(array: Foreign) -> int:

@@ -57,7 +57,7 @@ def draw(title: str, lanes: Sequence[Lane], rows: Sequence[Row]) -> str:
         half = max(26.0, len(_short(lane.name)) * _LETTER / 2 + 12)
         places.append(x + half)
         x += 2 * half
-    width, height = max(x + 90, 560.0), _TOP + _ROW * len(rows) + 52
+    width, height = max(x + 90, _LEGEND_WIDTH), _TOP + _ROW * len(rows) + 52
     parts = [
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height}" '
         f'viewBox="0 0 {width:.0f} {height}" style="max-width:100%;height:auto" '  # smaller on a narrow page
@@ -132,20 +132,29 @@ def _marked(mark: Mark, x: float, y: float) -> str:
     return "".join(parts)
 
 
+_LEGEND = (
+    (Mark(True, False, False, False, False), "reads"),
+    (Mark(False, True, False, False, False), "writes"),
+    (Mark(True, True, False, False, False), "both"),
+    (Mark(False, False, True, False, False), "adds"),
+    (Mark(False, True, False, True, False), "overwrites"),
+    (Mark(False, True, False, True, True), "and the tape copied it"),
+)
+
+
+def _legend_step(text: str) -> float:
+    return 14 + len(text) * 6.7 + 24
+
+
+_LEGEND_WIDTH = 24 + sum(_legend_step(text) for _, text in _LEGEND)
+
+
 def _legend(y: float) -> list[str]:
-    entries = [
-        (Mark(True, False, False, False, False), "reads"),
-        (Mark(False, True, False, False, False), "writes"),
-        (Mark(True, True, False, False, False), "both"),
-        (Mark(False, False, True, False, False), "adds"),
-        (Mark(False, True, False, True, False), "overwrites"),
-        (Mark(False, True, False, True, True), "and the tape copied it"),
-    ]
     parts: list[str] = []
     x = 24.0
-    for mark, text in entries:
+    for mark, text in _LEGEND:
         parts += [_marked(mark, x, y), _text(x + 14, y + 4, text, _MUTED, 'font-size="11"')]
-        x += 14 + len(text) * 6.7 + 24
+        x += _legend_step(text)
     return parts
 
 

@@ -1,0 +1,27 @@
+"""Bars for what takes long: text on the standard error, unless a front end has said what to draw them with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from tqdm.std import tqdm
+
+__all__ = ["bar", "draw_bars_with"]
+
+SECONDS_BEFORE_A_BAR = 2.0
+"""What is over sooner needs none."""
+
+_kind: Callable[[], type[tqdm[Any]]] | None = None
+
+
+def draw_bars_with(kind: Callable[[], type[tqdm[Any]]] | None) -> None:
+    """From now on bars are of the class that `kind()` gives when one begins; None: of text."""
+    global _kind
+    _kind = kind
+
+
+def bar(items: Iterable[Any] | None, what: str, *, total: int | None = None, shown: bool = True) -> tqdm[Any]:
+    """A bar of tqdm over the items, or over `total` updates, with `what` before it; it is gone at the end."""
+    drawn = tqdm if _kind is None else _kind()
+    return drawn(items, total=total, desc=what, delay=SECONDS_BEFORE_A_BAR, leave=False, disable=not shown)
