@@ -195,11 +195,11 @@ def arguments_of(instance: Any, values: Sequence[Any], mode: Mode = Mode.GRADIEN
     """The launch of an instance with these values. Without array arguments all launches do the same to memory: they
     share one answer.
     """
-    specialisation = instance.specialisation
-    if specialisation.arrays:
-        return Arguments(specialisation, values, mode)
-    known = instance.arguments
+    known: Arguments | None = instance.arguments
     if known is None or known.mode is not mode:
+        specialisation = instance.specialisation
+        if specialisation.arrays:
+            return Arguments(specialisation, values, mode)
         known = instance.arguments = Arguments(specialisation, (), mode)
     return known
 

@@ -102,6 +102,7 @@ class Recording:
         self._tokens: tuple[Token[Recorder | None], Token[Watcher | None]] | None = None
         self._log = UndoLog(self.make_room)
         self._other_bytes = 0  # of arrays that others manage, and of old values
+        self._copies = False  # whether there are any of such arrays
         self.copied: list[tuple[int, Buffer, int]] = []  # behind so many records, bytes of a field
 
     def start(self) -> None:
@@ -183,6 +184,7 @@ class Recording:
     def _keep_foreign(self, copies: dict[Buffer, Memory], buffer: Foreign) -> None:
         """Keep what an array that others manage holds now."""
         nbytes = buffer.bound.nbytes
+        self._copies = True
         self.make_room(buffer, nbytes)
         kept = copies[buffer] = Memory(nbytes)
         ctypes.memmove(kept.address, buffer.bound.address, nbytes)
@@ -329,16 +331,16 @@ class Recording:
         the fields hold again what they hold now, unless `restore` is false and nobody asks for that. `done` is told of
         each gradient of the user's own that has run.
         """
-        log = self._log
+        log, records, saves = self._log, self.records, self._saves
         replacements = list(self.replacements)
         try:
             log.begin(restores=restore)
-            for position in range(len(self.records), 0, -1):
+            for position in range(len(records), 0, -1):
                 if replacements:
                     reverse_after(replacements, position)
-                record = self.records[position - 1]
+                record = records[position - 1]
                 self.at = position
-                if self._saves and log.shown > record.after:
+                if saves and log.shown > record.after:
                     log.undo_to(record.after)
                 if isinstance(record, Record):
                     if record.footprint.restored:
@@ -402,14 +404,13 @@ class Recording:
                     self._need_now(record)
             self._log.seal()
         else:
-            holds = any(r.copies if isinstance(r, Record) else r.release for r in self.records)
-            self.let_go = self.let_go or holds or self._log.length > 0
+            releases = [r.release for r in self.records if isinstance(r, Custom) and r.release is not None]
+            self.let_go = self.let_go or self._copies or bool(releases) or self._log.length > 0
             self._log.forget()
+            for release in releases:
+                release()
         if self.rules is not None:
             self.rules.release()
-        for record in self.records:
-            if isinstance(record, Custom) and record.release is not None and not self.keep:
-                record.release()
 
     def _run(self, custom: Custom) -> None:
         backward = Backward(self.back)

@@ -95,7 +95,7 @@ class UndoLog:
 
     def need(self, places: Places) -> None:
         """The present values of these elements are needed on the way back."""
-        if id(places) in self._settled:
+        if not places or id(places) in self._settled:
             return
         with self._lock:
             self._add(places)
