@@ -18,8 +18,10 @@ from tinote.lang.func import Func
 from tinote.lang.maths import BuiltinFunction
 from tinote.lang.tree import Axes
 from tinote.lang.world import Arch
+from tinote.manual import ERRORS
 
-README = (Path(__file__).resolve().parents[1] / "README.md").read_text(encoding="utf-8")
+PROJECT = Path(__file__).resolve().parents[1]
+README = (PROJECT / "README.md").read_text(encoding="utf-8")
 
 MODULES: dict[str, ModuleType] = {
     "ti": ti,
@@ -117,10 +119,14 @@ def test_what_the_index_of_the_readme_tells_exists() -> None:
             found = getattr(found, part)
 
 
-def test_links_of_the_readme_lead_somewhere() -> None:
-    folder = Path(__file__).resolve().parents[1]
-    links = re.findall(r"\]\(((?!https?:)[^)#]+)(?:#[^)]*)?\)", README)
-    notebooks = {link for link in links if link.endswith(".ipynb")}
-    assert not [link for link in links if link not in notebooks and not (folder / link).exists()]
-    assert {f"notebooks/{file.name}" for file in (folder / "notebooks").glob("*.ipynb")} <= notebooks
-    assert {link[len("notebooks/") :][:2] for link in notebooks} == {f"{number:02}" for number in range(1, 9)}
+@pytest.mark.parametrize("page", ["README.md", f"notebooks/{ERRORS}"])
+def test_links_lead_somewhere(page: str) -> None:
+    file = PROJECT / page
+    links = re.findall(r"\]\(((?!https?:)[^)#]+)(?:#[^)]*)?\)", file.read_text(encoding="utf-8"))
+    assert links
+    assert not [link for link in links if not (file.parent / link).exists()]
+
+
+def test_the_readme_leads_to_every_notebook() -> None:
+    linked = re.findall(r"\]\((notebooks/\d\d_\w+\.ipynb)\)", README)
+    assert linked == sorted(f"notebooks/{file.name}" for file in (PROJECT / "notebooks").glob("*.ipynb"))

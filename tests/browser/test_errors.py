@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import shutil
 
+import nbformat
 import pytest
 
-from tests.browser.harness import LAB, NOTEBOOK
+from tests.browser.harness import LAB, NOTEBOOK, wait_ready
+from tinote.errors import KernelIndexError
 from tinote.manual import ERRORS, tutorials
+from tinote.viz.error_view import error_as_html
 
 SETUP = "%load_ext tinote\nimport tinote as ti\nti.init(arch=ti.cpu)\nx = ti.field(ti.f32, shape=8)"
 KERNEL = "%%kernel -q\ndef shift(n: ti.i32):\n    for i in x:\n        x[i] = x[i + n]"
@@ -25,6 +28,26 @@ def test_the_view_stands_for_the_text_which_stays_in_the_document(notebook, fron
     assert view.is_visible() and "x[i] = x[i + n]" in view.inner_text() and "KernelIndexError" in view.inner_text()
     assert text.count() == 1 and not text.is_visible()
     assert "index 8 is out of bounds" in text.text_content()
+
+
+@pytest.mark.parametrize("front_end", [LAB, NOTEBOOK], ids=["lab", "notebook"])
+def test_in_a_notebook_that_is_not_trusted_the_text_is_seen(notebook, lab, front_end):
+    error = KernelIndexError("index 8 is out of bounds")
+    outputs = [
+        nbformat.v4.new_output("error", ename="KernelIndexError", evalue=str(error), traceback=[str(error)]),
+        nbformat.v4.new_output("display_data", {"text/html": error_as_html(error)}),
+    ]
+    stored = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell("shift(3)", outputs=outputs)])
+    stored.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(stored, lab.folder / "stored.ipynb")
+    opened = notebook("1")
+    opened.page.goto(f"{lab.url}/{front_end.format(name='stored.ipynb')}", wait_until="domcontentloaded")
+    wait_ready(opened.page)
+    text = opened.page.locator(TEXT)
+    text.wait_for(state="visible")
+    assert text.inner_text() == "index 8 is out of bounds"
+    opened.page.locator(VIEW).wait_for(state="attached")
+    assert not opened.page.locator(VIEW).is_visible()
 
 
 def test_the_way_here_unfolds_by_keyboard_and_the_link_opens_the_section(notebook, lab):

@@ -114,10 +114,25 @@ def test_other_threads_tell_nobody(shown):
     assert seen == [waiting._nobody] and shown.texts == []
 
 
-def test_without_a_terminal_nothing_is_made(monkeypatch):
-    monkeypatch.setattr(sys, "stderr", io.StringIO())
+def closed() -> io.StringIO:
+    stream = io.StringIO()
+    stream.close()
+    return stream
+
+
+@pytest.mark.parametrize("stream", [io.StringIO(), None, closed(), object()], ids=["text", "none", "closed", "simple"])
+def test_without_a_terminal_nothing_is_made(monkeypatch, stream):
+    monkeypatch.setattr(sys, "stderr", stream)
     with compilation("quiet") as enter:
         assert enter is waiting._nobody
+
+
+def test_a_terminal_that_does_not_tell_its_width_is_no_error():
+    stream = io.StringIO()
+    shown = waiting.Terminal(stream)
+    shown.show("x" * 200)
+    shown.close()
+    assert stream.getvalue() == f"\r\x1b[K{'x' * 79}\r\x1b[K"
 
 
 PROGRAM = """

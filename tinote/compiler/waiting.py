@@ -23,6 +23,9 @@ DELAY_SECONDS = 1.0
 
 INTERVAL_SECONDS = 0.2
 
+COLUMNS = 80
+"""Of a terminal that does not tell."""
+
 Enter = Callable[[str], None]
 """Told the name of each step when it begins."""
 
@@ -44,9 +47,14 @@ class Terminal:
         self._stream = stream
 
     def show(self, text: str) -> None:
-        room = (os.get_terminal_size(self._stream.fileno()).columns or 80) - 1
-        self._stream.write(f"\r\x1b[K{text[:room]}")
+        self._stream.write(f"\r\x1b[K{text[: self._columns() - 1]}")
         self._stream.flush()
+
+    def _columns(self) -> int:
+        try:
+            return os.get_terminal_size(self._stream.fileno()).columns or COLUMNS
+        except (OSError, ValueError, AttributeError):
+            return COLUMNS  # What a program has put in the place of the terminal need not have one.
 
     def close(self) -> None:
         self._stream.write("\r\x1b[K")
@@ -55,7 +63,10 @@ class Terminal:
 
 def _terminal() -> Display | None:
     stream = sys.stderr
-    return Terminal(stream) if stream is not None and stream.isatty() else None
+    try:
+        return Terminal(stream) if stream.isatty() else None
+    except (AttributeError, ValueError):
+        return None  # There is none, it is closed, or a program has put something simpler in its place.
 
 
 _make: Callable[[], Display | None] = _terminal

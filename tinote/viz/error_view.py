@@ -4,7 +4,8 @@ about it, and, folded, how the program came there.
 IPython's own text of an error stays in the notebook for programs (nbval, nbclient, `tinote run`) and for front ends
 that show no HTML. The view comes right behind it, and its style sheet hides the text where both would be shown, in
 JupyterLab, Notebook 7 and the pages of nbconvert. Where styles are stripped (an untrusted notebook, a code-hosting
-site) `hidden` hides the view.
+site) `hidden` hides the view, and the text is what is seen. It has a value because some sanitisers drop attributes that
+have none.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def error_as_html(error: BaseException) -> str:
     name = html.escape(type(error).__name__)
     return (
         f"<style>{static_source(STYLES)}</style>"
-        f'<div class="tinote-error-view" role="group" aria-label="{name}" hidden>'
+        f'<div class="tinote-error-view" role="group" aria-label="{name}" hidden="hidden">'
         f'{located}<div class="more"><span class="kind">{name}</span>{more}</div></div>'
     )
 
