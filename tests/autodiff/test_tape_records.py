@@ -1,6 +1,8 @@
 """What a tape records and keeps: several launches, overwritten fields, writes by Python, threads."""
 
+import gc
 import threading
+import weakref
 
 import numpy as np
 import pytest
@@ -465,3 +467,25 @@ def test_slices_of_a_view_count_as_views() -> None:
         square()
     assert x.grad.to_numpy().tolist() == [12, 206, 206]
     assert x.to_numpy().tolist() == [3, 100, 100]
+
+
+def test_a_tape_goes_with_its_last_reference() -> None:
+    """What it has kept must not wait for Python's search for cycles."""
+    x, loss = array(3), scalar()
+
+    @ti.kernel
+    def square():
+        for i in x:
+            x[i] = x[i] ** 2
+
+    gc.disable()
+    try:
+        with ti.ad.Tape(loss=loss) as tape:
+            square()
+            square()
+        assert tape.copied_bytes > 0
+        left = weakref.ref(tape)
+        del tape
+        assert left() is None
+    finally:
+        gc.enable()

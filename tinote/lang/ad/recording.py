@@ -100,7 +100,7 @@ class Recording:
         self._looked_at = 0  # so many records are counted in `_touched` and `_written_before`
         self._pending: Record | None = None
         self._tokens: tuple[Token[Recorder | None], Token[Watcher | None]] | None = None
-        self._log = UndoLog(self.make_room)
+        self._log = UndoLog()
         self._other_bytes = 0  # of arrays that others manage, and of old values
         self._copies = False  # whether there are any of such arrays
         self.copied: list[tuple[int, Buffer, int]] = []  # behind so many records, bytes of a field
@@ -271,7 +271,7 @@ class Recording:
             self._listener(buffer)
         if self.rules is not None and recorder.get() is not self:
             self.rules.forget(buffer)
-        nbytes = self._log.overwrite(buffer, box)
+        nbytes = self._log.overwrite(buffer, box, self.make_room)
         if nbytes:
             self.copied.append((len(self.records), buffer, nbytes))
 
@@ -402,7 +402,7 @@ class Recording:
             if not self._saves:  # the gradients have run on the fields as they are now
                 for record in self.records:
                     self._need_now(record)
-            self._log.seal()
+            self._log.seal(self.make_room)
         else:
             releases = [r.release for r in self.records if isinstance(r, Custom) and r.release is not None]
             self.let_go = self.let_go or self._copies or bool(releases) or self._log.length > 0

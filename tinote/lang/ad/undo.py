@@ -22,6 +22,7 @@ from tinote.lang.world import memory_of
 __all__ = ["UndoLog", "numbers"]
 
 Array = np.ndarray[Any, Any]
+MakeRoom = Callable[[Buffer, int], None]
 
 #: Pieces of one field whose final values are kept apart; then the rest of it is kept, too.
 _MOST_PIECES = 64
@@ -40,15 +41,15 @@ class _Entry(NamedTuple):
 
 
 class UndoLog:
-    """The needs of what was recorded so far, and the values that were overwritten. `make_room` is told of the field and
-    the bytes before something is kept, and may raise. Other threads may overwrite at any time.
+    """The needs of what was recorded so far, and the values that were overwritten. Where a method takes `make_room`, it
+    tells that of the field and the bytes before something is kept, which may raise. Other threads may overwrite at any
+    time.
     """
 
-    def __init__(self, make_room: Callable[[Buffer, int], None]) -> None:
+    def __init__(self) -> None:
         self.nbytes = 0
         self.length = 0  # entries in all
         self.shown = 0  # on the way back: so many of them are not undone yet
-        self._make_room = make_room
         self._lock = Lock()
         self._course = Course()
         self._followed: list[Footprint] = []  # launches whose needs are not counted in `_needed` yet
@@ -109,7 +110,7 @@ class UndoLog:
                 boxes.add(box)
         self._settled[id(places)] = places
 
-    def overwrite(self, buffer: Buffer, box: Box | None) -> int:
+    def overwrite(self, buffer: Buffer, box: Box | None, make_room: MakeRoom) -> int:
         """These elements, by default all, are about to be written: keep what is needed of them. Gives the bytes of
         it.
         """
@@ -132,7 +133,7 @@ class UndoLog:
             self._settled.clear()
             places = [self._place_of(buffer, part) for part in met]
             nbytes = sum([place.nbytes for place in places])
-            self._make_room(buffer, nbytes)
+            make_room(buffer, nbytes)
             self._entries += [
                 _Entry(buffer, part, place, place.copy()) for part, place in zip(met, places, strict=True)
             ]
@@ -141,7 +142,7 @@ class UndoLog:
             boxes.remove(box)
             return nbytes
 
-    def seal(self) -> None:
+    def seal(self, make_room: MakeRoom) -> None:
         """Keep all that is needed and still there: anything may be overwritten from now on, without a word. Each way
         back begins with memory as it is now.
         """
@@ -150,7 +151,7 @@ class UndoLog:
         with self._lock:
             self._count()
         for buffer in list(self._needed):
-            self.overwrite(buffer, None)
+            self.overwrite(buffer, None, make_room)
 
     def _place_of(self, buffer: Buffer, box: Box) -> Array:
         """The memory of elements of a field."""
