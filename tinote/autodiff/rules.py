@@ -96,9 +96,9 @@ class Emit:
         """`g` times a slope that may be infinite or no number; 0 where `g` is 0."""
         return self.mul(g, slope) if isinstance(g, Lit) else self.builder.prim(p.scale, g, slope)
 
-    def times(self, y: Var, g: Atom, slope: Atom) -> Atom:
-        """`g` times the slope of `y`, which is a number unless `y` is not."""
-        return self.scale(g, slope) if y in self.discardable else self.mul(g, slope)
+    def times(self, y: Var, g: Atom, slope: Atom, *, regular: bool = True) -> Atom:
+        """`g` times the slope of `y`. `regular`: it is a number unless `y` is not."""
+        return self.mul(g, slope) if regular and y not in self.discardable else self.scale(g, slope)
 
     def is_sum_of_squares(self, a: Atom) -> bool:
         """Whether `a` is computed as t·t, or as a sum of such."""
@@ -149,11 +149,18 @@ class NoDerivative:
 
 def _sqrt(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
     slope = e.div(e.lit(0.5, g), y)
-    if e.is_positive(a[0]):
-        return (e.times(y, g, slope),)
     if e.is_sum_of_squares(a[0]):
         return (e.where(e.of(p.gt, y, e.lit(0.0, g)), e.times(y, g, slope), e.lit(0.0, g)),)
-    return (e.scale(g, slope),)
+    return (e.times(y, g, slope, regular=e.is_positive(a[0])),)
+
+
+def _inverse_sqrt(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
+    slope = e.mul(e.lit(-0.5, g), e.div(y, a[0]))
+    return (e.times(y, g, slope, regular=e.is_positive(a[0])),)
+
+
+def _logarithm(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
+    return (e.times(y, g, e.div(e.lit(1.0, g), a[0]), regular=e.is_positive(a[0])),)
 
 
 def _power(e: Emit, g: Atom, y: Var, args: tuple[Atom, ...]) -> Sequence[Atom | None]:
@@ -182,9 +189,9 @@ def _divide(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | No
     if isinstance(a[1], Lit) and a[1].value != 0:
         return e.div(g, a[1]), None
     inverse = e.div(e.lit(1.0, g), a[1])
-    if e.is_positive(a[1]):
-        return e.times(y, g, inverse), e.neg(e.times(y, g, e.mul(inverse, y)))
-    return e.scale(g, inverse), e.neg(e.scale(g, e.mul(inverse, y)))
+    regular = e.is_positive(a[1])
+    below = e.times(y, g, e.mul(inverse, y), regular=regular)
+    return e.times(y, g, inverse, regular=regular), e.neg(below)
 
 
 def _rounded_quotient(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
@@ -223,9 +230,9 @@ RULES: dict[Primitive, Rule | NoDerivative] = {
     p.power: _power,
     p.select: lambda e, g, y, a: (None, *_choose(e, g, a[0])),
     p.sqrt: _sqrt,
-    p.rsqrt: lambda e, g, y, a: (e.scale(g, e.mul(e.lit(-0.5, g), e.div(y, a[0]))),),
+    p.rsqrt: _inverse_sqrt,
     p.exp: lambda e, g, y, a: (e.scale(g, y),),
-    p.log: lambda e, g, y, a: (e.scale(g, e.div(e.lit(1.0, g), a[0])),),
+    p.log: _logarithm,
     p.sin: lambda e, g, y, a: (e.times(y, g, e.of(p.cos, a[0])),),
     p.cos: lambda e, g, y, a: (e.neg(e.times(y, g, e.of(p.sin, a[0]))),),
     p.tan: lambda e, g, y, a: (e.times(y, g, e.add(e.lit(1.0, g), e.mul(y, y))),),

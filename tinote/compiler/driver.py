@@ -211,19 +211,21 @@ class Specialisation:
         assert self._instrumented is not None
         return code, self._instrumented
 
-    def recording(self) -> tuple[Code, OldValues]:
+    def recording(self, mode: Mode = Mode.RECORDING) -> tuple[Code, OldValues]:
         """What runs the kernel and saves the old values which its gradient needs, compiled at the first
         call, and what they are. A launch's values begin with the kernel's arrays and a buffer for each old value; so do
-        those of a gradient that reads them.
+        those of a gradient that reads them. `mode`: one that `records`.
         """
-        code = self.code(Mode.RECORDING)
+        code = self.code(mode)
         assert self._old_values is not None
         return code, self._old_values
 
     def shapes_of_old_values(self, values: Sequence[Any], memory: Storage) -> list[tuple[int, ...]]:
-        """How large the buffers for old values must be for a launch with these values, on memory as it is before."""
-        old = self.recording()[1]
-        if old.bounds is None:
+        """How large the buffers for old values (`recording`) must be for a launch with these values, on memory as it is
+        before.
+        """
+        old = self._old_values
+        if old is None or old.bounds is None:
             return []
         interpreter = importlib.import_module("tinote.ir.interpret")
         return old.shapes(interpreter.interpret(old.bounds, values[len(self.arrays) :], memory))
@@ -319,7 +321,7 @@ class Specialisation:
             self._gradient_facts[mode] = facts.gradient
             saved = [value.buffer for value in facts.gradient.old_values.values]
             arrays = (*arrays, *saved, *[copy for copy, _ in facts.gradient.copies])
-        if mode is Mode.RECORDING:
+        if mode.records:
             self._old_values = facts.old_values
             arrays = (*arrays, *[value.buffer for value in facts.old_values.values])
         if facts.instrumented is not None:

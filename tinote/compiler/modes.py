@@ -18,9 +18,9 @@ class Mode(Enum):
     differentiated: a pullback is launched with the adjoints of the results behind the arguments and returns the
     adjoints of the arguments; a pushforward, with the tangents of the arguments behind them, returns the results and
     then their tangents. `SECOND` is the pushforward of the pullback. `CHECKED` is the kernel itself with checks of the
-    access rules, `RECORDING` the kernel itself, which also saves the old values that its gradient needs. `FINITE` and
-    `FINITE_GRADIENT` are the kernel and its reverse-mode derivative with checks that stop where a NaN or an infinity
-    arises.
+    access rules, `RECORDING` the kernel itself, which also saves the old values that its gradient needs;
+    `RECORDING_PUSHFORWARD` is the pushforward that does. `FINITE` and `FINITE_GRADIENT` are the kernel and its
+    reverse-mode derivative with checks that stop where a NaN or an infinity arises.
     """
 
     # Each launch of a gradient looks up its code by the mode; the hash that `Enum` gives is one of the name.
@@ -34,6 +34,7 @@ class Mode(Enum):
     SECOND = "second"
     CHECKED = "checked"
     RECORDING = "recording"
+    RECORDING_PUSHFORWARD = "recording pushforward"
     FINITE = "finite"
     FINITE_GRADIENT = "finite gradient"
 
@@ -45,7 +46,12 @@ class Mode(Enum):
     @property
     def remembered(self) -> bool:
         """Whether later processes find its code on disk: not where what checks and old values mean is needed too."""
-        return self not in (Mode.CHECKED, Mode.RECORDING, Mode.FINITE, Mode.FINITE_GRADIENT)
+        return self not in (Mode.CHECKED, *_RECORDING, Mode.FINITE, Mode.FINITE_GRADIENT)
+
+    @property
+    def records(self) -> bool:
+        """Whether old values are saved."""
+        return self in _RECORDING
 
     @property
     def has_tangents(self) -> bool:
@@ -53,7 +59,8 @@ class Mode(Enum):
         return self in _WITH_TANGENTS
 
 
-_WITH_TANGENTS = frozenset({Mode.TANGENT, Mode.PUSHFORWARD, Mode.SECOND})
+_WITH_TANGENTS = frozenset({Mode.TANGENT, Mode.PUSHFORWARD, Mode.SECOND, Mode.RECORDING_PUSHFORWARD})
+_RECORDING = frozenset({Mode.RECORDING, Mode.RECORDING_PUSHFORWARD})
 
 
 def defaults_of(config: Config) -> Defaults:

@@ -215,7 +215,9 @@ CHECKED: tuple[Step | Fixpoint, ...] = (
     *SIMPLIFICATION,
     *LOWERING,
 )
-RECORDING: tuple[Step | Fixpoint, ...] = (*TYPING, Step(_record, Form.SCALAR, "record"), DROPPING, *LOWERING)
+_RECORD = Step(_record, Form.SCALAR, "record")
+RECORDING: tuple[Step | Fixpoint, ...] = (*TYPING, _RECORD, DROPPING, *LOWERING)
+RECORDING_PUSHFORWARD: tuple[Step | Fixpoint, ...] = (*TYPING, _RECORD, *_forward(arguments=True), *LOWERING)
 FINITE: tuple[Step | Fixpoint, ...] = (*TYPING, _plain(check_finite, Form.SCALAR), *LOWERING)
 FINITE_GRADIENT: tuple[Step | Fixpoint, ...] = (
     *TYPING,
@@ -232,6 +234,7 @@ STEPS = {
     Mode.SECOND: SECOND,
     Mode.CHECKED: CHECKED,
     Mode.RECORDING: RECORDING,
+    Mode.RECORDING_PUSHFORWARD: RECORDING_PUSHFORWARD,
     Mode.FINITE: FINITE,
     Mode.FINITE_GRADIENT: FINITE_GRADIENT,
 }

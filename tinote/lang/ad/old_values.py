@@ -7,6 +7,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from tinote.compiler.driver import Specialisation
+from tinote.compiler.modes import Mode
 from tinote.compiler.native import BoundArray
 from tinote.ir.buffers import Buffer
 from tinote.lang.layout import array_over
@@ -19,11 +20,14 @@ __all__ = ["SavingLaunch"]
 class SavingLaunch:
     """One launch of a kernel that saves its old values; to be launched with the kernel's own `values`.
 
-    `make_room` is told how many bytes that takes, before they are taken, and may raise.
+    `mode`: how it runs, one that `records`. `make_room` is told how many bytes that takes, before they are taken, and
+    may raise.
     """
 
-    def __init__(self, specialisation: Specialisation, values: Sequence[Any], make_room: Callable[[int], None]) -> None:
-        self._native, old = specialisation.recording()
+    def __init__(
+        self, specialisation: Specialisation, values: Sequence[Any], mode: Mode, make_room: Callable[[int], None]
+    ) -> None:
+        self._native, old = specialisation.recording(mode)
         self._arrays = len(specialisation.arrays)
         shapes = specialisation.shapes_of_old_values(values, _Present(specialisation.arrays, values))
         sizes = [max(math.prod(s), 1) * v.buffer.dtype.size for s, v in zip(shapes, old.values, strict=True)]
@@ -36,7 +40,7 @@ class SavingLaunch:
             self.saved.append(BoundArray(memory.address, 0, 0, 0, shape, nbytes, True, None, memory))
 
     def launch(self, values: Sequence[Any]) -> tuple[Any, ...]:
-        """Run with the values that the launch of the kernel itself gets."""
+        """Run with the values that the launch gets where nothing is saved."""
         return self._native.launch((*values[: self._arrays], *self.saved, *values[self._arrays :]))
 
 

@@ -69,6 +69,8 @@ class Recording:
     clears_duals = False
     #: which of a kernel's gradients runs on the way back
     mode = Mode.GRADIENT
+    #: how a launch runs that saves the old values which its gradient needs
+    saves_by = Mode.RECORDING
     gradients = None  # a derivative that a kernel computes would not be recorded
 
     def __init__(
@@ -172,7 +174,9 @@ class Recording:
                 place,
                 hint="write ti.loop_config(serialize=True) in front of the loop, or leave the checks out",
             )
-        saving = SavingLaunch(instance.specialisation, values, lambda nbytes: self.make_room(buffer, nbytes))
+        saving = SavingLaunch(
+            instance.specialisation, values, self.saves_by, lambda nbytes: self.make_room(buffer, nbytes)
+        )
         self._other_bytes += saving.nbytes
         return saving
 

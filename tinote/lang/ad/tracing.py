@@ -18,7 +18,6 @@ from tinote.lang.ad.forward_mode import FwdMode
 from tinote.lang.ad.old_values import SavingLaunch
 from tinote.lang.ad.recording import Custom, Record, Recording
 from tinote.lang.ad.variables import Dual, Variable, Variables
-from tinote.lang.arguments import Arguments
 from tinote.lang.boxes import Box
 from tinote.lang.fields import Field
 from tinote.lang.kernel import Instance
@@ -168,6 +167,7 @@ class SecondOrder(Trace):
     """
 
     mode = Mode.SECOND
+    saves_by = Mode.RECORDING_PUSHFORWARD
     tangents = True
     clears_duals = True
 
@@ -175,15 +175,6 @@ class SecondOrder(Trace):
         super().overwritten(buffer, box)
         if buffer.tangent is not None:
             super().overwritten(buffer.tangent, box)
-
-    def _saving(self, instance: Instance, values: tuple[Any, ...], arguments: Arguments) -> SavingLaunch:
-        buffer, place = arguments.needs.old_values[0]
-        raise DifferentiationError(
-            f"the gradient needs the old values of '{buffer.name}' that are returned here, which are not kept where "
-            "gradients are differentiated themselves",
-            place,
-            hint="write ti.loop_config(serialize=True) in front of the loop",
-        )
 
     def custom(self, custom: Custom) -> None:
         raise DifferentiationError(
