@@ -416,3 +416,14 @@ def test_a_kernel_fills_fields() -> None:
 
     with pytest.raises(KernelTypeError, match=r"`\.fill` does not take 2 arguments"):
         wrong()
+
+
+def test_printing_shows_the_elements() -> None:
+    x, v = ti.field(ti.i32, shape=(2, 2)), ti.Vector.field(2, ti.f32, shape=3)
+    x.fill(3)
+    v[1] = [1, 2]
+    assert str(x) == f"{x}" == "[[3 3]\n [3 3]]"
+    assert str(v) == str(v.to_numpy()) and str(v.get_scalar_field(1)) == "[0. 2. 0.]"
+    assert repr(x) == "<field x: i32, shape (2, 2)>"
+    later = ti.field(ti.f32)
+    assert str(later) == repr(later)

@@ -421,3 +421,9 @@ def test_wrong_annotations() -> None:
 def test_scalars_beside_arrays_are_still_checked() -> None:
     with pytest.raises(KernelTypeError, match="argument 'i' of kernel 'at' must be a number of type i32"):
         at(np.zeros(3, np.float32), "x")
+
+
+def test_types_make_arrays() -> None:
+    v, m = ti.types.vector(4, ti.f32).ndarray(shape=3), ti.math.mat2.ndarray(shape=(2, 5), needs_grad=True)
+    assert v.to_numpy().shape == (3, 4) and m.to_numpy().shape == (2, 5, 2, 2)
+    assert isinstance(v, ti.VectorNdarray) and isinstance(m, ti.MatrixNdarray) and m.grad is not None

@@ -210,3 +210,21 @@ def test_local_arrays_have_a_limit() -> None:
         return s
 
     assert allowed(77) == 0.5 * 15_999 + 3
+
+
+def test_dictionaries_and_sets_by_comprehension() -> None:
+    @ti.kernel
+    def run(n: ti.i32) -> ti.i32:
+        squares = {k: n + k * k for k in range(5) if k != 1}
+        named = {f"x{k}": v for k, v in squares.items()}
+        odd = {k % 3 for k in range(9)}
+        return named["x4"] + squares[0] * 100 + len(odd) * 10000 + (1 in squares) * 1000000
+
+    assert run(7) == 23 + 700 + 30000
+
+    @ti.kernel
+    def wrong(n: ti.i32) -> ti.i32:
+        return {n + k: k for k in range(2)}[0]
+
+    with pytest.raises(KernelTypeError, match="a key must be known at compile time"):
+        wrong(0)

@@ -77,5 +77,9 @@ class ComponentField:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return self.to_numpy(dtype)
 
+    def __str__(self) -> str:
+        """The elements, as NumPy prints them."""
+        return str(self.to_numpy())
+
     def __repr__(self) -> str:
         return f"<field {self.name}: {self.dtype}, shape {self.shape}, a component of {self._whole.name}>"

@@ -399,6 +399,10 @@ class Field(Located, Exchanged):
             return f"<field {self.name}: {kind}, {'not placed yet' if self._level is None else 'placed, not used yet'}>"
         return f"<field {self.name}: {kind}, shape {self.shape}{', with gradient' if self._grad is not None else ''}>"
 
+    def __str__(self) -> str:
+        """The elements, as NumPy prints them; before the field has any, what it is."""
+        return str(self.to_numpy()) if self.is_placed else repr(self)
+
 
 class ScalarField(Field):
     """A field of numbers, as `ti.field(ti.f32, shape)` makes it."""

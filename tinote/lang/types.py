@@ -84,6 +84,12 @@ class MatrixType:
             return Vector.field(self.n, self.dtype, shape, **options)  # type: ignore[attr-defined]
         return Matrix.field(self.n, self.m, self.dtype, shape, **options)  # type: ignore[attr-defined]
 
+    def ndarray(self, shape: Any = None, **options: Any) -> Any:
+        """An array of values of this type; the options are those of `ti.ndarray`."""
+        if len(self.shape) == 1:
+            return Vector.ndarray(self.n, self.dtype, shape, **options)  # type: ignore[attr-defined]
+        return Matrix.ndarray(self.n, self.m, self.dtype, shape, **options)  # type: ignore[attr-defined]
+
     def __eq__(self, other: object) -> bool:
         return isinstance(other, MatrixType) and other.__tinote_type__() == self.__tinote_type__()
 

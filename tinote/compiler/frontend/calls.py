@@ -82,6 +82,9 @@ class Calls(Expressions):
             if callee.__name__ == "format":
                 args, kwargs = self._arguments(node)
                 return format_text(self, callee.__self__, args, kwargs)
+        if isinstance(callee, types.BuiltinFunctionType) and isinstance(callee.__self__, dict) and not node.args:
+            if callee.__name__ in ("items", "keys", "values"):
+                return tuple(callee())
         source = function_of(callee)
         if source is not None:
             return self._inline(node, callee, source)

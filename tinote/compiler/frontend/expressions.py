@@ -32,8 +32,6 @@ __all__ = ["Expressions"]
 
 _REFUSED: dict[type[ast.expr], tuple[str, str]] = {
     ast.Lambda: ("a lambda", "define a function with `@ti.func`"),
-    ast.DictComp: ("a dictionary comprehension", "define it outside of the kernel"),
-    ast.SetComp: ("a set comprehension", "define it outside of the kernel"),
     ast.Await: ("`await`", ""),
     ast.Yield: ("`yield`", "kernels return values with `return`"),
     ast.YieldFrom: ("`yield from`", "kernels return values with `return`"),
@@ -96,7 +94,11 @@ class Expressions(Subscripts):
             case ast.JoinedStr():
                 return self._joined(node)
             case ast.ListComp() | ast.GeneratorExp():
-                return self._comprehension(node)
+                return self._comprehension(node, lambda: self.evaluate(node.elt))
+            case ast.SetComp():
+                return set(self._comprehension(node, lambda: self._key(node.elt)))
+            case ast.DictComp():
+                return dict(self._comprehension(node, lambda: (self._key(node.key), self.evaluate(node.value))))
             case ast.NamedExpr():
                 return self._named(node)
             case ast.Dict():
@@ -401,21 +403,24 @@ class Expressions(Subscripts):
             return "".join(parts)
         return Text(tuple(parts))
 
-    def _comprehension(self, node: ast.ListComp | ast.GeneratorExp) -> list[Any]:
+    def _comprehension(
+        self, node: ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp, item: Callable[[], Any]
+    ) -> list[Any]:
+        """What `item` gives in each turn."""
         found: list[Any] = []
 
         def walk(depth: int) -> None:
             if depth == len(node.generators):
-                found.append(self.evaluate(node.elt))
+                found.append(item())
                 return
             generator = node.generators[depth]
             with self.at(generator.iter):
                 items = static_items(self, self.evaluate(generator.iter))
                 self.turns += len(items)
                 check_unrolled(self, self.turns)
-            for item in items:
+            for turn in items:
                 with self.block("comprehension", node):
-                    self.bind_target(generator.target, item, "loop variable")
+                    self.bind_target(generator.target, turn, "loop variable")
                     conditions = [self.decision(test) for test in generator.ifs]
                     if any(isinstance(c, Value) for c in conditions):
                         self.error(
