@@ -440,7 +440,7 @@ class Explorer {
     const focus = this.focus;
     if (!this.docs?.[0] || !this.docs[1]) return;
     if (!focus) {
-      this.#say(this.aligned ? `${HINT}${this.shown.previous ? " · r previous run" : ""}` : "Different languages: tied by the source line");
+      this.#say(this.aligned ? `${HINT}${this.shown.previous ? " · r previous run" : ""}` : this.docs.some((stage) => stage.problem) ? "Nothing to compare" : "Different languages: tied by the source line");
       return;
     }
     const numbers = [...focus.rows].map((row) => this.source.numbers[row]);
