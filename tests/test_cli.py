@@ -190,6 +190,7 @@ import tinote as ti
 
 ti.init(arch=ti.cpu)
 x = ti.field(ti.f32, shape=8, needs_grad=True)
+U = ti.field(ti.f32, shape=(), needs_grad=True)
 mass = 2.0
 
 
@@ -203,6 +204,19 @@ def fill(a: ti.f32):
 def broken():
     for i in x:
         x[i] = nothing
+
+
+@ti.kernel
+def generic(v: ti.template()):
+    for i in v:
+        v[i] = 1.0
+
+
+@ti.kernel
+def running():
+    for i in x:
+        U[None] += x[i]
+        x[i] = U[None]
 
 
 @ti.data_oriented
@@ -249,10 +263,11 @@ def test_explore_runs_the_program_and_finds_the_kernels_of_its_objects(
         ("notes.txt:fill", 2, "neither a Python file (.py) nor a notebook (.ipynb)"),
         ("sim.py:fil", 2, "'fil' does not exist in sim.py; did you mean 'fill'?"),
         ("sim.py:substep", 2, "did you mean 'solver.substep'?"),
-        ("sim.py:mass", 2, "'mass' is no kernel in sim.py; there are fill, broken, solver.substep"),
-        ("sim.py", 2, "name one of the kernels of sim.py: fill, broken, solver.substep"),
+        ("sim.py:mass", 2, "'mass' is no kernel in sim.py; there are fill, broken, generic, running, solver.substep"),
+        ("sim.py", 2, "name one of the kernels of sim.py: fill, broken, generic, running, solver.substep"),
         ("empty.py", 2, "empty.py defines no kernel"),
         ("sim.py:broken", 1, "        x[i] = nothing\n      |                ^^^^^^^"),
+        ("sim.py:generic", 1, "help: call it once"),
         ("fails.py:f", 1, "ZeroDivisionError: division by zero"),
         ("typo.py:f", 1, "SyntaxError"),
         ("ends.py:f", 1, "ended the program with the status 3"),
@@ -281,6 +296,18 @@ def test_explore_says_what_is_wrong(
     shown = capsys.readouterr()
     assert complaint in shown.err and shown.out == ""
     assert "tinote/" not in shown.err and not list(tmp_path.glob("*.html"))
+
+
+def test_explore_refuses_a_gradient_that_would_be_wrong(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("sim.py").write_text(PROGRAM, encoding="utf-8")
+    assert cli.main(["explore", "sim.py:running", "--grad"]) == 1
+    shown = capsys.readouterr()
+    assert "without an order there is no gradient" in shown.err and shown.out == ""
+    assert cli.main(["explore", "sim.py:running", "--html", "."]) == 2
+    assert "cannot write .: is a directory" in capsys.readouterr().err
 
 
 def test_explore_takes_a_notebook(tmp_path: Path) -> None:

@@ -90,6 +90,20 @@ def test_every_part_of_an_error_is_there():
     assert "step 'offload'" in text_of(error_as_html(CompilerBug("offload", "KeyError: 'x'")))
 
 
+def test_a_fault_of_the_compiler_shows_what_caused_it():
+    def step() -> None:
+        raise KeyError("buffer")
+
+    with pytest.raises(CompilerBug) as raised:
+        try:
+            step()
+        except KeyError as error:
+            raise CompilerBug("offload", "KeyError: 'buffer'") from error
+    folded = text_of(error_as_html(raised.value)).partition("How the program came here")[2]
+    assert "because of KeyError: 'buffer'" in folded
+    assert folded.index("because of") < folded.index("in step") < folded.index('raise KeyError("buffer")')
+
+
 def test_a_deep_recursion_is_cut():
     def fall(n: int) -> None:
         if n:

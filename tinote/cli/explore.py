@@ -17,8 +17,9 @@ import nbformat
 from IPython.core.interactiveshell import InteractiveShell
 
 from tinote.cli.status import FAILED, UNUSABLE, missing_file, reason
+from tinote.compiler.driver import Specialisation
 from tinote.errors import TinoteError, users_trace
-from tinote.lang.kernel import Kernel
+from tinote.lang.kernel import BoundKernel, Kernel
 from tinote.viz.explorer import explore
 
 __all__ = ["main"]
@@ -60,9 +61,10 @@ def _explore(target: str, *, html: Path | None, gradient: bool, as_main: bool) -
         namespace = _run_notebook(file) if file.suffix == ".ipynb" else _run_program(file, as_main)
     kernel = _kernel_named(name, namespace, file)
     try:
-        if isinstance(kernel, Kernel) and not kernel.has_templates and not kernel.specialisations():
-            kernel = kernel.specialise_by_types()
-        explorer = explore(kernel, gradient)
+        specialisation = _specialisation(kernel)
+        if gradient and specialisation is not None:
+            specialisation.gradient()  # What cannot be differentiated is told here, not on the page.
+        explorer = explore(specialisation or kernel, gradient)
     except TinoteError as error:
         raise Failed(_text_of(error)) from None
     page = html or Path(f"{name or explorer.label}.html")
@@ -70,6 +72,15 @@ def _explore(target: str, *, html: Path | None, gradient: bool, as_main: bool) -
         return explorer.save(page)
     except OSError as error:
         raise Unusable(f"cannot write {page}: {reason(error)}") from None
+
+
+def _specialisation(kernel: Kernel | BoundKernel) -> Specialisation | None:
+    """The kernel as the file has compiled it last, or as its annotations say; None if only a call can tell."""
+    kernel = kernel.kernel if isinstance(kernel, BoundKernel) else kernel
+    compiled = kernel.specialisations()
+    if compiled:
+        return compiled[-1]
+    return None if kernel.has_templates else kernel.specialise_by_types()
 
 
 def _split(target: str) -> tuple[Path, str]:

@@ -2,10 +2,10 @@
 about it, and, folded, how the program came there.
 
 IPython's own text of an error stays in the notebook for programs (nbval, nbclient, `tinote run`) and for front ends
-that show no HTML. The view comes right behind it, and its style sheet hides the text where both would be shown, in
-JupyterLab, Notebook 7 and the pages of nbconvert. Where styles are stripped (an untrusted notebook, a code-hosting
-site) `hidden` hides the view, and the text is what is seen. It has a value because some sanitisers drop attributes that
-have none.
+that show no HTML. The view comes right behind it, and its style sheet hides the text in JupyterLab, Notebook 7 and the
+pages of nbconvert; elsewhere it adds to the text what that lacks, the link and the way there. Where styles are stripped
+(an untrusted notebook, a code-hosting site) `hidden` hides the view, and the text is what is seen. It has a value
+because some sanitisers drop attributes that have none.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def error_as_html(error: BaseException) -> str:
     return (
         f"<style>{static_source(STYLES)}</style>"
         f'<div class="tinote-error-view" role="group" aria-label="{name}" hidden="hidden">'
-        f'{located}<div class="more"><span class="kind">{name}</span>{more}</div></div>'
+        f'<div class="said">{located}</div><div class="more"><span class="kind">{name}</span>{more}</div></div>'
     )
 
 
@@ -89,16 +89,25 @@ def _manual_link(error: BaseException) -> str:
 
 
 def _way_here(error: BaseException) -> str:
-    """The frames from the user's own on, folded: those of this package too."""
-    frames = list(traceback.walk_tb(error.__traceback__))
-    users = next((n for n, (frame, _) in enumerate(frames) if is_users(frame)), len(frames))
-    rows = [_frame(frame.f_code.co_filename, line, frame.f_code.co_name) for frame, line in frames[users:]]
+    """The frames from the user's own on, folded: those of this package too, and those of what caused the error."""
+    rows = _frames(error)
+    told = [error]
+    while (cause := told[-1].__cause__) is not None and cause not in told:
+        told.append(cause)
+        rows += ["", f"because of {type(cause).__name__}: {cause}", *_frames(cause)]
     if not rows:
         return ""
-    if len(rows) > FRAMES:
-        rows[FRAMES // 2 : -FRAMES // 2] = [f"… {len(rows) - FRAMES} more calls"]
     text = html.escape("\n".join(rows))
     return f"<details><summary>How the program came here</summary><pre>{text}</pre></details>"
+
+
+def _frames(error: BaseException) -> list[str]:
+    frames = list(traceback.walk_tb(error.__traceback__))
+    users = next((n for n, (frame, _) in enumerate(frames) if is_users(frame)), 0)
+    rows = [_frame(frame.f_code.co_filename, line, frame.f_code.co_name) for frame, line in frames[users:]]
+    if len(rows) > FRAMES:
+        rows[FRAMES // 2 : -FRAMES // 2] = [f"… {len(rows) - FRAMES} more calls"]
+    return rows
 
 
 def _frame(file: str, line: int, function: str) -> str:
