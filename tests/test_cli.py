@@ -345,7 +345,7 @@ def test_help_does_not_load_what_commands_need() -> None:
         "print(sorted({'nbclient', 'nbconvert', 'IPython', 'llvmlite'} & set(sys.modules)), file=sys.stderr)"
     )
     environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
-    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, timeout=900)
     assert done.stderr == "[]\n"
 
 

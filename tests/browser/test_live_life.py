@@ -64,13 +64,6 @@ def drag(page, start: tuple[float, float], end: tuple[float, float]) -> None:
     page.page.mouse.up()
 
 
-def until(page, condition: str) -> None:
-    """Wait until the Python expression `condition` holds in the kernel."""
-    end = time.monotonic() + 60.0
-    while page.python(f"print(bool({condition}))") != "True":
-        assert time.monotonic() < end, condition
-
-
 def test_in_space_the_pointer_drags_particles_and_turns_the_camera_beside_them(notebook):
     page = notebook(SPACE)
     page.run_all()
@@ -83,20 +76,20 @@ def test_in_space_the_pointer_drags_particles_and_turns_the_camera_beside_them(n
         )
     )
     drag(page, tuple(at), (at[0], at[1] + 0.2))
-    until(page, "told and not told[-1].pressed")
+    page.until("told and not told[-1].pressed")
     moved = eval(page.python("print(x.tolist())"))
     assert moved[0] == [0.5, 0.3, 0.5]
     assert abs(moved[1][0] - 0.5) < 1e-6 and abs(moved[1][1] - 0.7) < 0.02 and moved[1][2] > 0.6
     assert page.python("print(view.azimuth, view.elevation, {one.element for one in told})") == "0.0 0.0 {1}"
     drag(page, (0.1, 0.1), (0.3, 0.1))
-    until(page, "abs(view.azimuth - 324) < 2")
+    page.until("abs(view.azimuth - 324) < 2")
     drag(page, (0.3, 0.1), (0.1, 0.1))
-    until(page, "min(view.azimuth, 360 - view.azimuth) < 1")
+    page.until("min(view.azimuth, 360 - view.azimuth) < 1")
     with_shift = int(page.python("print(len(told))"))
     page.page.keyboard.down("Shift")
     drag(page, tuple(at), (at[0] + 0.2, at[1]))
     page.page.keyboard.up("Shift")
-    until(page, "abs(view.azimuth - 324) < 2")
+    page.until("abs(view.azimuth - 324) < 2")
     assert int(page.python("print(len(told))")) == with_shift
     assert page.problems == []
 
@@ -159,5 +152,5 @@ def test_a_closed_page_stops_the_work_and_a_new_one_takes_it_up(notebook, lab):
         steps = told.read_text()
     other.goto(address, wait_until="domcontentloaded")
     page.page = other
-    page.wait(f"Number({VIEW}?.dataset.step ?? 0) > {steps} + 5", 60)
+    page.wait(f"Number({VIEW}?.dataset.step ?? 0) > {steps} + 5")
     assert page.python("print(view.state)") == "playing"

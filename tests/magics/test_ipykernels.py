@@ -138,7 +138,8 @@ def session(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def test_prints_arrive_while_a_kernel_runs_and_an_interrupt_ends_it(session: Session) -> None:
-    cell = "%%kernel -q\ndef count(turns: ti.i32, then_stay: ti.i32):\n    for k in range(turns):\n        print('turn', k)\n"
+    head = "%%kernel -q\ndef count(turns: ti.i32, then_stay: ti.i32):\n"
+    cell = head + "    for k in range(turns):\n        print('turn', k)\n"
     assert session.run("x = ti.field(ti.f32, shape=4)\nx[3] = 5.0\n") == ""
     assert session.run(cell + "    while then_stay == 1:\n        x[0] += 0.0") == ""
     assert session.run("count(3, 0)") == "turn 0\nturn 1\nturn 2\n"

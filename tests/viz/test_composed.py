@@ -71,7 +71,7 @@ ipywidgets.VBox([view, slider(view, lambda value: None, 0, 1, label="speed")])
 def test_a_program_that_executes_the_notebook_gets_the_advanced_view(monkeypatch):
     monkeypatch.delenv("TINOTE_HEADLESS", raising=False)
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(BOXED)])
-    NotebookClient(notebook, timeout=60, kernel_name="python3").execute()
+    NotebookClient(notebook, timeout=600, kernel_name="python3").execute()
     [shown] = notebook.cells[0].outputs
     assert set(shown.data) == {"text/plain", "image/png"}
     assert shown.data["text/plain"] == "<VBox: <Particles: 1 in [0, 1] × [0, 1]>, speed 0>"

@@ -24,6 +24,7 @@ function connect({ model, el, keep, paint }) {
     const finish = () => {
       painted += 1;
       el.dataset.painted = String(painted);
+      el.dataset.frame = String(message.frame);
       if (asked) model.send({ kind: "ack", frame: message.frame, waited: (performance.now() - arrived) / 1000 });
     };
     const decoding = paint(message, buffers); // A promise where the picture has to be decoded first.
