@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from tests.browser.harness import CHROMIUM, Lab, Page, open_notebook, running_chromium, running_lab
+from tests.browser.harness import CHROMIUM, Lab, Page, new_page, open_notebook, running_chromium, running_lab
 
 try:
     from playwright.sync_api import sync_playwright
@@ -85,12 +85,11 @@ def notebook(lab: Lab, chromium: Any, request: pytest.FixtureRequest) -> Iterato
 @pytest.fixture
 def standalone(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
     """`standalone(explorer)`: its page, opened from disk. `problems` collects errors, and what it asked a network."""
-    contexts = []
+    pages = []
 
     def open_page(explorer: Any, **options: Any) -> Any:
-        context = chromium.new_context(**{"viewport": {"width": 1280, "height": 860}, **options})
-        contexts.append(context)
-        page = context.new_page()
+        page = new_page(chromium, **{"viewport": {"width": 1280, "height": 860}, **options})
+        pages.append(page)
         page.problems = []
         page.on("pageerror", lambda error: page.problems.append(str(error)))
         page.on("console", lambda message: page.problems.append(message.text) if message.type == "error" else None)
@@ -102,5 +101,5 @@ def standalone(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         return page
 
     yield open_page
-    for context in contexts:
-        context.close()
+    for page in pages:
+        page.context.close()

@@ -172,7 +172,9 @@ def running_lab(root: Path) -> Iterator[Lab]:
 @contextlib.contextmanager
 def running_chromium(playwright: Any) -> Iterator[Any]:
     """A headless Chromium, driven by playwright."""
-    browser = playwright.chromium.launch(executable_path=CHROMIUM, args=CHROMIUM_OPTIONS, headless=True)
+    browser = playwright.chromium.launch(
+        executable_path=CHROMIUM, args=CHROMIUM_OPTIONS, headless=True, timeout=START_SECONDS * 1000
+    )
     try:
         yield browser
     finally:
@@ -318,6 +320,14 @@ def wait_ready(page: Any) -> None:
     )
 
 
+def new_page(chromium: Any, **options: Any) -> Any:
+    """A page of playwright's in a browser context of its own, with these options."""
+    page = chromium.new_context(**options).new_page()
+    page.set_default_timeout(WAIT_SECONDS * 1000)
+    page.set_default_navigation_timeout(START_SECONDS * 1000)
+    return page
+
+
 def open_notebook(
     lab: Lab,
     chromium: Any,
@@ -332,9 +342,7 @@ def open_notebook(
     content.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
     nbformat.write(content, lab.folder / name)
     lab.reset_settings()
-    page = chromium.new_context(viewport={"width": width, "height": height}).new_page()
-    page.set_default_timeout(WAIT_SECONDS * 1000)
-    page.set_default_navigation_timeout(START_SECONDS * 1000)
+    page = new_page(chromium, viewport={"width": width, "height": height})
     found = Page(page)
 
     def note(problem: str) -> None:

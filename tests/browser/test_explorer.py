@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.browser.harness import BOTH_FRONT_ENDS
+from tests.browser.harness import BOTH_FRONT_ENDS, new_page
 from tests.viz.explored import parsed_stages
 from tinote.viz.explorer import Explorer, View
 
@@ -139,7 +139,7 @@ def test_a_search_stays_in_the_explorer_and_its_page_is_written(gravity, chromiu
     assert page.locator(".jp-Cell").count() == 1
     saved = tmp_path / "explorer.html"
     assert gravity.python(f"print(explorer.save({str(saved)!r}))") == str(saved)
-    alone = chromium.new_context(offline=True).new_page()
+    alone = new_page(chromium, offline=True)
     alone.goto(saved.as_uri())
     pointed(alone, ".source", "r = x[i] - x[j]").click()
     assert sum(" = sub " in text for text in lit(alone, ".right")) == 2

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import tinote as ti
+from tests.browser.harness import new_page
 from tests.browser.test_explorer import CONTRAST
 from tinote.viz.rules import RuleView
 
@@ -102,8 +103,7 @@ def standalone(chromium, tmp_path):
     with ti.ad.Tape(loss, validation="collect") as tape:
         energy()
         change()
-    context = chromium.new_context(viewport={"width": 1280, "height": 860})
-    page = context.new_page()
+    page = new_page(chromium, viewport={"width": 1280, "height": 860})
     page.problems = []
     page.on("pageerror", lambda error: page.problems.append(str(error)))
     page.on("console", lambda message: page.problems.append(message.text) if message.type == "error" else None)
@@ -111,7 +111,7 @@ def standalone(chromium, tmp_path):
     page.goto(RuleView(tape.violations).save(tmp_path / "rules.html").as_uri())
     page.wait_for_selector(f"{ROOT}[data-shown]")
     yield page
-    context.close()
+    page.context.close()
 
 
 def test_the_keyboard_moves_through_findings_and_elements(standalone):
