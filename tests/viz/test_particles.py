@@ -111,7 +111,7 @@ def test_play_sends_a_window_of_frames_and_waits_for_acknowledgements():
         await page.until(lambda: len(page.frames) == 7)
         assert [frame["frame"] for frame in page.frames] == [1, 2, 3, 4, 5, 6, 7]
         assert [frame["step"] for frame in page.frames] == [0, 1, 2, 3, 4, 5, 6]
-        assert [frame["ack"] for frame in page.frames] == [False, True, False, True, False, True, False]
+        assert [frame["ack"] for frame in page.frames] == [True, False, True, False, True, False, True]
         page.say(kind="visible", view="page", visible=False)
         page.say(kind="ack", frame=7)
         await asyncio.sleep(0.1)

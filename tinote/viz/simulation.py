@@ -439,6 +439,9 @@ class LiveSimulation(LiveView):
     def first_frame(self) -> None:
         self._on_loop(lambda: self._spawn(self._act(self._present)))
 
+    def streams(self) -> bool:
+        return self.state == "playing"
+
     def prepare_unattended(self) -> None:
         """Advance a bounded number of frames, once, so that the picture shows the simulation under way."""
         if self.steps or self.error:

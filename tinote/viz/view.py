@@ -102,15 +102,16 @@ class FrameCredits:
             self._times[self.sent] = self._clock()
             return self.sent
 
-    def asks(self, frame: int) -> bool:
-        """Whether the page is to acknowledge the frame sent now: one in each half of a window.
+    def asks(self, frame: int, *, alone: bool = False) -> bool:
+        """Whether the page is to acknowledge the frame sent now: one in each half of a window, and any that is sent
+        `alone`, after which none may follow.
 
         The kernel reports that it is busy and idle again for each message, and JupyterLab changes its indicators and
         loads another icon for each report: a third of the time that a frame takes (measured). The window shrinks by
         one at most between two answers, so that one of the frames that fill it has always been asked for.
         """
         with self._lock:
-            if frame - self._asked < (self.window + 1) // 2:
+            if not alone and frame - self._asked < (self.window + 1) // 2:
                 return False
             self._asked = frame
             return True
@@ -281,6 +282,10 @@ class LiveView(anywidget.AnyWidget):
         """
         raise NotImplementedError
 
+    def streams(self) -> bool:
+        """Whether the frame sent now is one of many, so that not each of them need be acknowledged."""
+        return False
+
     def prepare_unattended(self) -> None:
         """Called before the picture is taken where no front end will run the view."""
 
@@ -289,7 +294,12 @@ class LiveView(anywidget.AnyWidget):
     def send_frame(self, frame: Frame) -> None:
         """Number the frame and send it, whatever the credits are."""
         number = self.credits.next_frame()
-        message = {"kind": "frame", "frame": number, "ack": self.credits.asks(number), **frame.message}
+        message = {
+            "kind": "frame",
+            "frame": number,
+            "ack": self.credits.asks(number, alone=not self.streams()),
+            **frame.message,
+        }
         buffers = list(frame.buffers)
         missing = LOOPBACK_SEGMENT - sum(len(part) for part in buffers)
         if self._local_page and missing > 0:
