@@ -32,7 +32,7 @@ from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
-from tinote.compiler.frontend.private_names import spell_out
+from tinote.compiler.private_names import spell_out
 from tinote.errors import KernelSyntaxError
 from tinote.ir.nodes import Buffer, Function
 from tinote.ir.types import Scalar, Tensor, f32, i32, u1
