@@ -25,13 +25,13 @@ from __future__ import annotations
 
 import ast
 import builtins
-import inspect
 import linecache
 import types
 from collections.abc import Callable, Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
+from tinote.compiler.definitions import read_definition
 from tinote.compiler.private_names import spell_out
 from tinote.errors import KernelSyntaxError
 from tinote.ir.nodes import Buffer, Function
@@ -140,20 +140,10 @@ def function_source(function: types.FunctionType, is_func: bool = False) -> Func
         raise KernelSyntaxError(
             f"the source of `{function.__name__}` is not available", place, "define it in a file or a notebook cell"
         )
-    block = inspect.getblock(lines[first - 1 :])
-    text = "".join(block)
-    # An indented definition is parsed under a line of its own, so that columns stay true and multi-line strings keep
-    # their content; empty lines above make the lines true.
-    indented = block[0][:1] in " \t"
-    above = "\n" * (first - 2) + "if True:\n" if indented else "\n" * (first - 1)
     try:
-        module = ast.parse(above + text, file)
+        text, statement = read_definition(lines, first, file)
     except SyntaxError as error:
         raise KernelSyntaxError(f"the source of `{function.__name__}` cannot be parsed: {error.msg}", place) from None
-    statement: ast.stmt = module.body[0]
-    if indented:
-        assert isinstance(statement, ast.If)
-        statement = statement.body[0]
     if not isinstance(statement, ast.FunctionDef):
         raise KernelSyntaxError(
             "a kernel or device function is made from a `def`", place, "lambdas and async functions cannot be compiled"
