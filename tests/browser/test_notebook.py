@@ -238,7 +238,8 @@ def test_errors_show_the_cells_own_line(notebook):
             caret = next(at for at, row in enumerate(rows) if re.fullmatch(r"[ |]*\^+", row))
             assert rows[caret - 1].endswith(expected[1])
         assert "tinote/" not in shown and "site-packages" not in shown and "Traceback" not in shown
-        assert len(shown.splitlines()) < 10, shown
+        # With its class, the way to the manual, and the way there folded.
+        assert len([row for row in shown.splitlines() if row.strip()]) < 10, shown
     assert page.python("x[1] = 5; print(x[1])") == "5.0"
     assert page.problems == []
 
@@ -369,6 +370,8 @@ def test_a_views_prints_arrive_where_it_was_made(notebook):
     page.run_cell(2)
     wait_output(page, 2, "another cell")
     steps = int(page.python("print(view.steps)"))
+    # The prints may have pushed the other cell so far down that to run it has moved the view, and its work, out of sight.
+    page.page.locator(".tinote-view").scroll_into_view_if_needed()
     page.wait(f"{OUTPUT.format(index=1)}".replace(" ?? ''", ".split('its step').length") + f" > {steps} + 5")
     page.python("view.stop()")
     shown = output(page, 1)
