@@ -370,7 +370,7 @@ def test_a_views_prints_arrive_where_it_was_made(notebook):
     page.run_cell(2)
     wait_output(page, 2, "another cell")
     steps = int(page.python("print(view.steps)"))
-    # The prints may have pushed the other cell so far down that to run it has moved the view, and its work, out of sight.
+    # The prints may have pushed the other cell so far down that running it has moved the view out of sight.
     page.page.locator(".tinote-view").scroll_into_view_if_needed()
     page.wait(f"{OUTPUT.format(index=1)}".replace(" ?? ''", ".split('its step').length") + f" > {steps} + 5")
     page.python("view.stop()")
