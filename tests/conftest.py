@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
@@ -15,6 +16,10 @@ from hypothesis import settings
 
 # Every test compiles what it tests; those of the cache on disk ask for one of their own.
 os.environ["TINOTE_CACHE_LIMIT"] = "0"
+
+# A shell without job control starts what runs in the background deaf to interrupts, and its children with it.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # Compiling makes the first example of a property slow: the time of a single one says nothing.
 settings.register_profile("tinote", deadline=None)
