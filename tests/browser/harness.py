@@ -281,6 +281,22 @@ class Page:
         """Wait until what the page has been told is painted, and what is drawn when it scrolls for that."""
         self.page.evaluate(FRAMES)
 
+    def drag(self, selector: str, start: tuple[float, float], end: tuple[float, float]) -> None:
+        """Press on the first element that matches at a place, as fractions from its bottom left, and let go at another
+        one.
+        """
+        found = self.page.locator(selector).first
+        found.scroll_into_view_if_needed()
+        self.next_frame()
+        box = found.bounding_box()
+        places = [
+            (box["x"] + across * box["width"], box["y"] + (1 - up) * box["height"]) for across, up in (start, end)
+        ]
+        self.page.mouse.move(*places[0])
+        self.page.mouse.down()
+        self.page.mouse.move(*places[1], steps=8)
+        self.page.mouse.up()
+
     def pixels(self, selector: str) -> np.ndarray:
         """What is painted at the first element that matches, as a screenshot: (height, width, 3), int. The page is
         scrolled there first, and has painted that.

@@ -51,19 +51,6 @@ view
 RUNNING = f"{VIEW}?.dataset.state === 'playing' && {PAINTED} > 3"
 
 
-def drag(page, start: tuple[float, float], end: tuple[float, float]) -> None:
-    """Press on the stage at a place, as fractions from the bottom left, and let go at another one."""
-    stage = page.page.locator(STAGE)
-    stage.scroll_into_view_if_needed()
-    page.next_frame()
-    box = stage.bounding_box()
-    places = [(box["x"] + across * box["width"], box["y"] + (1 - up) * box["height"]) for across, up in (start, end)]
-    page.page.mouse.move(*places[0])
-    page.page.mouse.down()
-    page.page.mouse.move(*places[1], steps=4)
-    page.page.mouse.up()
-
-
 def test_in_space_the_pointer_drags_particles_and_turns_the_camera_beside_them(notebook):
     page = notebook(SPACE)
     page.run_all()
@@ -75,19 +62,19 @@ def test_in_space_the_pointer_drags_particles_and_turns_the_camera_beside_them(n
             "print(see(x[1:], np.array([[0, 1.0]] * 3), Camera(0, 0)).places[0].tolist())"
         )
     )
-    drag(page, tuple(at), (at[0], at[1] + 0.2))
+    page.drag(STAGE, tuple(at), (at[0], at[1] + 0.2))
     page.until("told and not told[-1].pressed")
     moved = eval(page.python("print(x.tolist())"))
     assert moved[0] == [0.5, 0.3, 0.5]
     assert abs(moved[1][0] - 0.5) < 1e-6 and abs(moved[1][1] - 0.7) < 0.02 and moved[1][2] > 0.6
     assert page.python("print(view.azimuth, view.elevation, {one.element for one in told})") == "0.0 0.0 {1}"
-    drag(page, (0.1, 0.1), (0.3, 0.1))
+    page.drag(STAGE, (0.1, 0.1), (0.3, 0.1))
     page.until("abs(view.azimuth - 324) < 2")
-    drag(page, (0.3, 0.1), (0.1, 0.1))
+    page.drag(STAGE, (0.3, 0.1), (0.1, 0.1))
     page.until("min(view.azimuth, 360 - view.azimuth) < 1")
     with_shift = int(page.python("print(len(told))"))
     page.page.keyboard.down("Shift")
-    drag(page, tuple(at), (at[0] + 0.2, at[1]))
+    page.drag(STAGE, tuple(at), (at[0] + 0.2, at[1]))
     page.page.keyboard.up("Shift")
     page.until("abs(view.azimuth - 324) < 2")
     assert int(page.python("print(len(told))")) == with_shift

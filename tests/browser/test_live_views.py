@@ -103,25 +103,13 @@ view
 """
 
 
-def pull(page, start: tuple[float, float], end: tuple[float, float]) -> None:
-    """Press on the stage at a place, as fractions from the bottom left, and let go at another one."""
-    stage = page.page.locator(STAGE)
-    stage.scroll_into_view_if_needed()
-    box = stage.bounding_box()
-    places = [(box["x"] + across * box["width"], box["y"] + (1 - up) * box["height"]) for across, up in (start, end)]
-    page.page.mouse.move(*places[0])
-    page.page.mouse.down()
-    page.page.mouse.move(*places[1], steps=8)
-    page.page.mouse.up()
-
-
 def test_a_fluid_is_poked_and_moves_on(notebook):
     page = notebook(WAVES)
     page.run_all()
     page.wait(f"{PAINTED} >= 1")
     still = page.canvas(STAGE)
     assert (np.ptp(still[:, :, :3].reshape(-1, 3), axis=0) == 0).all()
-    pull(page, (0.25, 0.75), (0.3, 0.75))
+    page.drag(STAGE, (0.25, 0.75), (0.3, 0.75))
     page.until("height.to_numpy().any() and view._pointing._held is None")
     page.settle()
     poked = page.canvas(STAGE)
@@ -141,7 +129,7 @@ def test_a_particle_is_dragged_while_nothing_plays(notebook):
     page = notebook(DRAG)
     page.run_all()
     page.wait(f"{PAINTED} >= 1")
-    pull(page, (0.7, 0.5), (0.6, 0.2))
+    page.drag(STAGE, (0.7, 0.5), (0.6, 0.2))
     page.until("x[1, 0] != 0.7 and view._pointing._held is None")
     page.settle()
     left, right = eval(page.python("print(x.tolist())"))
@@ -158,7 +146,7 @@ def test_a_picture_and_a_recording_are_saved(notebook):
     page = notebook(WAVES)
     page.run_all()
     page.wait(f"{PAINTED} >= 1")
-    pull(page, (0.5, 0.5), (0.5, 0.5))
+    page.drag(STAGE, (0.5, 0.5), (0.5, 0.5))
     button = page.page.locator(".tinote-view").get_by_role
     with page.page.expect_download() as found:
         button("button", name="Save a picture").click()
@@ -229,7 +217,7 @@ def test_particles_in_space_are_turned_by_pointer_and_keys(notebook):
     page.wait(f"{PAINTED} >= 1")
     first = page.canvas(STAGE)
     assert 0.02 < (first[:, :, :3].min(axis=2) < 200).mean() < 0.3
-    pull(page, (0.3, 0.5), (0.6, 0.6))
+    page.drag(STAGE, (0.3, 0.5), (0.6, 0.6))
     page.until(f"abs(view.azimuth - {(30 - 54) % 360}) < 2 and abs(view.elevation - 2) < 2")
     page.settle()
     azimuth = float(page.python("print(view.azimuth)"))

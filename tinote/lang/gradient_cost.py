@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from tinote.ir.nodes import Buffer
 from tinote.lang.arguments import Foreign, arguments_of
-from tinote.lang.instances import Instance, table_as_html, table_as_text
+from tinote.lang.instances import Instance
 from tinote.lang.layout import array_over
+from tinote.lang.tables import table_as_html, table_as_text
 from tinote.lang.world import memory_of
 from tinote.runtime.memory import readable_size
 from tinote.source import Span, place_name

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import html
 import types
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from typing import Any
 
 from tinote.compiler.driver import Code, Mode, Origin, Specialisation
 from tinote.compiler.frontend.protocol import ArrayArgument, Capture, CaptureKind, StructArgument, TemplateArgument
 from tinote.errors import TinoteError
 from tinote.lang.structured import results_of
+from tinote.lang.tables import Table
 
-__all__ = ["Instance", "Instances", "Listing", "table_as_html", "table_as_text"]
+__all__ = ["Instance", "Instances", "Listing"]
 
 _LONGEST_VALUE = 40
 
@@ -179,10 +179,12 @@ def _owner_of(capture: Capture) -> Any:
     return capture.owner
 
 
-class Instances(list[Instance]):
+class Instances(Table, list[Instance]):
     """A kernel's instances, the newest last; shows itself as a table."""
 
-    _HEADS = ("signature", "version", "compile time", "machine code", "calls", "cache hits")
+    _heads = ("signature", "version", "compile time", "machine code", "calls", "cache hits")
+    _left = 4
+    _nothing = "no instances: the kernel was not called"
 
     def _rows(self) -> list[tuple[str, ...]]:
         return [
@@ -197,11 +199,8 @@ class Instances(list[Instance]):
             for instance in self
         ]
 
-    def __repr__(self) -> str:
-        return table_as_text(self._HEADS, self._rows(), left=4) if self else "no instances: the kernel was not called"
-
     def _repr_html_(self) -> str:
-        return table_as_html(self._HEADS, self._rows(), left=4) if self else html.escape(repr(self))
+        return super()._repr_html_() if self else self._nothing
 
 
 def _origins(compiled: Iterable[tuple[Mode, Code]]) -> str:
@@ -224,34 +223,3 @@ def _argument(name: str, argument: Any) -> str:
 
 def _count(number: int, what: str) -> str:
     return f"{number} {what}{'' if number == 1 else 's'}"
-
-
-# ---- tables
-
-
-def table_as_text(heads: Sequence[str], rows: Sequence[Sequence[str]], *, left: int) -> str:
-    """A table in columns; the first `left` ones hold text, the others numbers."""
-    widths = [max(len(cell) for cell in column) for column in zip(heads, *rows, strict=True)]
-
-    def line(cells: Sequence[str]) -> str:
-        aligned: list[str] = []
-        for number, (cell, width) in enumerate(zip(cells, widths, strict=True)):
-            align: Callable[[int], str] = cell.ljust if number < left else cell.rjust
-            aligned.append(align(width))
-        return "  ".join(aligned).rstrip()
-
-    return "\n".join(line(cells) for cells in (heads, *rows))
-
-
-def table_as_html(heads: Sequence[str], rows: Sequence[Sequence[str]], *, left: int) -> str:
-    """The same for a notebook."""
-
-    def line(tag: str, cells: Sequence[str]) -> str:
-        styled = (
-            f'<{tag} style="text-align:{"left" if number < left else "right"}">{html.escape(cell)}</{tag}>'
-            for number, cell in enumerate(cells)
-        )
-        return f"<tr>{''.join(styled)}</tr>"
-
-    body = "".join(line("td", cells) for cells in rows)
-    return f"<table><thead>{line('th', heads)}</thead><tbody>{body}</tbody></table>"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from tinote.lang.instances import table_as_html, table_as_text
+from tinote.lang.tables import Table
 from tinote.runtime.memory import readable_size
 
 if TYPE_CHECKING:
@@ -17,19 +17,15 @@ if TYPE_CHECKING:
 __all__ = ["LoopTable", "TaskTable"]
 
 
-class LoopTable(list["LoopVerdict"]):
+class LoopTable(Table, list["LoopVerdict"]):
     """One row a loop that LLVM has judged, in the order of the source; shows itself as a table."""
 
-    _HEADS = ("line", "loop", "in short", "LLVM's reasons")
+    _heads = ("line", "loop", "in short", "LLVM's reasons")
+    _left = 4
+    _nothing = "LLVM found no loop to vectorise"
 
     def _rows(self) -> list[tuple[str, ...]]:
         return [(str(one.line), _width(one), one.advice or "—", "; ".join(one.reasons) or "—") for one in self]
-
-    def __repr__(self) -> str:
-        return table_as_text(self._HEADS, self._rows(), left=4) if self else "LLVM found no loop to vectorise"
-
-    def _repr_html_(self) -> str:
-        return table_as_html(self._HEADS, self._rows(), left=4) if self else f"<p>{self!r}</p>"
 
 
 def _width(verdict: LoopVerdict) -> str:
@@ -39,10 +35,12 @@ def _width(verdict: LoopVerdict) -> str:
     return f"interleaved{several}" if several else "one at a time"
 
 
-class TaskTable(list["TaskPlan"]):
+class TaskTable(Table, list["TaskPlan"]):
     """One row a task of a launch, in the order in which they run; shows itself as a table."""
 
-    _HEADS = ("task", "line", "schedule", "iterations", "private copies", "atomics", "checks")
+    _heads = ("task", "line", "schedule", "iterations", "private copies", "atomics", "checks")
+    _left = 7
+    _nothing = "a launch does nothing"
 
     def _rows(self) -> list[tuple[str, ...]]:
         return [
@@ -57,12 +55,6 @@ class TaskTable(list["TaskPlan"]):
             )
             for number, one in enumerate(self)
         ]
-
-    def __repr__(self) -> str:
-        return table_as_text(self._HEADS, self._rows(), left=7) if self else "a launch does nothing"
-
-    def _repr_html_(self) -> str:
-        return table_as_html(self._HEADS, self._rows(), left=7) if self else f"<p>{self!r}</p>"
 
 
 def _size(nbytes: int | None) -> str:

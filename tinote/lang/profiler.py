@@ -13,8 +13,8 @@ from __future__ import annotations
 from typing import Any
 
 from tinote.errors import TinoteError
-from tinote.lang.instances import table_as_html, table_as_text
 from tinote.lang.missing import refuse
+from tinote.lang.tables import Table, table_as_text
 from tinote.lang.world import world
 from tinote.runtime.profile import Measured, profile
 from tinote.source import place_name
@@ -30,10 +30,15 @@ __all__ = [
 ]
 
 
-class ProfileTable(list[Measured]):
+class ProfileTable(Table, list[Measured]):
     """One row a task, the most expensive first; shows itself as a table. Times in milliseconds."""
 
-    _HEADS = ("task", "place", "share", "launches", "total ms", "least ms", "mean ms", "most ms")
+    _heads = ("task", "place", "share", "launches", "total ms", "least ms", "mean ms", "most ms")
+    _left = 2
+
+    @property
+    def _nothing(self) -> str:  # type: ignore[override]
+        return _nothing()
 
     def _rows(self) -> list[tuple[str, ...]]:
         whole = sum(m.total for m in self) or 1
@@ -47,12 +52,6 @@ class ProfileTable(list[Measured]):
             )
             for m in self
         ]
-
-    def __repr__(self) -> str:
-        return table_as_text(self._HEADS, self._rows(), left=2) if self else _nothing()
-
-    def _repr_html_(self) -> str:
-        return table_as_html(self._HEADS, self._rows(), left=2) if self else f"<p>{_nothing()}</p>"
 
 
 def _nothing() -> str:

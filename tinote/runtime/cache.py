@@ -270,7 +270,6 @@ def _write(file: int, data: bytes) -> None:
         rest = rest[os.write(file, rest) :]
 
 
-#: a path, its size in bytes, when it was last used
 _stores: dict[tuple[Path, int], Store] = {}
 
 
