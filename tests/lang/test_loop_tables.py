@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 import tinote as ti
@@ -108,3 +109,30 @@ def test_a_kernel_with_templates_must_have_been_called():
 
     with pytest.raises(KernelTypeError, match="has not been called yet"):
         fill.loops()
+
+
+def test_a_loop_of_thousands_of_operations_is_left_alone_and_says_so() -> None:
+    """The time LLVM takes to vectorise grows with the square of a loop's length."""
+    x = ti.field(ti.i32, shape=40)
+
+    def turn(a: int, turns: int) -> int:
+        for k in range(turns):
+            a = a * 3 ^ k
+        return (a + 2**31) % 2**32 - 2**31
+
+    @ti.kernel
+    def chain(turns: ti.template()):
+        for i in x:
+            a = x[i]
+            for k in ti.static(range(turns)):
+                a = a * 3 ^ k
+            x[i] = a
+
+    for turns, vectorised in ((20, True), (2_100, False)):
+        x.from_numpy(np.arange(40, dtype=np.int32))
+        chain(turns)
+        assert x.to_numpy().tolist() == [turn(i, turns) for i in range(40)]
+        (verdict,) = chain.loops()
+        assert (verdict.width > 1) == vectorised
+        assert bool(verdict.reasons) != vectorised
+        assert ("so long" in verdict.advice) != vectorised

@@ -51,6 +51,7 @@ _ADVICE = (
     ("not identified as reduction", "a value is carried in another way than by +, *, min or max"),
     ("could not be identified as reduction", "a value is carried in another way than by +, *, min or max"),
     ("cost-model", "one element at a time is estimated to be as fast"),
+    ("explicitly disabled", "one turn is so long that LLVM would take seconds to think about vectors"),
     ("not beneficial", "one element at a time is estimated to be as fast"),
     ("could not determine number of loop iterations", "how often it turns is known only while it runs"),
     ("early exit", "a check inside of the loop may stop it: bounds that the compiler can prove need none"),

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
 from tinote.compiler.codegen import llvm_cells, llvm_faults, llvm_memory
-from tinote.compiler.codegen.llvm_cost import BETWEEN_POLLS, LoopPlan, Loops, Polling, waits_for_itself
+from tinote.compiler.codegen.llvm_cost import BETWEEN_POLLS, LoopPlan, Loops, Polling, is_too_long, waits_for_itself
 from tinote.compiler.codegen.llvm_emitter import Emitter
 from tinote.compiler.codegen.llvm_offsets import offset_arithmetic
 from tinote.compiler.codegen.llvm_prims import emit_prim
@@ -246,7 +246,7 @@ class TaskText(Emitter):
         else:
             more = self.value(f"icmp {'ult' if unsigned else 'slt'} i64 {following}, {hi}")
         latch = self.block
-        note = self._loop_note(group, twice=vectorize and waits_for_itself(body))
+        note = self._loop_note(group, body, twice=vectorize and waits_for_itself(body))
         self.do(f"br i1 {more}, label %{loop}, label %{done}{note}")
         self.fill(hole, f"{turn} = phi i64 [ {start}, %{before} ], [ {following}, %{latch} ]")
         for at, name, ty, a, b in zip(holes, values, carried, initial, results, strict=True):
@@ -289,11 +289,11 @@ class TaskText(Emitter):
         self.do(f"br label %{on}")
         self.begin(on)
 
-    def _loop_note(self, group: int | None, *, twice: bool) -> str:
+    def _loop_note(self, group: int | None, body: Region, *, twice: bool) -> str:
         """Loop metadata. `twice`: run two turns (or vectors of turns) side by side. LLVM does so for short turns only.
 
-        `vectorize.enable` is not used: LLVM takes it as leave to reorder sums whatever the flags say, and warns where
-        it cannot vectorise.
+        `vectorize.enable` never asks for vectors: LLVM takes it as leave to reorder sums whatever the flags say, and
+        warns where it cannot vectorise.
         """
         if group is None:
             return ""
@@ -301,6 +301,8 @@ class TaskText(Emitter):
         notes = [metadata.add(f'!{{!"llvm.loop.parallel_accesses", !{group}}}')]
         if twice:
             notes.append(metadata.add('!{!"llvm.loop.interleave.count", i32 2}'))
+        if is_too_long(body):
+            notes.append(metadata.add('!{!"llvm.loop.vectorize.enable", i1 false}'))
         told = ", ".join([f"!{note}" for note in notes])
         return f", !llvm.loop !{metadata.distinct(f'!{{{{self}}, {told}}}')}"
 
