@@ -17,6 +17,24 @@ PROJECT = Path(__file__).resolve().parents[1]
 LONGEST_FILE = 500
 HEAVY = ("llvmlite", "ipywidgets", "anywidget", "matplotlib", "IPython", "tqdm", "tinote.lang.ad", "tinote.viz")
 
+FIRST_GRADIENT = """\
+import sys
+import tinote as ti
+
+ti.init()
+x = ti.field(ti.f32, shape=(), needs_grad=True)
+loss = ti.field(ti.f32, shape=(), needs_grad=True)
+
+@ti.kernel
+def square():
+    loss[None] = x[None] ** 2
+
+x[None] = 3.0
+with ti.ad.Tape(loss):
+    square()
+print(x.grad[None], [name for name in ("tqdm", "importlib.metadata", "IPython") if name in sys.modules])
+"""
+
 
 def check(*command: str) -> None:
     """Runs a tool in the project's root; what it says is the message of the failure."""
@@ -59,6 +77,15 @@ def test_a_bare_import_is_light() -> None:
     command = [sys.executable, "-c", program]
     done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=600, check=True)
     assert json.loads(done.stdout) == []
+
+
+def test_a_first_gradient_loads_no_progress_bars(tmp_path: Path) -> None:
+    """They take a fifth of its time."""
+    program = tmp_path / "first.py"
+    program.write_text(FIRST_GRADIENT, encoding="utf-8")
+    command = [sys.executable, str(program)]
+    done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=600, check=True)
+    assert done.stdout.split() == ["6.0", "[]"]
 
 
 def project_table() -> dict[str, object]:
