@@ -36,6 +36,7 @@ from tinote.source import Span, caller
 
 __all__ = ["Field", "MatrixField", "ScalarField"]
 
+_EXACT = 1 << 53  # up to here, double precision has all integers
 #: What a field has only once its place in memory is settled.
 _PLACED = ("_array", "buffer", "memory", "shape")
 
@@ -341,8 +342,8 @@ class Field(Located, Exchanged):
     def fill(self, value: Any) -> None:
         """Set every element to `value` (a number, or a vector or matrix of the element's shape)."""
         self._require_alive()
-        source = self._source(value)
-        if source.ndim and source.shape != self.element:
+        source = value if self.dtype.kind == "f" and _is_plain(value) else self._source(value)
+        if isinstance(source, np.ndarray) and source.ndim and source.shape != self.element:
             wanted = f"a number or elements of shape {self.element}" if self.element else "a number"
             raise FieldError(f"'{self.name}' is filled with {wanted}, not with {value!r}")
         self._wrote()
@@ -491,3 +492,9 @@ class MatrixField(Field):
             )
         self._wrote(position)
         self._array[position] = source
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether any array of floats takes the value as it is; each tape fills three times."""
+    kind = type(value)
+    return kind is float or (kind is int and -_EXACT <= value <= _EXACT)
