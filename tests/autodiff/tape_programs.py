@@ -14,15 +14,13 @@ from __future__ import annotations
 import random
 from typing import Any
 
-__all__ = ["COLUMNS", "SHIFTED", "N", "TapeWriter"]
+__all__ = ["COLUMNS", "N", "TapeWriter"]
 
 N = 4
 COLUMNS = 3
 #: fields of N numbers; an array argument of N numbers
 LINES = ("a", "b", "c", "d")
 READ, OWN, SUM, ANY = "read", "own", "sum", "any"
-#: how Python changes a single element between launches
-SHIFTED = "+="
 
 FUNCTIONS = """
 @ti.func
@@ -306,11 +304,13 @@ class TapeWriter:
         field, number = self.pick("a", "b", "c"), f"{self.random.uniform(-1, 1):.2f}"
         return self.pick(
             f"k[{self.random.randrange(N)}] = {self.random.randrange(N)}",
-            f"{field}[{self.random.randrange(N)}] {SHIFTED} {number}",
+            f"{field}[{self.random.randrange(N)}] += {number}",
             f"{field}[{self.random.randrange(N)}] = {number}",
             f"w[{self.random.randrange(N)}] = ti.Vector([{number}, 0.4])",
-            f"w[{self.random.randrange(N)}] {SHIFTED} ti.Vector([{number}, 0.4])",
-            f"m[None] {SHIFTED} {number}",
+            f"w[{self.random.randrange(N)}] += ti.Vector([{number}, 0.4])",
+            f"w[{self.random.randrange(N)}][{self.random.randrange(2)}] = {number}",
+            f"w[{self.random.randrange(N)}].y += {number}",
+            f"m[None] += {number}",
             f"{field}.fill({number})",
             f"m.fill({number})",
             f"g.fill({number})",

@@ -78,7 +78,97 @@ def accumulated_and_read_afterwards(x, s, loss):
     return run
 
 
+@harmless
+def at_the_ends(x, loss):
+    @ti.kernel
+    def run():
+        for i in x:
+            if i == 0:
+                x[i] = x[i + 1] * 2
+            if i >= 4:
+                x[i] = x[i - 1] * x[i]
+        for i in x:
+            loss[None] += x[i] ** 2
+
+    return run
+
+
+@harmless
+def even_and_odd(x, loss):
+    @ti.kernel
+    def run():
+        for i in range(0, 4, 2):
+            x[i] = x[i + 1] * x[i]
+        for i in range(2):
+            x[2 * i + 1] = x[2 * i] * x[2 * i + 1]
+        for i in x:
+            loss[None] += x[i] ** 2
+
+    return run
+
+
+@harmless
+def red_and_black(g, x, loss):
+    @ti.kernel
+    def run(colour: ti.i32):
+        for i, j in ti.ndrange((1, 3), (1, 4)):
+            if (i + j) % 2 == colour:
+                g[i, j] = 0.25 * (g[i - 1, j] + g[i + 1, j] * g[i, j - 1] + g[i, j + 1])
+
+    @ti.kernel
+    def begin():
+        for i, j in g:
+            g[i, j] = x[j] * (i + 1)
+
+    @ti.kernel
+    def end():
+        for i, j in g:
+            loss[None] += g[i, j] ** 2
+
+    return lambda: (begin(), run(0), run(1), run(0), end())
+
+
+@harmless
+def another_component(v, loss):
+    @ti.kernel
+    def run():
+        for i in range(4):
+            v[i].x = v[i + 1].y * v[i].x
+        for i in v:
+            loss[None] += v[i].norm_sqr()
+
+    return run
+
+
+@harmless
+def along_the_inner_loop(g, x, loss):
+    @ti.kernel
+    def run():
+        for i in range(4):
+            for j in range(5):
+                g[i, j] = x[j] + i
+            for j in range(1, 5):
+                g[i, j] = g[i, j] * g[i, j - 1]
+        for i, j in g:
+            loss[None] += g[i, j] ** 2
+
+    return run
+
+
+@harmless
+def far_away(x, loss):
+    @ti.kernel
+    def run(n: ti.i32):
+        for i in range(n):
+            x[i] = x[i + 2] * x[(i + 1) % 2 + 2]
+        for i in x:
+            loss[None] += x[i] ** 2
+
+    return lambda: run(2)
+
+
 @pytest.mark.parametrize("name", harmless)
+@pytest.mark.filterwarnings("ignore:.*a tape that validates refuses it")
 def test_harmless(name: str) -> None:
     harmless.check(name)
 
@@ -116,7 +206,69 @@ def product(x: Any, s: Any, loss: Any) -> Callable[[], None]:
     return run
 
 
-@pytest.mark.parametrize("program", [smallest, running_total, product])
+def neighbour(x: Any, s: Any, loss: Any) -> Callable[[], None]:
+    @ti.kernel
+    def run():
+        for i in range(3):
+            x[i] = x[i] * x[i + 1]  # changed, read
+
+    return run
+
+
+def neighbour_with_a_guard(x: Any, s: Any, loss: Any) -> Callable[[], None]:
+    @ti.kernel
+    def run():
+        for i in x:
+            if 0 < i and i < 3:
+                x[i] += x[i - 1] * x[i - 1]  # changed, read
+
+    return run
+
+
+def neighbour_around_the_end(x: Any, s: Any, loss: Any) -> Callable[[], None]:
+    @ti.kernel
+    def run():
+        for i in x:
+            new = x[i] + 0.1 * x[(i + 1) % 4]  # read
+            x[i] = new  # changed
+
+    return run
+
+
+def neighbour_in_a_loop_of_any_length(x: Any, s: Any, loss: Any) -> Callable[[], None]:
+    @ti.kernel
+    def run(n: ti.i32):
+        for i in range(1, n):
+            x[i] = x[i] * x[i - 1]  # changed, read
+
+    return lambda: run(4)
+
+
+def neighbour_in_a_nest(x: Any, s: Any, loss: Any) -> Callable[[], None]:
+    g = ti.field(ti.f64, (4, 4), needs_grad=True)
+
+    @ti.kernel
+    def run():
+        for i, j in ti.ndrange(3, 4):
+            g[i, j] = x[j] * g[i + 1, j]  # changed, read
+
+    return run
+
+
+@pytest.mark.parametrize(
+    "program",
+    [
+        smallest,
+        running_total,
+        product,
+        neighbour,
+        neighbour_with_a_guard,
+        neighbour_around_the_end,
+        neighbour_in_a_loop_of_any_length,
+        neighbour_in_a_nest,
+    ],
+)
+@pytest.mark.filterwarnings("ignore:.*a tape that validates refuses it")
 def test_refused(program: Callable[..., Callable[[], None]]) -> None:
     x, s, loss = (ti.field(ti.f64, shape, needs_grad=True) for shape in (4, (), ()))
     x.from_numpy(np.linspace(0.5, 2, 4))

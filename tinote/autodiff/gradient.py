@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 from tinote.autodiff.activity import can_vary, reached_from
 from tinote.autodiff.hazards import Hazard, find_hazards, refuse
+from tinote.autodiff.in_order import put_in_order
 from tinote.autodiff.keeping import NOTHING
 from tinote.autodiff.old_values import NO_OLD_VALUES, OldValues, plan_old_values, replay
 from tinote.autodiff.overwriting import begins_anew, kept_loads, plan_keeping, with_temporaries
@@ -57,7 +58,7 @@ def reverse(
     """
     old = plan_old_values(fn)
     saved = {value.buffer for value in old.values}
-    given, fn = fn, unfold_atomics(replay(fn, old), _may_order)
+    given, fn = fn, put_in_order(unfold_atomics(replay(fn, old), _may_order), saved)
     hazards: tuple[Hazard, ...] = ()
     keeping = NOTHING
     while True:

@@ -16,13 +16,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from tinote.autodiff.in_order import InOrder, loops_of
 from tinote.ir import primitives as p
 from tinote.ir.access import Access, Accesses
 from tinote.ir.buffers import root_of
-from tinote.ir.nodes import Atom, Atomic, For, Function, Load, Op, Prim, Region, Store, Var
+from tinote.ir.nodes import Atom, Atomic, For, Function, Load, Op, Prim, Store, Var
 from tinote.ir.query import walk
 from tinote.ir.ranges import Loop
-from tinote.ir.rewrite import KEEP, Decision, Rewriter
+from tinote.ir.rewrite import KEEP, Decision
 
 __all__ = ["order_is_free", "rivals_of", "unfold_atomics"]
 
@@ -44,8 +45,7 @@ def unfold_atomics(fn: Function, may_order: Callable[[Atomic, Sequence[Access]],
             chosen.add(op)
         elif may_order(op, rivals):
             chosen.add(op)
-            outermost = _parallel_loops(accesses.of(op))[0].op
-            serial.update(inner for inner in walk(Region((), (outermost,))) if isinstance(inner, For))
+            serial.update(loops_of(_parallel_loops(accesses.of(op))[0].op))
     return _Unfold(chosen, serial).run(fn) if chosen else fn
 
 
@@ -71,19 +71,16 @@ def _parallel_loops(access: Access) -> list[Loop]:
     return [loop for loop in access.loops if isinstance(loop.op, For) and loop.op.parallel]
 
 
-class _Unfold(Rewriter):
+class _Unfold(InOrder):
     """Operations are looked up before they are rewritten: a rewritten one is another object."""
 
     def __init__(self, chosen: set[Op], serial: set[Op]) -> None:
-        super().__init__()
+        super().__init__(serial)
         self.chosen = chosen
-        self.serial = serial
         self.current: Op | None = None
 
     def visit(self, op: Op) -> None:
         self.current = op
-        if isinstance(op, For) and op in self.serial:
-            op = For(op.lo, op.hi, op.initial, op.body, op.outs, op.loc, reverse=op.reverse, origin=op.origin)
         super().visit(op)
 
     def on(self, op: Op) -> Decision | Sequence[Atom]:

@@ -17,14 +17,16 @@ def assigned_name(made_at: Span) -> str:
     target, equals, _ = line.encode()[: made_at.column].decode(errors="ignore").partition("=")
     try:
         # A statement that goes on over further lines cannot be parsed; then what stands before the call has to do.
-        statement = ast.parse(line.strip()).body[0]
+        statements = ast.parse(line.strip()).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         name = target.partition(":")[0].strip().removeprefix("self.")
         return name if equals and name.isidentifier() else ""
-    if not isinstance(statement, ast.Assign | ast.AnnAssign) or statement.value is None:
-        return ""
-    targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
-    pairs: list[tuple[ast.expr, ast.expr]] = [(t, statement.value) for t in targets]
+    pairs: list[tuple[ast.expr, ast.expr]] = []
+    for statement in statements:
+        if isinstance(statement, ast.Assign):
+            pairs += [(t, statement.value) for t in statement.targets]
+        elif isinstance(statement, ast.AnnAssign) and statement.value is not None:
+            pairs.append((statement.target, statement.value))
     column = made_at.column - (len(line) - len(line.lstrip()))
     for wanted, value in pairs:
         if (

@@ -1,4 +1,6 @@
-"""One component of every element of a vector or matrix field, seen as a field of numbers."""
+"""Components of vector and matrix fields: those of one element, and one component of every element, seen as a field of
+numbers.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +10,34 @@ import numpy as np
 
 from tinote.errors import FieldError
 from tinote.ir.nodes import Buffer
+from tinote.lang.world import note_python_read
 
-__all__ = ["ComponentField"]
+__all__ = ["ComponentField", "Element"]
+
+
+class Element:
+    """Where the components of a vector or matrix that Python got from a field stand: the element of `field` at
+    `position`. It is told of what is read and written of them.
+    """
+
+    __slots__ = ("_field", "_position")
+
+    def __init__(self, field: Any, position: tuple[int, ...]) -> None:
+        self._field = field
+        self._position = position
+
+    def read(self, index: Any) -> None:
+        """The components at `index` are read."""
+        note_python_read(self._field.buffer, self._place(index))
+
+    def write(self, index: Any, value: Any) -> None:
+        """The components at `index` get new values."""
+        source = self._field._source(value)
+        self._field._wrote(self._place(index))
+        self._field._array[self._position][index] = source
+
+    def _place(self, index: Any) -> tuple[Any, ...]:
+        return (*self._position, *(index if isinstance(index, tuple) else (index,)))
 
 
 class ComponentField:

@@ -17,7 +17,7 @@ from tinote.errors import FieldError, KernelIndexError, suggestion
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar
 from tinote.lang.assigned import assigned_name
-from tinote.lang.components import ComponentField
+from tinote.lang.components import ComponentField, Element
 from tinote.lang.exchange import Exchanged
 from tinote.lang.layout import Layout, Placement, array_over, dense
 from tinote.lang.matrix import Matrix, Vector
@@ -308,8 +308,8 @@ class Field(Located, Exchanged):
 
     def _wrote(self, position: Any = ...) -> None:
         """Python is about to write at `position`, by default to all; None: it makes an array to write through."""
-        note_python_write(self.buffer, position)
-        if self._dual is not None and clears_duals():
+        shifts = note_python_write(self.buffer, position)
+        if self._dual is not None and not shifts and clears_duals():
             self._dual._array[... if position is None else position] = 0
 
     def _source(self, value: Any) -> np.ndarray[Any, Any]:
@@ -413,7 +413,10 @@ class ScalarField(Field):
         return [self]
 
     def __getitem__(self, key: Any) -> Any:
-        return self._array[self._read_position(key)].item()
+        return self._held_at(self._read_position(key))
+
+    def _held_at(self, position: tuple[int, ...]) -> Any:
+        return self._array[position].item()
 
     def __setitem__(self, key: Any, value: Any) -> None:
         position = self._position(key)
@@ -474,14 +477,10 @@ class MatrixField(Field):
         self._array[(..., *component)] = source
 
     def __getitem__(self, key: Any) -> Matrix:
-        position = self._read_position(key)
+        return self._held_at(self._read_position(key))
 
-        def write(index: Any, value: Any) -> None:
-            source = self._source(value)
-            self._wrote((*position, *index) if isinstance(index, tuple) else (*position, index))
-            self._array[position][index] = source
-
-        return (Vector if len(self.element) == 1 else Matrix)(self._array[position], _parent=write)
+    def _held_at(self, position: tuple[int, ...]) -> Matrix:
+        return (Vector if len(self.element) == 1 else Matrix)(self._array[position], _parent=Element(self, position))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         position = self._position(key)

@@ -7,7 +7,7 @@ dialect has it.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,6 +15,7 @@ import numpy as np
 from tinote.compiler.frontend.protocol import swizzle
 from tinote.errors import FieldError, suggestion
 from tinote.ir.types import Scalar
+from tinote.lang.components import Element
 from tinote.lang.world import scalar_type
 from tinote.source import caller
 
@@ -46,7 +47,7 @@ class Matrix:
         m: int | None = None,
         dt: Any = None,
         *,
-        _parent: Callable[[Any, Any], None] | None = None,
+        _parent: Element | None = None,
         **options: Any,
     ) -> None:
         if options:
@@ -101,13 +102,15 @@ class Matrix:
     # ---- access
 
     def __getitem__(self, index: Any) -> Any:
+        if self._parent is not None:
+            self._parent.read(index)
         part = self.values[index]
         return Matrix(part) if isinstance(part, np.ndarray) else part.item()
 
     def __setitem__(self, index: Any, value: Any) -> None:
         self.values[index] = _unwrap(value)
         if self._parent is not None:
-            self._parent(index, _unwrap(value))
+            self._parent.write(index, _unwrap(value))
 
     def __getattr__(self, name: str) -> Any:
         # Copying and pickling ask before there are values.
@@ -115,7 +118,7 @@ class Matrix:
         if picked is None:
             what = "a vector" if "values" not in self.__dict__ else f"a {type(self).__name__} of shape {self.shape}"
             raise AttributeError(f"{what} has no attribute {name!r}{suggestion(name, dir(type(self)))}")
-        return self[picked[0]] if len(picked) == 1 else Matrix(self.values[picked])
+        return self[picked[0] if len(picked) == 1 else picked]
 
     def _picked(self, name: str) -> list[int] | None:
         """The components that a name such as `x` or `zxy` selects, or `None`."""

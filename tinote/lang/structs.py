@@ -217,7 +217,7 @@ class Struct:
         if entries is None:
             raise AttributeError(name)  # copying and pickling ask before there are members
         if name in entries:
-            return entries[name]
+            return self[name]
         method = self._type.methods.get(name) if self._type is not None else None
         if method is None:
             raise AttributeError(f"a struct with members {', '.join(entries)} has no member {name!r}")
@@ -228,11 +228,14 @@ class Struct:
             raise AttributeError(f"a struct with members {', '.join(self.entries)} has no member {name!r}")
         entry = self._type._value(name, value) if self._type is not None else _member(name, value)
         if self._parent is not None:
-            self._parent(name, entry)
+            self._parent.write(name, entry)
         self.entries[name] = entry
 
     def __getitem__(self, name: str) -> Any:
-        return self.entries[name]
+        entry = self.entries[name]
+        if self._parent is not None:
+            self._parent.read(name)
+        return entry
 
     def __setitem__(self, name: str, value: Any) -> None:
         setattr(self, name, value)
@@ -244,7 +247,7 @@ class Struct:
 
     def items(self) -> Any:
         """The members as pairs of name and value."""
-        return self.entries.items()
+        return {name: self[name] for name in self.entries}.items()
 
     def to_dict(self) -> dict[str, Any]:
         """Members as numbers, NumPy arrays and dictionaries."""
@@ -290,6 +293,28 @@ def _member(name: str, value: Any) -> Any:
     raise FieldError(
         f"member '{name}' of a struct cannot be {value!r}", hint="members are numbers, vectors, matrices and structs"
     )
+
+
+class _Members:
+    """Where the members of a struct stand that Python got from a field: at `key` of it. It is told of what is read and
+    written of them.
+    """
+
+    __slots__ = ("_field", "_key")
+
+    def __init__(self, field: StructField, key: Any) -> None:
+        self._field = field
+        self._key = key
+
+    def read(self, name: str) -> None:
+        """A member is read; one that is a struct tells it itself."""
+        member = self._field._fields[name]
+        if isinstance(member, Field):
+            member._read_position(self._key)
+
+    def write(self, name: str, value: Any) -> None:
+        """A member gets a new value."""
+        self._field._fields[name][self._key] = value
 
 
 class StructField:
@@ -406,10 +431,11 @@ class StructField:
     # ---- elements
 
     def __getitem__(self, key: Any) -> Struct:
-        def write(name: str, value: Any) -> None:
-            self._fields[name][key] = value
-
-        return Struct({name: field[key] for name, field in self._fields.items()}, _type=self._struct, _parent=write)
+        held = {
+            name: field[key] if isinstance(field, StructField) else field._held_at(field._position(key))
+            for name, field in self._fields.items()
+        }
+        return Struct(held, _type=self._struct, _parent=_Members(self, key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         for name, member in self._parts(value).items():

@@ -94,13 +94,14 @@ class Recorder(Protocol):
     def launched(self) -> None:
         """The launch has ended well."""
 
-    def written(self, buffer: Buffer, position: Any = ...) -> None:
+    def written(self, buffer: Buffer, position: Any = ...) -> bool:
         """Python is about to write to a field, at `position` in its array (of the field's shape with that of its
-        elements behind); None: an array is made through which anybody may write from now on.
+        elements behind); None: an array is made through which anybody may write from now on. Gives whether the new
+        value counts as the old one shifted by a constant.
         """
 
-    def read(self, buffer: Buffer, position: tuple[int, ...]) -> None:
-        """Python reads an element of a field with a gradient."""
+    def read(self, buffer: Buffer, position: tuple[Any, ...]) -> None:
+        """Python reads an element of a field with a gradient or a dual, or components of one."""
 
     def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
         """Python gives a whole field new values: those of `source`, or constants."""
@@ -245,24 +246,24 @@ def note_launch_outside(instance: Any, values: tuple[Any, ...]) -> None:
             watcher.launching_outside(instance, values)
 
 
-def note_python_write(buffer: Buffer, position: Any = ...) -> None:
-    """Tell an open recorder that Python is about to write to a field (`Recorder.written`), and those of other contexts,
-    too.
+def note_python_write(buffer: Buffer, position: Any = ...) -> bool:
+    """Tell an open recorder that Python is about to write to a field (`Recorder.written`, whose answer it gives), and
+    those of other contexts, too.
     """
     open_recorder = recorder.get()
-    if open_recorder is not None:
-        open_recorder.written(buffer, position)
+    shifts = open_recorder is not None and open_recorder.written(buffer, position)
     if world.watchers:
         own = _own_watcher.get()
         for watcher in world.watchers:
             if watcher is not own:
                 watcher.overwritten(buffer, box_at(buffer, position))
+    return shifts
 
 
-def note_python_read(buffer: Buffer, position: tuple[int, ...]) -> None:
-    """Tell an open recorder that Python reads an element, if the field has a gradient."""
+def note_python_read(buffer: Buffer, position: tuple[Any, ...]) -> None:
+    """Tell an open recorder that Python reads an element, if the field has a gradient or a dual."""
     open_recorder = recorder.get()
-    if open_recorder is not None and buffer.adjoint is not None:
+    if open_recorder is not None and (buffer.adjoint is not None or buffer.tangent is not None):
         open_recorder.read(buffer, position)
 
 

@@ -33,17 +33,18 @@ class Backward:
     def launched(self) -> None:
         """Nothing is recorded."""
 
-    def written(self, buffer: Buffer, position: Any = ...) -> None:
+    def written(self, buffer: Buffer, position: Any = ...) -> bool:
         """A field is about to be written. Gradients are what this is for."""
         if buffer.primal is None and buffer not in self._overwritten:
             self._overwritten[buffer] = memory_of(buffer).copy()
+        return False
 
     def bring_back(self) -> None:
         """Give all fields their values again."""
         for buffer, values in self._overwritten.items():
             memory_of(buffer).restore(values)
 
-    def read(self, buffer: Buffer, position: tuple[int, ...]) -> None:
+    def read(self, buffer: Buffer, position: tuple[Any, ...]) -> None:
         """Nothing is recorded."""
 
     def replaced(self, buffer: Buffer, source: Buffer | None) -> None:

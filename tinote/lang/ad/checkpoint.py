@@ -391,11 +391,12 @@ class _Runner(Recording):
         self._chain.loaded |= custom.loaded
         self._chain.recorded |= custom.written
 
-    def written(self, buffer: Buffer, position: Any = ...) -> None:
+    def written(self, buffer: Buffer, position: Any = ...) -> bool:
         """Python is about to write to a field."""
-        super().written(buffer, position)
+        shifts = super().written(buffer, position)
         if not buffer.shape and not buffer.element:
             self._from_python[buffer] = None
+        return shifts
 
     def look_at_python(self) -> None:
         """Take what Python has given fields into the trace: it must be the same again."""

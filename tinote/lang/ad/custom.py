@@ -241,13 +241,14 @@ class _Inside:
     def launched(self) -> None:
         """The launch is no record."""
 
-    def written(self, buffer: Buffer, position: Any = ...) -> None:
+    def written(self, buffer: Buffer, position: Any = ...) -> bool:
         """A field is about to be written."""
         if buffer.primal is None:
             self._custom.written.add(buffer)
         self._tape.overwritten(buffer)
+        return False
 
-    def read(self, buffer: Buffer, position: tuple[int, ...]) -> None:
+    def read(self, buffer: Buffer, position: tuple[Any, ...]) -> None:
         """Nothing is recorded."""
 
     def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
@@ -284,11 +285,11 @@ class _Constant:
     def launched(self) -> None:
         """The launch is no record."""
 
-    def written(self, buffer: Buffer, position: Any = ...) -> None:
+    def written(self, buffer: Buffer, position: Any = ...) -> bool:
         """Python is about to write to a field: as anywhere else under the tape."""
-        self._tape.written(buffer, position)
+        return self._tape.written(buffer, position)
 
-    def read(self, buffer: Buffer, position: tuple[int, ...]) -> None:
+    def read(self, buffer: Buffer, position: tuple[Any, ...]) -> None:
         """Python reads an element: as anywhere else under the tape."""
         self._tape.read(buffer, position)
 

@@ -18,6 +18,7 @@ from tinote.compiler.driver import Code
 from tinote.compiler.modes import Mode
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.buffers import Buffer
+from tinote.lang.ad.reads import PythonReads
 from tinote.lang.ad.seeds import seed_array
 from tinote.lang.arguments import arguments_of, place_in
 from tinote.lang.fields import Field
@@ -38,7 +39,7 @@ class FwdMode:
     the duals of `param` are set back to zero. Raises `DifferentiationError`.
     """
 
-    #: A write from Python inside of the block stores a constant: its dual is zero.
+    #: A write from Python inside of the block stores a constant, whose dual is zero, or shifts what is there.
     clears_duals = True
     gradients = Mode.GRADIENT
 
@@ -55,6 +56,7 @@ class FwdMode:
         self.params = params
         self._seeds = [_direction(field, one) for field, one in zip(params, seeds, strict=True)]
         self._token: Token[Recorder | None] | None = None
+        self._reads = PythonReads()
         self._lost: dict[Buffer, Span] = {}  # fields without a dual that may hold values that vary, and the kernel
 
     def __enter__(self) -> FwdMode:
@@ -104,11 +106,13 @@ class FwdMode:
     def launched(self) -> None:
         """Nothing is recorded."""
 
-    def written(self, buffer: Buffer, position: Any = ...) -> None:
-        """A field clears the duals of what Python writes itself."""
+    def written(self, buffer: Buffer, position: Any = ...) -> bool:
+        """A field clears the duals of what Python writes itself; unless that shifts what is there."""
+        return self._reads.shifts(buffer, position)
 
-    def read(self, buffer: Buffer, position: tuple[int, ...]) -> None:
-        """Reading changes no tangent."""
+    def read(self, buffer: Buffer, position: tuple[Any, ...]) -> None:
+        """What Python writes to an element next is perhaps computed from it."""
+        self._reads.note(buffer, position)
 
     def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
         """A field copies or clears its duals itself."""

@@ -126,10 +126,11 @@ class _Detective:
     def launched(self) -> None:
         """Nothing is recorded."""
 
-    def written(self, buffer: Buffer, position: Any = ...) -> None:
+    def written(self, buffer: Buffer, position: Any = ...) -> bool:
         """Nothing is recorded."""
+        return False
 
-    def read(self, buffer: Buffer, position: tuple[int, ...]) -> None:
+    def read(self, buffer: Buffer, position: tuple[Any, ...]) -> None:
         """Nothing is recorded."""
 
     def replaced(self, buffer: Buffer, source: Buffer | None) -> None:

@@ -20,6 +20,7 @@ from tinote.errors import DifferentiationError, KernelFiniteError, KernelMemoryE
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.backward import Backward
 from tinote.lang.ad.old_values import SavingLaunch
+from tinote.lang.ad.reads import PythonReads
 from tinote.lang.ad.records import Custom, Record
 from tinote.lang.ad.replacements import Replacement, reverse_after
 from tinote.lang.ad.undo import UndoLog, numbers
@@ -96,7 +97,7 @@ class Recording:
         self._known = False  # whether the launch under way is known to overwrite nothing that is needed
         self._listener = listener
         self.replacements: list[Replacement] = []
-        self._read: set[tuple[Buffer, tuple[int, ...]]] = set()  # elements, by Python
+        self._reads = PythonReads()
         self._touched: set[Buffer] = set()
         self._written_before: set[Buffer] = set()
         self._looked_at = 0  # so many records are counted in `_touched` and `_written_before`
@@ -238,33 +239,37 @@ class Recording:
             if is_viewed(buffer):
                 self.overwritten(buffer)
 
-    def written(self, buffer: Buffer, position: Any = ...) -> None:
-        """Python is about to write to a field. Raises `AccessRuleError`."""
+    def written(self, buffer: Buffer, position: Any = ...) -> bool:
+        """Python is about to write to a field; whether it shifts what is there. Raises `AccessRuleError`."""
         # A function that is exempt passes on what Python does in it.
         if self.rules is not None and position is not None and recorder.get() is self:
             self.rules.written(buffer, position)
-        renewed = buffer.adjoint is not None and isinstance(position, tuple) and self._assign(buffer, position)
+        shifts = self._reads.shifts(buffer, position)
+        renewed = (
+            not shifts and buffer.adjoint is not None and isinstance(position, tuple) and self._assign(buffer, position)
+        )
         self.overwritten(buffer, box_at(buffer, position))
         if self.check is not None:
             self.check.written(len(self.records), buffer, position)
             if renewed:
                 self.check.replaced(buffer, None)
+        return shifts
 
-    def read(self, buffer: Buffer, position: tuple[int, ...]) -> None:
+    def read(self, buffer: Buffer, position: tuple[Any, ...]) -> None:
         """Python reads an element: what it writes there next is perhaps computed from it."""
-        self._read.add((buffer, position))
+        self._reads.note(buffer, position)
 
     def _assign(self, buffer: Buffer, position: tuple[Any, ...]) -> bool:
-        """Python gives an element a new value. Unless it has read the old one, it is a constant; whether it is one
-        where launches have used the field.
+        """Python writes constants to an element, or to components of one or of all; whether to a field that launches
+        have used.
         """
-        if (buffer, position) in self._read:
-            self._read.remove((buffer, position))
+        everywhere = position[0] is ... if position else False
+        count = 1 if everywhere else buffer.rank
+        element, component = position[:count], position[count:]
+        if not (everywhere or is_element(buffer, element)) or buffer not in self.touched_before():
             return False
-        if not is_element(buffer, position) or buffer not in self.touched_before():
-            return False
-        box = box_at(buffer, position)
-        self.replacements.append(Replacement(len(self.records), buffer, None, box=box))
+        box = None if everywhere else box_at(buffer, element)
+        self.replacements.append(Replacement(len(self.records), buffer, None, box=box, component=component))
         return True
 
     def overwritten(self, buffer: Buffer, box: Box | None = None) -> None:

@@ -4,7 +4,7 @@ the old ones.
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.nodes import Buffer
@@ -17,7 +17,7 @@ __all__ = ["Replacement", "reverse_after"]
 
 class Replacement(NamedTuple):
     """After `position` records, Python gave a field new values: those of `source`, or constants; a `source` at `place`.
-    `box`: which elements got them; None for all.
+    `box`: which elements got them; None for all. `component`: the index of those components that did; () for all.
     """
 
     position: int
@@ -25,6 +25,7 @@ class Replacement(NamedTuple):
     source: Buffer | None
     place: Span = NOWHERE
     box: Box | None = None
+    component: tuple[Any, ...] = ()
 
     def reverse(self) -> None:
         """Move the gradient of the new values to where they came from."""
@@ -32,9 +33,10 @@ class Replacement(NamedTuple):
         if adjoint is None:
             return
         source = None if self.source is None else self.source.adjoint
-        _move(adjoint, source, self.box)
+        place = (*((...,) if self.box is None else slices_of(self.box)), *self.component)
+        _move(adjoint, source, place)
         if adjoint.tangent is not None:
-            _move(adjoint.tangent, None if source is None else source.tangent, self.box)
+            _move(adjoint.tangent, None if source is None else source.tangent, place)
 
     def sever(self, severed: dict[Buffer, Span]) -> None:
         """What it means for the chain from parameter to loss. `severed`: the fields without a gradient that hold
@@ -42,7 +44,7 @@ class Replacement(NamedTuple):
         """
         target, source = self.target, self.source
         if source is None:
-            if self.box is None:
+            if self.box is None and not self.component:
                 severed.pop(target, None)
         elif source in severed:
             if target.adjoint is not None:
@@ -63,8 +65,8 @@ def reverse_after(replacements: list[Replacement], position: int) -> None:
         replacements.pop().reverse()
 
 
-def _move(target: Buffer, source: Buffer | None, box: Box | None) -> None:
+def _move(target: Buffer, source: Buffer | None, place: tuple[Any, ...]) -> None:
     values = numbers(target)
     if source is not None:
         numbers(source)[...] += values
-    values[... if box is None else slices_of(box)] = 0
+    values[place] = 0
