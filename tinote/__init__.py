@@ -20,7 +20,7 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
-from tinote.errors import suggestion
+from tinote.errors import no_attribute
 from tinote.ir.types import f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 from tinote.lang import algorithms, exception, misc, missing, ops, profiler, types, util
 from tinote.lang.calls import experimental, pyfunc, real_func, ref, sync
@@ -116,7 +116,7 @@ def __getattr__(name: str) -> Any:
         globals()[name] = value
         return value
     missing.refuse(name)
-    raise AttributeError(f"module 'tinote' has no attribute '{name}'{suggestion(name, [*globals(), *_LAZY])}")
+    raise no_attribute("module 'tinote'", name, [*globals(), *_LAZY])
 
 
 def __dir__() -> list[str]:

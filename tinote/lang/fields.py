@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tinote.errors import FieldError, KernelIndexError, suggestion
+from tinote.errors import FieldError, KernelIndexError, no_attribute
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar
 from tinote.lang.assigned import assigned_name
@@ -88,7 +88,14 @@ class Field(Located, Exchanged):
         if name in _PLACED:
             self._settle()
             return self.__dict__[name]
-        raise AttributeError(f"a field has no attribute {name!r}{suggestion(name, [*dir(type(self)), *_PLACED])}")
+        raise no_attribute("a field", name, [*dir(type(self)), *_PLACED])
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise FieldError(
+            f"'{self.name}' is memory of this session, and is neither copied nor pickled",
+            self._made_at,
+            hint="take its values with `.to_numpy()`, and put them into another field with `.from_numpy(…)`",
+        )
 
     def _settle(self) -> None:
         """Come into being, as the layout tree says. Raises `FieldError` when no tree does."""

@@ -24,12 +24,13 @@ import functools
 import inspect
 import sys
 from collections.abc import Mapping
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from tinote.compiler.frontend.protocol import StructInfo, function_of, is_template
-from tinote.errors import FieldError
+from tinote.errors import FieldError, no_attribute
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar, Tensor
 from tinote.lang import types
@@ -80,7 +81,8 @@ class StructType:
         return StructInfo(
             self.__name__,
             {name: t.__tinote_struct__() if isinstance(t, StructType) else t for name, t in types.items()},
-            self.methods,
+            {name: method for name, method in self.methods.items() if function_of(method) is not None},
+            tuple([name for name, method in self.methods.items() if function_of(method) is None]),
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Struct:
@@ -166,8 +168,9 @@ def struct(**members: Any) -> StructType:
 
 
 def dataclass(cls: type) -> StructType:
-    """Make a type of structs of a class: its annotations are the members, its `@ti.func`s take the struct first.
-    Raises `FieldError` for what is no class, and for members without a type.
+    """Make a type of structs of a class: its annotations are the members, its `@ti.func`s take the struct first; its
+    other functions and properties are there in Python scope. Raises `FieldError` for what is no class, and for members
+    without a type.
     """
     where = caller()
     if not isinstance(cls, type):
@@ -182,8 +185,12 @@ def dataclass(cls: type) -> StructType:
             raise FieldError(
                 f"member '{name}' of '{cls.__name__}' has a default value, which structs do not have", where
             )
-    methods = {name: value for name, value in vars(cls).items() if function_of(value) is not None}
+    methods = {name: value for name, value in vars(cls).items() if _is_method(value)}
     return StructType(cls.__name__, {name: t for name, t in members.items() if not is_template(t)}, methods, where)
+
+
+def _is_method(value: Any) -> bool:
+    return function_of(value) is not None or isinstance(value, FunctionType | staticmethod | property)
 
 
 class Struct:
@@ -218,10 +225,10 @@ class Struct:
             raise AttributeError(name)  # copying and pickling ask before there are members
         if name in entries:
             return entries[name]
-        method = self._type.methods.get(name) if self._type is not None else None
-        if method is None:
-            raise AttributeError(f"a struct with members {', '.join(entries)} has no member {name!r}")
-        return method.__get__(self)
+        methods = self._type.methods if self._type is not None else {}
+        if name not in methods:
+            raise no_attribute(f"a struct with members {', '.join(entries)}", name, [*entries, *methods])
+        return methods[name].__get__(self)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self.entries:
