@@ -104,6 +104,12 @@ _LAZY = {
     },
 }
 
+# Names of this module that a user has no use for: completion leaves them out.
+_INNER = {
+    *("Any", "TYPE_CHECKING", "annotations", "importlib", "sys", "missing", "no_attribute"),
+    *("compiler", "config", "ir", "runtime", "source"),
+}
+
 
 def __getattr__(name: str) -> Any:
     """Derivatives, pictures, and what is written in the language itself, are loaded when they are first asked for, so
@@ -116,11 +122,11 @@ def __getattr__(name: str) -> Any:
         globals()[name] = value
         return value
     missing.refuse(name)
-    raise no_attribute("module 'tinote'", name, [*globals(), *_LAZY])
+    raise no_attribute("module 'tinote'", name, __dir__())
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    return sorted({*globals(), *_LAZY} - _INNER)
 
 
 def load_ipython_extension(shell: Any) -> None:

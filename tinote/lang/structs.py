@@ -186,7 +186,9 @@ def dataclass(cls: type) -> StructType:
                 f"member '{name}' of '{cls.__name__}' has a default value, which structs do not have", where
             )
     methods = {name: value for name, value in vars(cls).items() if _is_method(value)}
-    return StructType(cls.__name__, {name: t for name, t in members.items() if not is_template(t)}, methods, where)
+    made = StructType(cls.__name__, {name: t for name, t in members.items() if not is_template(t)}, methods, where)
+    made.__module__, made.__doc__ = cls.__module__, cls.__doc__
+    return made
 
 
 def _is_method(value: Any) -> bool:
@@ -465,7 +467,8 @@ class StructField:
     def __repr__(self) -> str:
         leaf = self._leaves()[0]
         shape = f"shape {leaf.shape}" if leaf.is_placed else "not placed yet" if leaf._level is None else "not used yet"
-        return f"<field {self.name} of structs with {', '.join(self._fields)}, {shape}>"
+        called = "field" if self.name == "field" else f"field {self.name}"
+        return f"<{called} of structs with {', '.join(self._fields)}, {shape}>"
 
 
 types.struct = struct  # type: ignore[attr-defined]
