@@ -18,14 +18,15 @@ from tinote.lang.structs import StructType
 __all__ = ["follow_reloads"]
 
 _KINDS = (Kernel, Func, StructType)
-_rules: dict[int, Any] = {}
+_rules: list[Any] = autoreload.UPDATE_RULES
+_ours: dict[int, Any] = {}
 
 
 def follow_reloads(shell: Any, *, on: bool) -> None:
     """Let the names of `shell` follow what is loaded again, or no longer."""
-    earlier = _rules.pop(id(shell), None)
+    earlier = _ours.pop(id(shell), None)
     if earlier is not None:
-        autoreload.UPDATE_RULES.remove(earlier)
+        _rules.remove(earlier)
     if not on:
         return
 
@@ -39,5 +40,5 @@ def follow_reloads(shell: Any, *, on: bool) -> None:
         for name in names_of(old):
             shell.user_ns[name] = new
 
-    _rules[id(shell)] = rule = (is_held, bind_again)
-    autoreload.UPDATE_RULES.append(rule)
+    _ours[id(shell)] = rule = (is_held, bind_again)
+    _rules.append(rule)
