@@ -14,6 +14,7 @@ import pytest
 import tinote as ti
 from tinote.ir.types import Scalar
 from tinote.lang import ops
+from tinote.lang.builtin_help import HELP, signature_of
 from tinote.lang.func import Func
 from tinote.lang.maths import BuiltinFunction
 from tinote.lang.tree import Axes
@@ -81,6 +82,15 @@ def test_it_names_its_parameters(value: Any) -> None:
     text = docstring_of(value)
     missing = [name for name in names if not re.search(rf"\b{name}\b", text)] if len(names) > 1 else []
     assert not missing
+
+
+def test_functions_of_the_language_have_the_parameters_that_they_name() -> None:
+    assert str(inspect.signature(ti.clamp)) == "(x, xmin, xmax)"
+    assert str(inspect.signature(ti.max)) == "(*items)"
+    assert str(inspect.signature(ti.sum)) == "(items, start=0)"
+    assert str(inspect.signature(ti.floor)) == "(x, dtype=None)"
+    for name in HELP:
+        assert inspect.signature(getattr(ti, name)) == signature_of(name)
 
 
 @pytest.mark.parametrize("value", [one for one in NAMES if inspect.isfunction(one.values[0])])

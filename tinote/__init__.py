@@ -20,7 +20,7 @@ import importlib
 import sys
 from typing import TYPE_CHECKING, Any
 
-from tinote.errors import suggestion
+from tinote.errors import no_attribute
 from tinote.ir.types import f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 from tinote.lang import algorithms, exception, misc, missing, ops, profiler, types, util
 from tinote.lang.calls import experimental, pyfunc, real_func, ref, sync
@@ -104,6 +104,12 @@ _LAZY = {
     },
 }
 
+# Names of this module that a user has no use for: completion leaves them out.
+_INNER = {
+    *("Any", "TYPE_CHECKING", "annotations", "importlib", "sys", "missing", "no_attribute"),
+    *("compiler", "config", "ir", "runtime", "source"),
+}
+
 
 def __getattr__(name: str) -> Any:
     """Derivatives, pictures, and what is written in the language itself, are loaded when they are first asked for, so
@@ -116,11 +122,11 @@ def __getattr__(name: str) -> Any:
         globals()[name] = value
         return value
     missing.refuse(name)
-    raise AttributeError(f"module 'tinote' has no attribute '{name}'{suggestion(name, [*globals(), *_LAZY])}")
+    raise no_attribute("module 'tinote'", name, __dir__())
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LAZY})
+    return sorted({*globals(), *_LAZY} - _INNER)
 
 
 def load_ipython_extension(shell: Any) -> None:

@@ -40,6 +40,7 @@ __all__ = [
     "excerpt",
     "excerpts",
     "is_users",
+    "no_attribute",
     "raise_together",
     "suggestion",
     "users_trace",
@@ -136,14 +137,14 @@ _HOUSE = ("tinote", "IPython", "ipykernel", "runpy")
 class TinoteError(Exception):
     """Base of all errors about a user's program.
 
-    `span` is the place, `hint` one sentence on what to do, `notes` further places. `str(error)` holds the whole located
-    text.
+    `span` is the place in the user's program, `hint` one sentence on what to do, `notes` further places. `str(error)`
+    holds the whole located text.
     """
 
     def __init__(self, message: str, span: Span = NOWHERE, hint: str = "", notes: Sequence[Note] = ()) -> None:
         super().__init__(message)
         self.message = message
-        self.span = span
+        self.span = span.in_users_code()
         self.hint = hint
         self.notes = tuple(notes)
         self.others: tuple[TinoteError, ...] = ()
@@ -252,6 +253,12 @@ class CompilerBug(Exception):
         self.detail = detail
 
 
+def no_attribute(what: str, name: str, known: Iterable[str]) -> AttributeError:
+    """That `what` has no attribute `name`, with the one of `known` that was probably meant."""
+    # With a name and no object, Python does not look for a near name a second time.
+    return AttributeError(f"{what} has no attribute {name!r}{suggestion(name, known)}", name=name)
+
+
 def suggestion(name: str, known: Iterable[str]) -> str:
     """The end of a sentence about a public name that does not exist: the name that was probably meant, or nothing."""
     if name.startswith("_"):
@@ -262,9 +269,12 @@ def suggestion(name: str, known: Iterable[str]) -> str:
 
 def raise_together(errors: Sequence[TinoteError]) -> None:
     """Raise the first of `errors` with the others attached, so that independent errors in one kernel are reported at
-    once; nothing when empty.
+    once; nothing when empty. Of several at one place, the first has led to the others.
     """
     if errors:
         first = errors[0]
-        first.others = tuple(errors[1:])
+        places: dict[Span, TinoteError] = {}
+        for error in errors:
+            places.setdefault(error.span, error)
+        first.others = tuple(places.values())[1:]
         raise first

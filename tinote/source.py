@@ -7,6 +7,7 @@ which IPython keeps filled for cells.
 from __future__ import annotations
 
 import linecache
+import os
 import sys
 from itertools import islice
 from typing import NamedTuple
@@ -36,6 +37,12 @@ class Span(NamedTuple):
             spans.append(spans[-1].inlined_at)
         return tuple(spans)
 
+    def in_users_code(self) -> Span:
+        """This span, or where it is in one of this package's device functions, the user's call of that."""
+        return next((span for span in self.chain() if not span.file.startswith(_PACKAGE)), self)
+
+
+_PACKAGE = os.path.dirname(__file__) + os.sep
 
 NOWHERE = Span("<nowhere>", 0)
 

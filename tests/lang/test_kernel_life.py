@@ -1,5 +1,7 @@
 """The life of a kernel: its instances, what makes it compile again, and where it may be written."""
 
+import copy
+import pickle
 import types
 from typing import Any
 
@@ -21,6 +23,30 @@ def scaled(a: Any) -> Any:
 @ti.kernel
 def module_kernel(a: ti.i32) -> ti.i32:
     return scaled(a) + 1
+
+
+class Doubler:
+    def __init__(self, by: int) -> None:
+        self.by = by
+
+    @ti.kernel
+    def times(self, a: ti.i32) -> ti.i32:
+        return self.scale(a)
+
+    @ti.func
+    def scale(self, a: Any) -> Any:
+        return a * self.by
+
+
+def test_kernels_and_functions_are_copied_and_pickled_as_functions_are() -> None:
+    for shared in (module_kernel, scaled):
+        assert copy.copy(shared) is copy.deepcopy(shared) is pickle.loads(pickle.dumps(shared)) is shared
+    two = Doubler(2)
+    three = copy.deepcopy(two)
+    three.by = 3
+    assert (two.times(5), three.times(5)) == (10, 15)
+    assert pickle.loads(pickle.dumps(three.times))(5) == 15
+    assert pickle.loads(pickle.dumps(three.scale))(5) == 15
 
 
 def test_template_fields() -> None:

@@ -333,6 +333,8 @@ def test_the_profiler_attributes_time_to_tasks(capsys: pytest.CaptureFixture[str
     assert whole is not None
     assert whole.count == 3
     assert whole.total == sum(row.total for row in table)
+    assert (whole.counter, whole.min, whole.max) == (3, 1e-6 * whole.least, 1e-6 * whole.most)
+    assert whole.avg == pytest.approx(1e-6 * whole.total / 3)
     one = ti.profiler.query_kernel_profiler_info("work.0")
     assert one == table[0]
     assert ti.profiler.get_kernel_profiler_total_time() == pytest.approx(1e-9 * whole.total)
@@ -416,3 +418,10 @@ def test_numbers_that_are_far_out_do_no_harm(options: dict[str, int]) -> None:
         return n
 
     assert run() == 5000
+
+
+def test_existing_programs_set_what_has_nothing_to_steer_here() -> None:
+    ti.init(check_out_of_bound=False, ad_stack_size=16, default_cpu_block_dim=32, timeline=True, num_compile_threads=2)
+    assert not ti.cfg.bounds_check
+    with pytest.raises(FieldError, match="no option 'ad_stak_size'; did you mean 'ad_stack_size'"):
+        ti.init(ad_stak_size=16)

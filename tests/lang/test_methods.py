@@ -235,3 +235,32 @@ def test_private_names(arch: str) -> None:
     assert private.run(2.0, 0) == 30
     assert private.run(_Private__a=1.0, _Private__unused=0) == 15
     assert private.inner() == 7
+
+
+def test_a_struct_keeps_the_methods_that_are_pythons_alone() -> None:
+    @ti.dataclass
+    class Body:
+        mass: ti.f32
+
+        @ti.func
+        def doubled(self):
+            return 2 * self.mass
+
+        def label(self, unit):
+            return f"{self.mass:g} {unit}"
+
+        @property
+        def weight(self):
+            return 10 * self.mass
+
+        @staticmethod
+        def unit():
+            return "kg"
+
+    body = Body(mass=3)
+    assert (body.doubled(), body.label("kg"), body.weight, body.unit()) == (6, "3 kg", 30, "kg")
+    bodies = Body.field(shape=2)
+    bodies[1].mass = 4
+    assert bodies[1].label("g") == "4 g"
+    with pytest.raises(AttributeError, match="did you mean 'weight'"):
+        _ = body.wieght

@@ -64,4 +64,5 @@ def test_each_name_has_a_use() -> None:
 
 def test_names_that_are_loaded_when_used_are_listed() -> None:
     assert {"ad", "math", "linalg", "tools", "viz", "GUI", "svd", "field"} <= set(dir(ti))
+    assert not {"Any", "annotations", "importlib", "sys", "TYPE_CHECKING"} & set(dir(ti))
     assert set(ti.ad.__all__) <= set(dir(ti.ad))

@@ -235,4 +235,53 @@ ti.root.dense("ij", 3)
 ---
 ti.random()
 """,
+    "newcomers": """
+ti.init(arch=ti.cpu, debgu=True)
+---
+@ti.kernel
+def k(n: int):
+    x[n] = 1
+k(1.5)
+---
+@ti.kernel
+def k(n: int):
+    x[n] = 1
+k(1 << 40)
+---
+@ti.dataclass
+class Body:
+    mass: ti.f32
+    def weight(self):
+        return 9.8 * self.mass
+@ti.kernel
+def k():
+    x[0] = Body(2.0).weight()
+k()
+---
+class Body:
+    pass
+@ti.kernel
+def k():
+    body = Body()
+k()
+---
+@ti.kernel
+def k():
+    x[0] = ti.random(ti.math.vec3)
+k()
+---
+@ti.kernel
+def k():
+    u, s, v = ti.svd(ti.Matrix.zero(float, 4, 4))
+k()
+---
+class Solver:
+    @ti.kernel
+    @staticmethod
+    def k():
+        pass
+---
+import copy
+copy.deepcopy(x)
+""",
 }

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -238,3 +240,34 @@ def test_completion_offers_what_fits_and_nothing_else(shell: InteractiveShell, l
 
 def test_the_help_text_calls_the_magic_by_its_name(shell: InteractiveShell) -> None:
     assert "%%kernel [-e] [-t] [-g] [-d]" in shell.magics_manager.magics["cell"]["kernel"].__doc__
+
+
+def test_a_module_that_is_loaded_again_reaches_the_names_of_the_notebook(
+    shell: InteractiveShell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.syspath_prepend(str(tmp_path))
+    module = tmp_path / "tinote_reloaded.py"
+
+    def write(number: int) -> None:
+        module.write_text(
+            "import tinote as ti\n"
+            f"@ti.kernel\ndef answer() -> ti.i32:\n    return {number}\n"
+            f"@ti.func\ndef add(a):\n    return a + {number}\n"
+            "@ti.dataclass\nclass Body:\n    mass: ti.f32\n"
+            f"    @ti.func\n    def heavy(self):\n        return {number} * self.mass\n"
+        )
+        os.utime(module, (number, number))  # later for a larger number, however fast this runs
+
+    write(1)
+    run(shell, "%load_ext autoreload\n%autoreload 2\nfrom tinote_reloaded import Body, add, answer")
+    cell = "%%kernel -q\ndef use() -> ti.f32:\n    return add(10) + Body(100.0).heavy()\nanswer(), use()"
+    assert run(shell, cell).result == (1, 111)
+    write(2)
+    assert run(shell, "answer(), use()").result == (2, 212)
+    run(shell, "%autoreload 0")
+    assert "Error" not in capsys.readouterr().out
+
+
+def test_explore_knows_near_names(shell: InteractiveShell) -> None:
+    run(shell, FILL)
+    assert "did you mean 'fill'" in str(error_of(shell, "%explore fil"))

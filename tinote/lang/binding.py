@@ -18,6 +18,7 @@ import functools
 import types
 from collections.abc import Callable
 from enum import Enum
+from numbers import Integral, Real
 from typing import Any
 
 from tinote.compiler.driver import bad_argument
@@ -36,7 +37,7 @@ from tinote.compiler.frontend.protocol import (
 from tinote.compiler.modes import Defaults, defaults_of
 from tinote.config import Config
 from tinote.errors import KernelTypeError
-from tinote.ir.types import Scalar, Tensor
+from tinote.ir.types import Scalar, Tensor, i64
 from tinote.lang.identity import identity_of
 from tinote.lang.matrix import Matrix
 from tinote.lang.ndarrays import ArrayBuffers, argument_error
@@ -172,7 +173,9 @@ class Binding:
             match t:
                 case Scalar():
                     if not _fits(t, values[at]):
-                        raise self._bad_argument(node, values[at], f"a number of type {t}") from None
+                        problem = self._bad_argument(node, values[at], f"a number of type {t}")
+                        problem.hint = _wider(t, values[at])
+                        raise problem from None
                     at += 1
                 case Tensor() | StructInfo():
                     at += t.count
@@ -203,6 +206,15 @@ def _matrix_or_none(value: Any) -> Matrix | None:
         return Matrix(value)
     except Exception:
         return None
+
+
+def _wider(t: Scalar, value: Any) -> str:
+    """What to do about a number that does not fit `t`; nothing when it is no number."""
+    if t.kind == "f" or not isinstance(value, Real):
+        return ""
+    if not isinstance(value, Integral):
+        return "round it with `int(…)`, or annotate a float type"
+    return "annotate a wider type, such as `ti.i64`" if i64.lowest <= int(value) <= i64.highest else ""
 
 
 def _fits(t: Scalar, value: Any) -> bool:

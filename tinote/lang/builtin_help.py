@@ -7,7 +7,9 @@ noted; at kinks and jumps one of the one-sided derivatives, or zero, is taken.
 
 from __future__ import annotations
 
-__all__ = ["HELP"]
+import inspect
+
+__all__ = ["HELP", "signature_of"]
 
 _TEXT = """
 abs(x): the absolute value; its derivative at 0 is 0
@@ -38,7 +40,7 @@ bit_xor(a, b): a ^ b, the bits set in one of two integers only
 block_local(*fields): advice for other machines, without effect here
 cache_read_only(*fields): advice for other machines, without effect here
 cast(x, dtype): the value as another type of numbers; floats lose their fraction, and stop at the ends of the range
-ceil(x): the least whole number that is not below x, as a float; its derivative is 0
+ceil(x, dtype=): the least whole number that is not below x, as a float or a `dtype`; its derivative is 0
 clamp(x, xmin, xmax): x, or the end of the range [xmin, xmax] that it is beyond
 clz(x): the number of zero bits before the first bit that is set in an integer
 cos(x): the cosine of an angle in radians
@@ -51,7 +53,7 @@ div(a, b): a / b as floats; by zero an infinity or NaN
 dot(a, b): the scalar product of two vectors
 exp(x): e to the power x
 exp2(x): 2 to the power x
-floor(x): the greatest whole number that is not above x, as a float; its derivative is 0
+floor(x, dtype=): the greatest whole number that is not above x, as a float or a `dtype`; its derivative is 0
 floordiv(a, b): a // b, rounded down; an integer divided by zero is an error with its line
 fract(x): x - floor(x), in [0, 1)
 frexp(x): (m, n) with x = m · 2ⁿ and m in [0.5, 1)
@@ -92,7 +94,7 @@ reflect(x, n): the direction x mirrored at a surface with unit normal n
 refract(x, n, eta): the unit direction x behind a surface with unit normal n, for the ratio eta of refractive indices;
     zero at total reflection
 rotation2d(ang): the 2 by 2 matrix that turns the plane by an angle in radians
-round(x): the nearest whole number, halves to the even one, as a float; its derivative is 0
+round(x, dtype=): the nearest whole number, halves to the even one, as a float or a `dtype`; its derivative is 0
 rsqrt(x): the reciprocal of the square root, 1 / sqrt(x)
 select(condition, x, y): x where the condition is not zero, otherwise y, component by component; both are computed
 sign(x): -1, 0 or 1; its derivative is 0
@@ -128,3 +130,15 @@ def _entries() -> dict[str, str]:
 
 #: The docstring of each, by its name.
 HELP = _entries()
+
+
+def signature_of(name: str) -> inspect.Signature:
+    """The parameters of one, as its docstring names them; `a=` is one that may be left out."""
+    listed = HELP[name].partition("(")[2].partition("):")[0]
+    parameters: list[inspect.Parameter] = []
+    for item in filter(None, listed.split(", ")):
+        parameter, optional, default = item.partition("=")
+        kind = inspect.Parameter.VAR_POSITIONAL if item[0] == "*" else inspect.Parameter.POSITIONAL_OR_KEYWORD
+        value = (int(default) if default else None) if optional else inspect.Parameter.empty
+        parameters.append(inspect.Parameter(parameter.lstrip("*"), kind, default=value))
+    return inspect.Signature(parameters)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from tinote.errors import FieldError, KernelIndexError, suggestion
+from tinote.errors import FieldError, KernelIndexError, Note, no_attribute
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar
 from tinote.lang.assigned import assigned_name
@@ -51,7 +51,7 @@ class Field(Located, Exchanged):
     memory: Memory
     buffer: Buffer
     _array: np.ndarray[Any, Any]
-
+    _word = "field"  # what texts call it that has no name
     _suffix = ""  # ".pos" for the member of a struct
     _kind = ""  # "grad" or "dual" for the companions of a field
 
@@ -89,7 +89,14 @@ class Field(Located, Exchanged):
         if name in _PLACED:
             self._settle()
             return self.__dict__[name]
-        raise AttributeError(f"a field has no attribute {name!r}{suggestion(name, [*dir(type(self)), *_PLACED])}")
+        raise no_attribute("a field", name, [*dir(type(self)), *_PLACED])
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise FieldError(
+            f"'{self.name}' is memory of this session, and is neither copied nor pickled",
+            self._made_at,
+            hint="take its values with `.to_numpy()`, and put them into another field with `.from_numpy(…)`",
+        )
 
     def _settle(self) -> None:
         """Come into being, as the layout tree says. Raises `FieldError` when no tree does."""
@@ -208,7 +215,7 @@ class Field(Located, Exchanged):
         if self._primal is not None:
             return f"{self._primal.name}.{self._kind}"
         if not self._name:
-            self._name = (assigned_name(self._made_at) or "field") + self._suffix
+            self._name = (assigned_name(self._made_at) or self._word) + self._suffix
         return self._name
 
     def _require_alive(self) -> None:
@@ -259,9 +266,8 @@ class Field(Located, Exchanged):
         """What is not there: before the field has a place in memory it can still be placed."""
         if not self.is_placed and self._primal is None and self.dtype.kind == "f":
             return self._companion(kind)
-        raise FieldError(
-            f"the field '{self.name}' has no {word}", self._made_at, hint=f"make it with needs_{kind}=True"
-        )
+        problem, hint = f"the field '{self.name}' has no {word}", f"make it with needs_{kind}=True"
+        raise FieldError(problem, caller(), hint, [Note("it is made here", self._made_at)])
 
     @property
     def has_grad(self) -> bool:
@@ -395,10 +401,11 @@ class Field(Located, Exchanged):
             self._dual._array[...] = other._dual._array
 
     def __repr__(self) -> str:
+        called = self._word if self.name == self._word else f"{self._word} {self.name}"
         kind = f"{self.dtype}{list(self.element) if self.element else ''}"
         if not self.is_placed:
-            return f"<field {self.name}: {kind}, {'not placed yet' if self._level is None else 'placed, not used yet'}>"
-        return f"<field {self.name}: {kind}, shape {self.shape}{', with gradient' if self._grad is not None else ''}>"
+            return f"<{called}: {kind}, {'not placed yet' if self._level is None else 'placed, not used yet'}>"
+        return f"<{called}: {kind}, shape {self.shape}{', with gradient' if self._grad is not None else ''}>"
 
     def __str__(self) -> str:
         """The elements, as NumPy prints them; before the field has any, what it is."""

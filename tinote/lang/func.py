@@ -9,6 +9,7 @@ from typing import Any
 
 from tinote.compiler.frontend.protocol import function_source
 from tinote.errors import KernelTypeError
+from tinote.source import caller
 
 __all__ = ["Func", "Replacement", "func", "plain_function"]
 
@@ -44,6 +45,12 @@ class Func:
         bound.__wrapped__ = functools.partial(self.__wrapped__, owner)
         return bound
 
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """A copy is the function itself; it is pickled as what its module calls it, as other functions are."""
+        if self.__tinote_self__ is not None:
+            return getattr, (self.__tinote_self__, self.__tinote_function__.name)
+        return self.__qualname__  # type: ignore[attr-defined,no-any-return]
+
     def replaced(self) -> Func:
         """This function with a gradient of its own, which is yet to be registered."""
         found = object.__new__(Func)
@@ -64,4 +71,6 @@ def plain_function(candidate: Any) -> types.FunctionType:
     """`candidate`, if it is a Python function. Raises `KernelTypeError`."""
     if isinstance(candidate, types.FunctionType):
         return candidate
-    raise KernelTypeError(f"a kernel or device function is made from a function, not {candidate!r}")
+    kind = type(candidate).__name__
+    hint = f"write `@{kind}` above it" if isinstance(candidate, staticmethod | classmethod) else ""
+    raise KernelTypeError(f"a kernel or device function is made from a function, not a {kind}", caller(), hint)

@@ -74,6 +74,10 @@ class Kernel:
         self._retired: list[tuple[tuple[Any, ...], Instance]] = []
         self._earlier: Version | None = None
 
+    def __reduce__(self) -> str:
+        """A copy is the kernel itself; it is pickled as what its module calls it, as functions are."""
+        return self.__qualname__  # type: ignore[attr-defined,no-any-return]
+
     def with_options(self, overrides: dict[str, Any]) -> Kernel:
         """This kernel, compiled with these fields of `Config` in place of the session's."""
         self._overrides = dict(overrides)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from tinote.errors import KernelSyntaxError, KernelTypeError
-from tinote.lang.builtin_help import HELP
+from tinote.lang.builtin_help import HELP, signature_of
 from tinote.lang.matrix import Matrix
 from tinote.lang.python_maths import PYTHON
 from tinote.source import caller
@@ -43,6 +43,12 @@ class BuiltinFunction:
         if isinstance(result, np.ndarray) and result.ndim and any(isinstance(a, Matrix) for a in given):
             return Matrix(result)
         return result.item() if isinstance(result, np.generic | np.ndarray) and not result.ndim else result
+
+    def __getattr__(self, name: str) -> Any:
+        # Of each function, not of the class, so that `inspect` finds it; and not before somebody asks.
+        if name == "__signature__" and self.__name__ in HELP:
+            return signature_of(self.__name__)
+        raise AttributeError(name)
 
     def __repr__(self) -> str:
         return f"<ti.{self.__name__}>"

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from tinote.compiler.frontend.protocol import swizzle
-from tinote.errors import FieldError, suggestion
+from tinote.errors import FieldError, no_attribute
 from tinote.ir.types import Scalar
 from tinote.lang.components import Element
 from tinote.lang.world import scalar_type
@@ -117,7 +117,7 @@ class Matrix:
         picked = None if name.startswith("_") or "values" not in self.__dict__ else self._picked(name)
         if picked is None:
             what = "a vector" if "values" not in self.__dict__ else f"a {type(self).__name__} of shape {self.shape}"
-            raise AttributeError(f"{what} has no attribute {name!r}{suggestion(name, dir(type(self)))}")
+            raise no_attribute(what, name, dir(type(self)))
         return self[picked[0] if len(picked) == 1 else picked]
 
     def _picked(self, name: str) -> list[int] | None:

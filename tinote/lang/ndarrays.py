@@ -124,6 +124,8 @@ class Ndarray(Field):
     is used as a field is.
     """
 
+    _word = "ndarray"
+
     @property
     def element_shape(self) -> tuple[int, ...]:
         """The shape of one element: () of numbers, (n,) of vectors, (n, m) of matrices."""

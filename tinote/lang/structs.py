@@ -24,18 +24,20 @@ import functools
 import inspect
 import sys
 from collections.abc import Mapping
+from types import FunctionType
 from typing import Any
 
 import numpy as np
 
 from tinote.compiler.frontend.protocol import StructInfo, function_of, is_template
-from tinote.errors import FieldError
+from tinote.errors import FieldError, no_attribute
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar, Tensor
 from tinote.lang import types
 from tinote.lang.fields import Field, MatrixField, ScalarField
 from tinote.lang.layout import Layout, offset_given, order_named, shape_given
 from tinote.lang.matrix import Matrix, Vector, numpy_type
+from tinote.lang.members import Members
 from tinote.lang.nodes import Node
 from tinote.lang.tree import Level
 from tinote.lang.types import MatrixType
@@ -80,7 +82,8 @@ class StructType:
         return StructInfo(
             self.__name__,
             {name: t.__tinote_struct__() if isinstance(t, StructType) else t for name, t in types.items()},
-            self.methods,
+            {name: method for name, method in self.methods.items() if function_of(method) is not None},
+            tuple([name for name, method in self.methods.items() if function_of(method) is None]),
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Struct:
@@ -166,8 +169,9 @@ def struct(**members: Any) -> StructType:
 
 
 def dataclass(cls: type) -> StructType:
-    """Make a type of structs of a class: its annotations are the members, its `@ti.func`s take the struct first.
-    Raises `FieldError` for what is no class, and for members without a type.
+    """Make a type of structs of a class: its annotations are the members, its `@ti.func`s take the struct first; its
+    other functions and properties are there in Python scope. Raises `FieldError` for what is no class, and for members
+    without a type.
     """
     where = caller()
     if not isinstance(cls, type):
@@ -182,8 +186,14 @@ def dataclass(cls: type) -> StructType:
             raise FieldError(
                 f"member '{name}' of '{cls.__name__}' has a default value, which structs do not have", where
             )
-    methods = {name: value for name, value in vars(cls).items() if function_of(value) is not None}
-    return StructType(cls.__name__, {name: t for name, t in members.items() if not is_template(t)}, methods, where)
+    methods = {name: value for name, value in vars(cls).items() if _is_method(value)}
+    made = StructType(cls.__name__, {name: t for name, t in members.items() if not is_template(t)}, methods, where)
+    made.__module__, made.__doc__ = cls.__module__, cls.__doc__
+    return made
+
+
+def _is_method(value: Any) -> bool:
+    return function_of(value) is not None or isinstance(value, FunctionType | staticmethod | property)
 
 
 class Struct:
@@ -218,10 +228,10 @@ class Struct:
             raise AttributeError(name)  # copying and pickling ask before there are members
         if name in entries:
             return self[name]
-        method = self._type.methods.get(name) if self._type is not None else None
-        if method is None:
-            raise AttributeError(f"a struct with members {', '.join(entries)} has no member {name!r}")
-        return method.__get__(self)
+        methods = self._type.methods if self._type is not None else {}
+        if name not in methods:
+            raise no_attribute(f"a struct with members {', '.join(entries)}", name, [*entries, *methods])
+        return methods[name].__get__(self)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if name not in self.entries:
@@ -293,28 +303,6 @@ def _member(name: str, value: Any) -> Any:
     raise FieldError(
         f"member '{name}' of a struct cannot be {value!r}", hint="members are numbers, vectors, matrices and structs"
     )
-
-
-class _Members:
-    """Where the members of a struct stand that Python got from a field: at `key` of it. It is told of what is read and
-    written of them.
-    """
-
-    __slots__ = ("_field", "_key")
-
-    def __init__(self, field: StructField, key: Any) -> None:
-        self._field = field
-        self._key = key
-
-    def read(self, name: str) -> None:
-        """A member is read; one that is a struct tells it itself."""
-        member = self._field._fields[name]
-        if isinstance(member, Field):
-            member._read_position(self._key)
-
-    def write(self, name: str, value: Any) -> None:
-        """A member gets a new value."""
-        self._field._fields[name][self._key] = value
 
 
 class StructField:
@@ -435,7 +423,7 @@ class StructField:
             name: field[key] if isinstance(field, StructField) else field._held_at(field._position(key))
             for name, field in self._fields.items()
         }
-        return Struct(held, _type=self._struct, _parent=_Members(self, key))
+        return Struct(held, _type=self._struct, _parent=Members(self._fields, key))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         for name, member in self._parts(value).items():
@@ -484,7 +472,8 @@ class StructField:
     def __repr__(self) -> str:
         leaf = self._leaves()[0]
         shape = f"shape {leaf.shape}" if leaf.is_placed else "not placed yet" if leaf._level is None else "not used yet"
-        return f"<field {self.name} of structs with {', '.join(self._fields)}, {shape}>"
+        called = "field" if self.name == "field" else f"field {self.name}"
+        return f"<{called} of structs with {', '.join(self._fields)}, {shape}>"
 
 
 types.struct = struct  # type: ignore[attr-defined]

@@ -14,7 +14,7 @@ from typing import Any, Protocol
 from tinote.compiler.modes import Mode
 from tinote.compiler.summary import TaskSummary
 from tinote.config import Config
-from tinote.errors import FieldError
+from tinote.errors import FieldError, suggestion
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar, f32, f64, i32, i64, scalar_named
 from tinote.lang.boxes import box_at
@@ -314,11 +314,21 @@ def scalar_type(dtype: Any, where: Span = NOWHERE) -> Scalar:
     return found
 
 
+# What existing programs set, and what has nothing to steer here: how other compilers work, where they keep things.
 _UNUSED = {
-    "log_level", "verbose", "device_memory_GB", "device_memory_fraction", "advanced_optimization", "packed",
-    "dynamic_index", "cpu_max_num_threads", "make_thread_local", "real_matrix", "real_matrix_scalarize",
-    "excepthook", "print_preprocessed_ir", "kernel_profiler_output", "use_unified_memory", "require_version",
-    "enable_fallback", "flatten_if", "cfg_optimization", "offline_cache_file_path",
+    "ad_stack_size", "advanced_optimization", "async_mode", "cache_loop_invariant_global_vars", "cfg_optimization",
+    "cpu_block_dim_adaptive", "cuda_stack_limit", "default_cpu_block_dim", "default_gpu_block_dim", "default_up",
+    "demote_dense_struct_fors", "detect_read_only", "device_memory_GB", "device_memory_fraction", "dynamic_index",
+    "enable_fallback", "excepthook", "flatten_if", "force_scalarize_matrix", "gdb_trigger", "gpu_max_reg",
+    "half2_vectorization", "kernel_profiler_output", "log_level", "lower_access", "make_block_local",
+    "make_cpu_multithreading_loop", "make_thread_local", "max_block_dim", "move_loop_invariant_outside_if",
+    "ndarray_use_cached_allocator", "num_compile_threads", "offline_cache_cleaning_factor",
+    "offline_cache_cleaning_policy", "offline_cache_file_path", "offline_cache_max_size_of_files", "packed",
+    "print_accessor_ir", "print_ir_dbg_info", "print_kernel_asm", "print_kernel_llvm_ir",
+    "print_kernel_llvm_ir_optimized", "print_kernel_nvptx", "print_preprocessed_ir", "print_struct_llvm_ir",
+    "real_matrix", "real_matrix_scalarize", "require_version", "saturating_grid_dim", "short_circuit_operators",
+    "simplify_after_lower_access", "simplify_before_lower_access", "timeline", "unrolling_limit", "use_llvm",
+    "use_unified_memory", "verbose", "verbose_kernel_launches", "vk_api_version",
 }  # fmt: skip
 
 
@@ -363,9 +373,11 @@ def init(
     for option, given in (("random_seed", random_seed), ("memory_limit", memory_limit)):
         if given is not None and not isinstance(given, Integral):
             raise FieldError(f"{option} must be a whole number, not {given!r}")
+    bounds_check = others.pop("check_out_of_bound", bounds_check)
     for name in others:
         if name not in _UNUSED:
-            raise FieldError(f"ti.init has no option '{name}'")
+            close = suggestion(name, [*(init.__kwdefaults__ or ()), *_UNUSED])
+            raise FieldError(f"ti.init has no option '{name}'{close}", caller())
     choices = list(arch) if isinstance(arch, list | tuple) else [_ARCHES["cpu"] if arch is None else arch]
     for choice in choices:
         if not isinstance(choice, Arch):

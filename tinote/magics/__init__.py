@@ -8,6 +8,7 @@ from tinote.compiler.waiting import show_with
 from tinote.lang.ad.bars import draw_bars_with
 from tinote.magics.completion import make_completer
 from tinote.magics.kernel_magic import KernelMagics
+from tinote.magics.reloading import follow_reloads
 from tinote.source import set_place_namer
 from tinote.viz import fields
 from tinote.viz.error_view import show_errors
@@ -36,6 +37,7 @@ def load_ipython_extension(shell: Any) -> None:
     if getattr(shell, "kernel", None) is not None:
         show_with(compilation_bar)
     draw_bars_with(bar_kind)
+    follow_reloads(shell, on=True)
     show_errors(shell, on=True)
     show_after_errors(shell, on=True)
 
@@ -49,6 +51,7 @@ def unload_ipython_extension(shell: Any) -> None:
     set_place_namer(None)
     show_with(None)
     draw_bars_with(None)
+    follow_reloads(shell, on=False)
     show_errors(shell, on=False)
     show_after_errors(shell, on=False)
 

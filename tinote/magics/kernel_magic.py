@@ -19,7 +19,7 @@ from IPython.core.magic_arguments import argument, magic_arguments, parse_argstr
 from IPython.display import display
 
 from tinote.compiler.driver import Specialisation
-from tinote.errors import KernelSyntaxError, MagicUsageError
+from tinote.errors import KernelSyntaxError, MagicUsageError, suggestion
 from tinote.lang.func import Func
 from tinote.lang.kernel import Kernel, kernel
 from tinote.magics.report import show_gradient, show_times
@@ -107,8 +107,9 @@ class KernelMagics(Magics):
             )
         found = self.shell.user_ns.get(names[0])
         if not isinstance(found, Kernel):
-            known = names[0] in self.shell.user_ns
-            raise MagicUsageError(f"'{names[0]}' is not {'a kernel' if known else 'defined'}")
+            problem = "a kernel" if names[0] in self.shell.user_ns else "defined"
+            close = suggestion(names[0], [name for name, v in self.shell.user_ns.items() if isinstance(v, Kernel)])
+            raise MagicUsageError(f"'{names[0]}' is not {problem}{close}")
         _specialisation(found)
         display(explore(found, gradient=gradient))
 

@@ -27,7 +27,9 @@ class Clock(NamedTuple):
 
 
 class Measured(NamedTuple):
-    """The launches of one task so far; times in nanoseconds."""
+    """The launches of one task so far; times in nanoseconds. Under the dialect's names, `min`, `max` and `avg`, they
+    are in milliseconds, and `counter` is how many there were.
+    """
 
     kernel: str
     task: str
@@ -40,6 +42,22 @@ class Measured(NamedTuple):
     @property
     def mean(self) -> float:
         return self.total / self.count
+
+    @property
+    def counter(self) -> int:
+        return self.count
+
+    @property
+    def min(self) -> float:
+        return 1e-6 * self.least
+
+    @property
+    def max(self) -> float:
+        return 1e-6 * self.most
+
+    @property
+    def avg(self) -> float:
+        return 1e-6 * self.mean
 
 
 class Profile:

@@ -177,8 +177,9 @@ class Calls(Expressions):
             known = "for numbers in a kernel" if not static else "in a kernel"
             hint = f"use `ti.{name}`" if name in BUILTINS else "call it outside of the kernel"
             self.error(f"`{module}.{name}` cannot be used {known}", hint, node.func, KernelSyntaxError)
+        kind = "class" if isinstance(callee, type) else "function"
         self.error(
-            f"`{name}` is a Python function, not part of the kernel language",
+            f"`{name}` is a Python {kind}, not part of the kernel language",
             in_place_of_call(callee),
             node.func,
             KernelSyntaxError,

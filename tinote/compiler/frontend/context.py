@@ -135,11 +135,11 @@ class Context:
 
     def placed_here(self, error: TinoteError) -> TinoteError:
         """What a captured object raised when it was asked, as an error about the expression at hand: where the object
-        was made becomes a note. Errors about the kernel stay what they are.
+        was made becomes a note, if no note says it yet. Errors about the kernel stay what they are.
         """
         if isinstance(error, CompilationError) or error is self.placed:
             return error
-        known = error.span.line > 0 and not isinstance(error, NotAvailableError)
+        known = error.span.line > 0 and not error.notes and not isinstance(error, NotAvailableError)
         made = [Note("it is made here", error.span)] if known else []
         self.placed = type(error)(error.message, self.b.loc, error.hint, [*made, *error.notes])
         return self.placed

@@ -51,6 +51,10 @@ def describe(front: Any) -> str:
         return "a field" if members_of(front) is None else "a field of structs"
     if isinstance(front, tuple | list):
         return f"a {type(front).__name__} of {len(front)}"
+    if hasattr(front, "__tinote_type__") or hasattr(front, "__tinote_struct__"):
+        return f"the type `{front!r}`"
+    if isinstance(front, type):
+        return f"the class `{front.__name__}`"
     if callable(front):
         return f"the function `{getattr(front, '__name__', type(front).__name__)}`"
     return f"a Python object of type {type(front).__name__}"
@@ -67,6 +71,8 @@ def in_place_of_call(callee: Any) -> str:
         return "call it outside of the kernel"
     if isinstance(callee, FunctionType):
         return "decorate it with `@ti.func`"
+    if isinstance(callee, type):
+        return "a type of structs is made of a class with `@ti.dataclass`"
     return "call it outside of the kernel, or in `ti.static(…)` for a value fixed at compile time"
 
 

@@ -168,13 +168,14 @@ def function_source(function: types.FunctionType, is_func: bool = False) -> Func
 
 
 class StructInfo(NamedTuple):
-    """A type of structs: the type of each member, in order, and its device functions, whose first parameter is the
-    struct.
+    """A type of structs: the type of each member, in order, its device functions, whose first parameter is the struct,
+    and the names of the methods that are Python's alone.
     """
 
     name: str
     members: Mapping[str, Scalar | Tensor | StructInfo]
     methods: Mapping[str, Any]
+    python_methods: tuple[str, ...] = ()
 
     def leaves(self) -> tuple[Scalar | Tensor, ...]:
         """The types of all numbers, vectors and matrices in it, in order."""

@@ -18,7 +18,7 @@ from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expansion import Expansion
 from tinote.compiler.frontend.protocol import CaptureKind, StructInfo, members_of, space_of, struct_of
 from tinote.compiler.frontend.values import BoundMethod, StructValue, Value
-from tinote.errors import KernelNameError
+from tinote.errors import KernelNameError, KernelSyntaxError
 from tinote.ir.types import Scalar, Tensor, shape_of
 
 __all__ = ["TABLE", "as_struct", "construct_struct", "fitted", "leaves_of", "matched", "member", "paired", "rebuilt"]
@@ -51,6 +51,9 @@ def member(e: Emitter, struct: StructValue, name: str) -> Any:
         return BoundMethod(struct, name)
     if name == "keys":
         e.error("the members of a struct are named in the program", f"they are {', '.join(struct.members)}")
+    if struct.info is not None and name in struct.info.python_methods:
+        problem = f"`{name}` is a Python function, not part of the kernel language"
+        e.error(problem, "decorate it with `@ti.func`", kind=KernelSyntaxError)
     known = [*struct.members, *(struct.info.methods if struct.info is not None else ())]
     close = difflib.get_close_matches(name, known, 1)
     hint = f"did you mean `{close[0]}`?" if close else f"it has {', '.join(known)}"
