@@ -103,7 +103,8 @@ def _draw_source(canvas: Canvas, source: Sequence[str], first: int, width: int) 
 
 
 def _draw_line(canvas: Canvas, y: float, line: StageLine, width: int) -> None:
-    room = int((width - LIST_WIDTH - 70) / canvas.width_of("0", code=True))
+    unit = canvas.width_of("0", code=True)
+    room = int((width - LIST_WIDTH - 70) / unit)
     text = line.text if len(line.text) <= room else line.text[: room - 1] + "…"
     if line.line:
         canvas.text(LIST_WIDTH + 46, y + 1, str(line.line), MUTED, right=True, code=True, size=11)
@@ -115,7 +116,7 @@ def _draw_line(canvas: Canvas, y: float, line: StageLine, width: int) -> None:
         kind = match.lastgroup or ""
         for part, color in ((text[at : match.start()], INK), (match[0], COLORS[kind])):
             canvas.text(x, y, part, color, code=True)
-            x += canvas.width_of(part, code=True)
+            x += unit * len(part)
         at = match.end()
     canvas.text(x, y, text[at:], INK, code=True)
 
