@@ -76,7 +76,7 @@ class Canvas:
 
     def _palette(self) -> list[int]:
         """The grounds, and the shades that each ink has towards the paper at the edges of letters."""
-        colors = [ImageColor.getrgb(color)[:3] for color in [*self._grounds, *self._inks]]
+        colors: list[tuple[int, ...]] = [ImageColor.getrgb(color)[:3] for color in [*self._grounds, *self._inks]]
         shades = min(MOST_SHADES, (256 - len(colors)) // max(1, len(self._inks)))
         paper = ImageColor.getrgb(PAPER)[:3]
         for ink in colors[len(self._grounds) :]:

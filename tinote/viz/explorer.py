@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -22,8 +22,8 @@ from tinote.compiler.stages import SourceText, Stage, Stages, has_gradient, stag
 from tinote.errors import TinoteError
 from tinote.source import Span, place_name
 from tinote.viz.explorer_panels import PANELS
-from tinote.viz.explorer_picture import draw_explorer
-from tinote.viz.explorer_previous import Previous
+from tinote.viz.explorer_picture import draw_explorer, tally
+from tinote.viz.explorer_previous import Change, Previous
 from tinote.viz.explorer_rows import Rows, lines_in_columns
 from tinote.viz.explorer_values import observed_values, parameters_of
 from tinote.viz.front_end import Bundle, with_picture
@@ -119,9 +119,11 @@ class Explorer(anywidget.AnyWidget):
         return f"<IR explorer of {self.label}>"
 
     def _repr_mimebundle_(self, **_: Any) -> Bundle:  # type: ignore[override]
+        with self._lock:
+            text = self._explored.text()
         # Drawn at twice its size, for sharp text.
-        about = {"width": PICTURE_WIDTH, "alt": repr(self)}
-        return with_picture(super()._repr_mimebundle_, repr(self), self.picture, about)
+        about = {"width": PICTURE_WIDTH, "alt": text}
+        return with_picture(super()._repr_mimebundle_, text, self.picture, about)
 
 
 PICTURE_WIDTH = 960
@@ -268,7 +270,27 @@ class Explored:
 
     def picture(self) -> bytes:
         """The view shown first, as a PNG file."""
-        return draw_explorer(self._name, self._views[self._start].title, self._stages(self._start), PICTURE_WIDTH)
+        stages, (changes, fresh) = self._stages(self._start), self._since_previous
+        return draw_explorer(self._name, self._views[self._start].title, stages, PICTURE_WIDTH, changes, fresh)
+
+    def text(self) -> str:
+        """What the view shown first is, and what has changed in it since the previous run, if there was one."""
+        changes, _ = self._since_previous
+        return f"<IR explorer of {self._name}{'' if changes is None else f', {tally(changes)}'}>"
+
+    @cached_property
+    def _since_previous(self) -> tuple[list[Change] | None, list[int]]:
+        """What has changed in the stage shown first, and which rows of the source are new; None where that cannot be
+        told.
+        """
+        stages = self._stages(self._start)
+        if isinstance(stages, str) or self._views[self._start].previous is None:
+            return None, []
+        earlier = self._earlier(self._start)
+        try:
+            return (None, []) if isinstance(earlier, str) else (earlier.changes(stages.first_shown), earlier.fresh)
+        except TinoteError:
+            return None, []
 
 
 def _first_shown(stages: Stages) -> list[int]:
