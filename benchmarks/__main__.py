@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import json
 import os
 import sys
@@ -32,10 +33,8 @@ WORKLOADS: Mapping[str, tuple[Case, ...]] = {
 def main(arguments: Sequence[str] | None = None, workloads: Mapping[str, tuple[Case, ...]] = WORKLOADS) -> int:
     """Run what the command line asks for; return 1 if any contender failed or was wrong, else 0."""
     given = sys.argv[1:] if arguments is None else list(arguments)
-    if given[:1] == ["frames"]:
-        from benchmarks import frames  # It needs the browser tests' extra.
-
-        return frames.main(given[1:])
+    if given[:1] in (["frames"], ["explorer"]):  # They need the browser tests' extra.
+        return importlib.import_module(f"benchmarks.{given[0]}").main(given[1:])
     described = parser(workloads)
     options = described.parse_args(arguments)
     if unknown := [name for name in options.workloads if name not in workloads]:

@@ -63,8 +63,7 @@ def measure(lab: Any, chromium: Any, count: int, seconds: float, windows: int) -
             best = max(best, 1000.0 * (after - before) / (ended - begun))
         return best
     finally:
-        page.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
-        page.page.context.close()
+        page.close()
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

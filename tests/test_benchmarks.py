@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from benchmarks import explorer
 from benchmarks.__main__ import WORKLOADS, main
 from benchmarks.contract import TOLERANCE, Case, Contender, Mode
 from benchmarks.gradients import system as gradients
@@ -255,3 +256,11 @@ def test_durations_have_three_digits() -> None:
 
 def test_a_row_without_slices_has_no_figure() -> None:
     assert Row(spin("tinote", 1)).seconds is None
+
+
+def test_limits_of_the_explorer_are_held_against_minima() -> None:
+    python, painted, *rest = explorer.LIMITS
+    printed = explorer.table({python: [0.4, 0.1, 0.3], painted: [0.25, 0.21, 0.9], **{what: [] for what in rest}})
+    lines = [line.split() for line in printed.splitlines()[1:]]
+    assert [line[-6:] for line in lines[:1]] == [["100", "ms", "300", "ms", "200", "ms"]]
+    assert [line[-7:] for line in lines[1:]] == [["210", "ms", "250", "ms", "200", "ms", "above"]]

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import tomllib
 from importlib import metadata
+from itertools import pairwise
 from pathlib import Path
 
 import nbformat
@@ -140,3 +141,8 @@ def test_notebooks_keep_their_pictures_and_no_error() -> None:
             and any(output.output_type == "error" for output in cell.get("outputs", []))
         ]
         assert unexpected == [], file.name
+        for error, view in pairwise([*outputs, {}]):
+            if error.output_type == "error":
+                shown = view.get("data", {}).get("text/html", "")
+                assert f'class="tinote-error-view" role="group" aria-label="{error.ename}"' in shown, file.name
+                assert str(Path.home()) not in shown and sys.prefix not in shown and str(PROJECT) not in shown

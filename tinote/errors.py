@@ -130,8 +130,8 @@ def _users_frames(error: BaseException) -> list[str]:
     return [*found, *(part.rstrip() for part in traceback.format_exception_only(error))]
 
 
-#: Packages whose frames are of no interest to whoever wrote a cell.
-_HOUSE = ("tinote", "IPython", "ipykernel", "runpy")
+#: Packages whose frames are of no interest to whoever wrote a cell; `functools` computes properties of ours.
+_HOUSE = ("tinote", "IPython", "ipykernel", "runpy", "functools")
 
 
 class TinoteError(Exception):

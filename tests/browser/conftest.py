@@ -7,7 +7,6 @@ is set: there a missing browser is a failure.
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -77,9 +76,7 @@ def notebook(lab: Lab, chromium: Any, request: pytest.FixtureRequest) -> Iterato
 
     yield open_one
     for found in opened:
-        with contextlib.suppress(Exception):
-            found.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
-        found.page.context.close()
+        found.close()
 
 
 @pytest.fixture

@@ -85,6 +85,19 @@ RUN = """(command) => {
     window.jupyterapp.commands.execute(command).finally(() => { window.cellsUnderWay -= 1 });
 }"""
 
+# Press a key on the stages of an explorer and measure, in ms, until the browser has painted what came of it.
+TIMED_KEY = """async ([index, key]) => {
+    const root = document.querySelectorAll('.tinote-explorer')[index];
+    const before = root.dataset.painted;
+    const stages = root.querySelector('[role=listbox]');
+    stages.focus();
+    const start = performance.now();
+    stages.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));
+    while (root.dataset.painted === before) await new Promise((go) => requestAnimationFrame(go));
+    await new Promise((go) => requestAnimationFrame(() => setTimeout(go)));
+    return performance.now() - start;
+}"""
+
 # Whether the page is dark, if all views of this project that it shows say the same; otherwise nothing.
 DARKNESS = """() => {
     const wanted = document.body.dataset.jpThemeLight === 'false';
@@ -118,8 +131,10 @@ def _address(runtime: Path, process: int) -> str:
 
 
 @contextlib.contextmanager
-def running_lab(root: Path) -> Iterator[Lab]:
-    """JupyterLab and Notebook 7 on one server, with settings and folders of their own in `root`."""
+def running_lab(root: Path, **variables: str) -> Iterator[Lab]:
+    """JupyterLab and Notebook 7 on one server, with settings and folders of their own in `root`, and with these
+    environment variables.
+    """
     folder, settings, runtime = root / "notebooks", root / "config/settings", root / "runtime"
     folder.mkdir()
     environment = {
@@ -131,6 +146,7 @@ def running_lab(root: Path) -> Iterator[Lab]:
         "JUPYTER_RUNTIME_DIR": str(runtime),
         "IPYTHONDIR": str(root / "ipython"),
         "PYTHONPATH": os.pathsep.join(filter(None, [str(REPOSITORY), os.environ.get("PYTHONPATH")])),
+        **variables,
     }
     environment.pop("TINOTE_HEADLESS", None)
     environment.pop("TINOTE_GUI_FRAMES", None)
@@ -267,6 +283,12 @@ class Page:
         self.page.evaluate("async () => { await window.jupyterapp.commands.execute('docmanager:save') }")
         self.page.reload(wait_until="domcontentloaded")
         wait_ready(self.page)
+
+    def close(self) -> None:
+        """Shut the kernel down and close the page."""
+        with contextlib.suppress(Exception):
+            self.page.evaluate("() => window.jupyterapp.shell.currentWidget.sessionContext.shutdown()")
+        self.page.context.close()
 
     def set_theme(self, name: str) -> None:
         """Change the front end's theme: "JupyterLab Dark" or "JupyterLab Light". Waits until the views follow."""

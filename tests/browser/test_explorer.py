@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.browser.harness import BOTH_FRONT_ENDS, new_page
+from tests.browser.harness import BOTH_FRONT_ENDS, TIMED_KEY, new_page
 from tests.viz.explored import parsed_stages
 from tinote.viz.explorer import Explorer, View
 
@@ -46,19 +46,6 @@ ROWS = """async (selector) => {
     return [...document.querySelectorAll(selector + ' .row')]
         .sort((a, b) => parseFloat(a.style.top) - parseFloat(b.style.top))
         .map((row) => [row.querySelector('.code')?.textContent ?? '', row.className]);
-}"""
-
-# Press a key on the stages of an explorer and measure, in ms, until the browser has painted what came of it.
-TIMED_KEY = """async ([index, key]) => {
-    const root = document.querySelectorAll('.tinote-explorer')[index];
-    const before = root.dataset.painted;
-    const stages = root.querySelector('[role=listbox]');
-    stages.focus();
-    const start = performance.now();
-    stages.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }));
-    while (root.dataset.painted === before) await new Promise((go) => requestAnimationFrame(go));
-    await new Promise((go) => requestAnimationFrame(() => setTimeout(go)));
-    return performance.now() - start;
 }"""
 
 
@@ -306,6 +293,26 @@ CONTRAST = """() => {
     }
     return found;
 }"""
+
+
+def test_it_opens_while_the_kernel_is_busy(notebook, lab):
+    """What is shown first comes with the widget: nothing has to be asked for."""
+    flag = lab.folder / "explorer_is_open"
+    flag.unlink(missing_ok=True)
+    page = notebook(GRAVITY, "import os, time\nwhile not os.path.exists('explorer_is_open'):\n    time.sleep(0.02)")
+    page.run_all()
+    page.wait(f"{PAINTED} >= 1")
+    shown = [text for text, _ in rows(page.page, ".right")]
+    assert any("for parallel" in text for text in shown)
+    assert any("for parallel" in text for text, _ in rows(page.page, ".left"))
+    # What it does not have, it asks for, and gets it afterwards.
+    right = page.page.locator(".pane.right")
+    page.page.get_by_role("listbox", name="Stages").press("End")
+    assert "is-waiting" in right.get_attribute("class")
+    flag.touch()
+    page.wait(f"!{ROOT}.querySelector('.is-waiting') && {PAINTED} >= 2")
+    assert {text for text, _ in rows(page.page, ".right")} & set(shown) <= {""}
+    assert page.problems == []
 
 
 def test_five_thousand_operations_stay_fluid(notebook):

@@ -7,7 +7,8 @@ import linecache
 import pytest
 
 import tinote as ti
-from tests.browser.test_explorer import CLIPPED, CONTRAST, PAINTED, ROOT, TIMED_KEY, lit, pointed, rows
+from tests.browser.harness import TIMED_KEY
+from tests.browser.test_explorer import CLIPPED, CONTRAST, PAINTED, ROOT, lit, pointed, rows
 from tests.viz.explored import big_stages
 from tinote.viz.explorer import Explorer, View, explore
 

@@ -116,6 +116,30 @@ def test_a_deep_recursion_is_cut():
     assert "more calls" in shown and shown.count(", in ") == error_view.FRAMES
 
 
+def test_the_way_to_a_refused_gradient_has_the_users_lines_and_the_call():
+    ti.init()
+    program = """
+total = ti.field(ti.f32, shape=(), needs_grad=True)
+a = ti.field(ti.f32, shape=4, needs_grad=True)
+
+@ti.kernel
+def running_sum():
+    for i in a:
+        total[None] += a[i]
+        a[i] = total[None]
+
+with ti.ad.Tape(total):
+    running_sum()
+"""
+    folded = text_of(error_as_html(raised_by(program, "sums.py"))).partition("How the program came here")[2]
+    frames = [line for line in folded.splitlines() if ", line " in line]
+    assert [frame.rpartition("/")[2].partition(",")[0] for frame in frames] == [
+        Path(__file__).name,
+        "sums.py",
+        "kernel.py",
+    ]
+
+
 # ---- a shell
 
 

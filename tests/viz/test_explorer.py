@@ -261,24 +261,31 @@ def ask(explorer: Explorer, *messages: dict) -> list[dict]:
     return json.loads(json.dumps(sent))
 
 
-def test_a_page_gets_the_list_first_and_lines_when_it_asks():
-    made = []
-    explorer = Explorer("small", [View("kernel", lambda: made.append(1) or parsed_stages("x = 1"))])
-    assert not made
-    overview, view, stage = ask(
-        explorer, {"kind": "ready", "page": "a"}, {"kind": "view", "view": 0}, {"kind": "stage", "view": 0, "stage": 2}
-    )
-    assert overview == {"kind": "overview", "page": "a", "name": "small", "views": ["kernel"], "start": 0}
+def test_a_widget_brings_what_is_shown_first_and_other_lines_when_asked():
+    views = [View("kernel", lambda: parsed_stages("x = 1")), View("gradient", lambda: pytest.fail("nobody asked"))]
+    explorer = Explorer("small", views)
+    opening = json.loads(json.dumps(explorer.get_state("opening")["opening"]))
+    view = opening["view"]
+    assert (opening["titles"], opening["start"], view["view"]) == (["kernel", "gradient"], 0, 0)
     assert [(s["name"], s["group"], s["changed"], s["lines"]) for s in view["stages"]] == [
         ("front end", "", True, 0),
         ("infer_types", "", False, 0),
         ("fold", "simplify 1", True, 2),
     ]
     assert view["sources"] == [{"name": "small", "place": "cell", "first": 1, "lines": ["x = 1"]}]
-    assert "text" not in json.dumps(view)
+    assert [s["operations"] for s in view["stages"]] == [5, 5, 4]
+    # The stage that it opens on, and the one that this is compared with.
+    assert [stage["stage"] for stage in opening["stages"]] == [2, 0]
+    (stage,) = ask(explorer, {"kind": "stage", "view": 0, "stage": 2})
+    assert stage == {"kind": "stage", **opening["stages"][0]}
     lines = stage["text"].split("\n")
     assert lines[-1].strip() == "store @x[%i], %b"
     assert len(stage["places"]) == 3 * len(lines) and stage["places"][-3] == 0
+
+
+def test_what_is_shown_first_may_be_an_error():
+    opening = Explorer("small", [View("kernel", lambda: 1 / 0)]).opening
+    assert "ZeroDivisionError" in opening["view"]["problem"] and opening["stages"] == []
 
 
 def test_rows_of_an_inlined_expression_are_its_own_and_its_calls(energy):
@@ -346,11 +353,10 @@ def test_explore_takes_kernels_methods_and_specialisations(energy):
         explore(model.advance)
     assert "advance.specialise(…)" in str(caught.value)
     model.advance(0.5)
-    (overview,) = ask(explore(model.advance), {"kind": "ready"})
+    explorer = explore(model.advance)
     # Without a gradient in reach there is nothing to switch to.
-    assert overview["views"] == ["kernel"] and overview["name"] == "advance"
-    (overview,) = ask(explore(energy), {"kind": "ready"})
-    assert overview["views"] == ["kernel", "gradient"]
+    assert explorer.opening["titles"] == ["kernel"] and explorer.label == "advance"
+    assert explore(energy).opening["titles"] == ["kernel", "gradient"]
     with pytest.raises(TinoteError, match="only a kernel can be explored"):
         explore(len)
 

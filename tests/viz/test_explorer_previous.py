@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import io
 import json
 import linecache
 import re
@@ -10,14 +11,16 @@ import weakref
 from difflib import ndiff
 
 import pytest
+from PIL import Image
 
 import tinote as ti
 from tests.viz.explored import big_stages
-from tinote.compiler.stages import StageKind, Stages, stages_of
+from tinote.compiler.stages import StageKind, StageLine, Stages, stages_of
 from tinote.errors import TinoteError
 from tinote.lang.world import memory_of
 from tinote.viz.explorer import explore
-from tinote.viz.explorer_previous import Previous, named_alike
+from tinote.viz.explorer_picture import GROUNDS, _in_short, tally
+from tinote.viz.explorer_previous import Change, Previous, named_alike
 
 FIRST = """\
 def energy():
@@ -218,12 +221,55 @@ def test_a_page_asks_for_it_and_is_told(cells):
     assert everything["previous"].keys() == everything["stages"].keys()
 
 
+def colors_of(explorer) -> set[str]:
+    """Of the picture that stays."""
+    picture = Image.open(io.BytesIO(explorer.picture())).convert("RGB")
+    return {"#{:02x}{:02x}{:02x}".format(*color) for _, color in picture.getcolors()}
+
+
+def test_what_stays_shows_what_has_changed(cells):
+    cells.run(FIRST)()
+    before = explore(cells.names["energy"], gradient=True)
+    second = cells.run(SECOND)
+    after = explore(second, gradient=True)
+    marked = set(GROUNDS.values())
+    assert not colors_of(before) & marked and marked <= colors_of(after)
+    data, metadata = after._repr_mimebundle_()
+    assert metadata["image/png"]["alt"] == data["text/plain"] != repr(after)
+    come, gone = map(int, re.findall(r"(\d+) lines? (?:new|gone)", data["text/plain"]))
+    assert before._repr_mimebundle_()[0]["text/plain"] == repr(before) == "<IR explorer of energy>"
+    # The lines of now without those that are new are those of then without those that are gone.
+    now, then = stages_of(second.specialise(), True), stages_of(second.earlier(), True)
+    changes = Previous(then, now).changes(now.first_shown)
+    assert [c.line.text for c in changes if c.mark != "-"] == [line.text for line in now.stages[now.first_shown].lines]
+    assert sum(c.mark != "+" for c in changes) == len(then.stages[then.first_shown].lines)
+    assert (come, gone) == (sum(c.mark == "+" for c in changes), sum(c.mark == "-" for c in changes))
+    assert come and gone and any("cos" in c.line.text for c in changes if c.mark == " ")
+
+
+def test_a_long_stage_shows_its_changes_and_what_is_around_them():
+    marks = " " * 50 + "+" + " " * 60 + "--" + " " * 10
+    shown = _in_short([Change(mark, StageLine(str(n))) for n, mark in enumerate(marks)])
+    assert [row if isinstance(row, int) else row.line.text for row in shown] == [
+        48, "48", "49", "50", "51", "52", 56, "109", "110", "111", "112", "113", "114", 8,
+    ]  # fmt: skip
+    assert len(_in_short([Change(" ", StageLine(""))] * 100)) == 100
+
+
+def test_what_is_as_before_says_so(cells):
+    kernel = cells.run(FIRST)
+    now = stages_of(kernel.specialise())
+    assert tally(Previous(now, now).changes(now.first_shown)) == "as in the previous run"
+
+
 def test_an_earlier_version_that_fails_says_so(cells):
     cells.run("def energy():\n    for i in x:\n        ti.atomic_max(x[0], x[i])\n")()
     second = cells.run(FIRST)
     explored = explore(second, gradient=True)._explored
     assert "ti.atomic_max(x[0], x[i])" in explored.previous(1, explored.view(1)["start"])["problem"]
     assert "problem" not in explored.previous(0, 1)
+    # What stays is then the present stage alone.
+    assert explored.text() == "<IR explorer of energy>" and len(explored.picture()) > 1000
 
 
 def test_what_came_from_disk_and_changed_since_is_not_known(cells, monkeypatch):

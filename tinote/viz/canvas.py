@@ -9,12 +9,15 @@ import importlib.util
 import io
 from pathlib import Path
 
-from PIL import Image, ImageDraw, ImageFont
+from PIL import Image, ImageColor, ImageDraw, ImageFont
 
 __all__ = ["ACCENT", "EDGE", "FACE", "INK", "MUTED", "PAPER", "Canvas"]
 
+Image.preinit()  # Pillow's formats: otherwise the first picture waits for them.
+
 SCALE = 2
 PAPER, FACE, EDGE = "#ffffff", "#f4f5f7", "#d8dbe0"
+MOST_SHADES = 12
 INK, MUTED, ACCENT = "#1f2328", "#59636e", "#1a6fd0"
 
 
@@ -25,8 +28,11 @@ class Canvas:
         self._image = Image.new("RGB", (width * SCALE, height * SCALE), PAPER)
         self._draw = ImageDraw.Draw(self._image)
         self._edge = (width, height)
+        self._grounds = {PAPER: None, EDGE: None}  # in order, without repeats
+        self._inks = dict[str, None]()
 
     def box(self, x0: float, y0: float, x1: float, y1: float, color: str) -> None:
+        self._grounds[color] = None
         self._draw.rectangle((x0 * SCALE, y0 * SCALE, x1 * SCALE - 1, y1 * SCALE - 1), fill=color)
 
     def line(self, x0: float, y0: float, x1: float, y1: float) -> None:
@@ -45,6 +51,7 @@ class Canvas:
         size: int = 12,
     ) -> None:
         if text:
+            self._inks[color] = None
             self._draw.text(
                 (x * SCALE, y * SCALE),
                 text,
@@ -60,9 +67,23 @@ class Canvas:
         width, height = self._edge
         self._draw.rectangle((0, 0, width * SCALE - 1, height * SCALE - 1), outline=EDGE, width=SCALE)
         buffer = io.BytesIO()
-        # Text on plain grounds needs few colours, and a notebook keeps the file.
-        self._image.quantize(64, method=Image.Quantize.FASTOCTREE).save(buffer, "PNG", compress_level=6)
+        # Text on plain grounds needs few colours, and a notebook keeps the file. To find out which takes longer than to
+        # draw the picture, so the canvas has kept them.
+        palette = Image.new("P", (1, 1))
+        palette.putpalette(self._palette())
+        self._image.quantize(palette=palette, dither=Image.Dither.NONE).save(buffer, "PNG", compress_level=4)
         return buffer.getvalue()
+
+    def _palette(self) -> list[int]:
+        """The grounds, and the shades that each ink has towards the paper at the edges of letters."""
+        colors: list[tuple[int, ...]] = [ImageColor.getrgb(color)[:3] for color in [*self._grounds, *self._inks]]
+        shades = min(MOST_SHADES, (256 - len(colors)) // max(1, len(self._inks)))
+        paper = ImageColor.getrgb(PAPER)[:3]
+        for ink in colors[len(self._grounds) :]:
+            for step in range(1, shades + 1):
+                part = step / (shades + 1)
+                colors.append(tuple([round(a + part * (b - a)) for a, b in zip(ink, paper, strict=True)]))
+        return [value for color in colors[:256] for value in color]
 
 
 @functools.cache

@@ -1,15 +1,16 @@
 """The IR explorer: every stage of a kernel, any two side by side, tied line by line to the user's source.
 
 `explore(kernel)` returns an `Explorer`, a widget for a notebook; `Explorer.save` writes the same view as one HTML page
-that needs no kernel. A stage's lines are computed and sent when the page first shows them. Where no widget can be
-shown, a picture of the stages stays.
+that needs no kernel. What is shown first goes out with the widget, so that it is painted without another word from the
+kernel, which may be busy with later cells; the lines of other stages are computed and sent when the page first shows
+them. Where no widget can be shown, a picture of the stages stays.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from functools import partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,8 +22,8 @@ from tinote.compiler.stages import SourceText, Stage, Stages, has_gradient, stag
 from tinote.errors import TinoteError
 from tinote.source import Span, place_name
 from tinote.viz.explorer_panels import PANELS
-from tinote.viz.explorer_picture import draw_explorer
-from tinote.viz.explorer_previous import Previous
+from tinote.viz.explorer_picture import draw_explorer, tally
+from tinote.viz.explorer_previous import Change, Previous
 from tinote.viz.explorer_rows import Rows, lines_in_columns
 from tinote.viz.explorer_values import observed_values, parameters_of
 from tinote.viz.front_end import Bundle, with_picture
@@ -69,9 +70,12 @@ class Explorer(anywidget.AnyWidget):
     label = traitlets.Unicode().tag(sync=True)
     """What the explorer shows, for its title and for screen readers."""
 
+    opening = traitlets.Dict().tag(sync=True)
+    """What the page shows before it has asked for anything."""
+
     def __init__(self, name: str, views: Sequence[View], start: int = 0) -> None:
-        super().__init__(label=name)
         self._explored = Explored(name, views, start)
+        super().__init__(label=name, opening=self._explored.opening())
         # A page may ask for a stage while another thread draws the picture; each stage is computed once.
         self._lock = threading.Lock()
         self.on_msg(self._receive)
@@ -83,8 +87,6 @@ class Explorer(anywidget.AnyWidget):
     def _receive(self, _widget: object, message: dict[str, Any], _buffers: object) -> None:
         with self._lock:
             match message.get("kind"):
-                case "ready":
-                    self.send({"kind": "overview", "page": message.get("page"), **self._explored.overview()})
                 case "view":
                     self.send({"kind": "view", **self._explored.view(int(message["view"]))})
                 case "stage":
@@ -117,9 +119,11 @@ class Explorer(anywidget.AnyWidget):
         return f"<IR explorer of {self.label}>"
 
     def _repr_mimebundle_(self, **_: Any) -> Bundle:  # type: ignore[override]
+        with self._lock:
+            text = self._explored.text()
         # Drawn at twice its size, for sharp text.
-        about = {"width": PICTURE_WIDTH, "alt": repr(self)}
-        return with_picture(super()._repr_mimebundle_, repr(self), self.picture, about)
+        about = {"width": PICTURE_WIDTH, "alt": text}
+        return with_picture(super()._repr_mimebundle_, text, self.picture, about)
 
 
 PICTURE_WIDTH = 960
@@ -144,9 +148,16 @@ class Explored:
                 self._made[view] = describe_error(error)
         return self._made[view]
 
-    def overview(self) -> dict[str, Any]:
-        """What a page shows first."""
-        return {"name": self._name, "views": [v.title for v in self._views], "start": self._start}
+    def opening(self) -> dict[str, Any]:
+        """What a page shows first: which views there are, and of the one it starts with the two stages side by side."""
+        stages = self._stages(self._start)
+        shown = [] if isinstance(stages, str) else _first_shown(stages)
+        lines = [self.stage(self._start, number) for number in shown]
+        # After the lines: they bring times and counts with them.
+        return {**self._overview(), "view": self.view(self._start), "stages": lines}
+
+    def _overview(self) -> dict[str, Any]:
+        return {"titles": [v.title for v in self._views], "start": self._start}
 
     def view(self, view: int) -> dict[str, Any]:
         """The sources and the list of stages of a view, without their lines."""
@@ -254,11 +265,39 @@ class Explored:
                     panels[f"{number}/{name}"] = self.panel(number, name)
             # After the lines: they bring times and counts with them.
             views.append(self.view(number))
-        return {"overview": self.overview(), "views": views, "stages": lines, "previous": previous, "panels": panels}
+        about = {"name": self._name, **self._overview()}
+        return {**about, "views": views, "stages": lines, "previous": previous, "panels": panels}
 
     def picture(self) -> bytes:
         """The view shown first, as a PNG file."""
-        return draw_explorer(self._name, self._views[self._start].title, self._stages(self._start), PICTURE_WIDTH)
+        stages, (changes, fresh) = self._stages(self._start), self._since_previous
+        return draw_explorer(self._name, self._views[self._start].title, stages, PICTURE_WIDTH, changes, fresh)
+
+    def text(self) -> str:
+        """What the view shown first is, and what has changed in it since the previous run, if there was one."""
+        changes, _ = self._since_previous
+        return f"<IR explorer of {self._name}{'' if changes is None else f', {tally(changes)}'}>"
+
+    @cached_property
+    def _since_previous(self) -> tuple[list[Change] | None, list[int]]:
+        """What has changed in the stage shown first, and which rows of the source are new; None where that cannot be
+        told.
+        """
+        stages = self._stages(self._start)
+        if isinstance(stages, str) or self._views[self._start].previous is None:
+            return None, []
+        earlier = self._earlier(self._start)
+        try:
+            return (None, []) if isinstance(earlier, str) else (earlier.changes(stages.first_shown), earlier.fresh)
+        except TinoteError:
+            return None, []
+
+
+def _first_shown(stages: Stages) -> list[int]:
+    """The stage on the right, and the one before it that it is compared with, if any."""
+    right = stages.first_shown
+    before = [n for n, stage in enumerate(stages.stages[:right]) if stage.changed]
+    return [right, *before[-1:]]
 
 
 def _facts(stage: Stage) -> dict[str, Any]:

@@ -18,12 +18,19 @@ from tinote.compiler.stages import SourceText, Stage, StageKind, StageLine, Stag
 from tinote.errors import TinoteError
 from tinote.source import NOWHERE, Span
 
-__all__ = ["Previous", "named_alike"]
+__all__ = ["Change", "Previous", "named_alike"]
 
 _NAME = re.compile(r"%[\w.$-]*[\w$]")
 _BOUND = {StageKind.IR: re.compile(r"(%[\w.]+): "), StageKind.LLVM: re.compile(r"^\s*(%[\w.$-]+)(?: = |:)")}
 _LABEL = re.compile(r"^[\w.$-]+:")
 _LITERAL = re.compile(r"(?<![\w%@.])-?\d[\w.+-]*")
+
+
+class Change(NamedTuple):
+    """A line of a stage: `mark` "+" has come since the previous run, "-" is gone, " " is in both."""
+
+    mark: str
+    line: StageLine
 
 
 class Previous:
@@ -49,6 +56,19 @@ class Previous:
             raise TinoteError("the previous run has no stage of this kind: it ran on another target")
         lines = [line._replace(span=self._placed(line.span)) for line in stage.lines]
         return stage, named_alike(lines, now.lines, stage.kind)
+
+    def changes(self, number: int) -> list[Change]:
+        """A present stage with what has gone from it, line by line. Raises as `beside` does."""
+        _, earlier = self.beside(number)
+        now = self._now.stages[number].lines
+        texts = [[line.text for line in lines] for lines in (earlier, now)]
+        found: list[Change] = []
+        for tag, a, b, c, d in SequenceMatcher(None, *texts, autojunk=False).get_opcodes():
+            if tag == "equal":
+                found += [Change(" ", line) for line in now[c:d]]
+            else:
+                found += [Change("-", line) for line in earlier[a:b]] + [Change("+", line) for line in now[c:d]]
+        return found
 
     def _placed(self, span: Span) -> Span:
         """Where a place of the earlier source is now; the call that it is inlined at, where it is gone."""

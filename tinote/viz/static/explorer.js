@@ -19,16 +19,17 @@ class Explorer {
     this.variable = "";
     this.painted = 0;
     this.panelContents = new Map(); // by view, then by panel
-    this.page = Math.random().toString(36).slice(2); // The same widget may be shown several times.
     this.#build(model.get("label"));
     this.receive = (message) => this.#receive(message);
     model.on("msg:custom", this.receive);
     const theme = () => root.classList.toggle("is-dark", isDark(root));
     this.unwatch = watchTheme(theme);
-    // What lies behind it is known once it is on the page.
-    this.placed = new ResizeObserver(theme);
+    // What lies behind it is known once it is on the page, and how many lines it has room for.
+    this.placed = new ResizeObserver(() => {
+      theme();
+      if (!this.views.size) this.#open(model.get("opening"));
+    });
     this.placed.observe(root);
-    model.send({ kind: "ready", page: this.page });
   }
 
   close() {
@@ -43,13 +44,13 @@ class Explorer {
   #build(name) {
     keepKeys(this.root);
     this.root.classList.add("tinote-explorer");
-    this.switch = make("div", { class: "switch", role: "radiogroup", "aria-label": "What is shown" });
+    this.switch = new Switch("What is shown", (view) => this.#showView(view));
     this.search = new Search({ docs: () => this.docs, say: (text) => this.#say(text), quiet: () => this.#light(), filtered: () => this.#showStages() });
     this.fold = make("button", { type: "button", class: "toggle", "aria-pressed": "false", title: "Fold away what is equal on both sides", onclick: () => this.#toggleFold() }, "Only differences");
     const previous = make("button", { type: "button", class: "step", "aria-label": "Previous difference", title: "Previous difference (p)", onclick: () => this.#jump(-1) }, "↑");
     const next = make("button", { type: "button", class: "step", "aria-label": "Next difference", title: "Next difference (n)", onclick: () => this.#jump(1) }, "↓");
     this.compare = make("button", { type: "button", class: "toggle", "aria-pressed": "false", hidden: true, title: "Compare with what this kernel was before it changed last (r)", onclick: () => this.#togglePrevious() }, "Previous run");
-    const head = make("header", {}, make("strong", { class: "title", title: name }, name), this.switch, make("span", { class: "gap" }), this.search.input, this.search.filter, make("span", { class: "tools" }, this.compare, this.fold, previous, next));
+    const head = make("header", {}, make("strong", { class: "title", title: name }, name), this.switch.element, make("span", { class: "gap" }), this.search.input, this.search.filter, make("span", { class: "tools" }, this.compare, this.fold, previous, next));
 
     this.list = new StageList({ selected: (stage) => this.#select(stage), held: (stage) => this.#chooseStage(0, stage) });
 
@@ -120,12 +121,19 @@ class Explorer {
 
   // What the kernel, or the page's own data, says
 
+  #open({ titles, start, view, stages }) {
+    this.switch.offer(titles);
+    this.views.set(start, structuredClone(view)); // The same widget may be shown several times.
+    for (const stage of stages) this.#keep(stage);
+    this.#showView(start);
+  }
+
+  #keep(stage) {
+    this.stages.set(`${stage.view}/${stage.stage}`, new Stage(stage, this.views.get(stage.view).stages[stage.stage].kind));
+  }
+
   #receive(message) {
-    if (message.kind === "overview") {
-      if (message.page !== this.page) return;
-      this.switch.replaceChildren(...(message.views.length > 1 ? message.views : []).map((title, view) => make("button", { type: "button", role: "radio", onclick: () => this.#showView(view), onkeydown: (event) => this.#switchKey(event) }, title)));
-      this.#showView(message.start);
-    } else if (message.kind === "view") {
+    if (message.kind === "view") {
       this.views.set(message.view, message);
       if (message.view === this.view) this.#openView();
     } else if (message.kind === "observed") {
@@ -137,9 +145,8 @@ class Explorer {
       this.panelContents.get(message.view).set(message.panel, message);
       if (message.view === this.view) this.panels.receive(message.panel);
     } else if (message.kind === "stage") {
-      const key = `${message.view}/${message.stage}`;
+      this.#keep(message);
       const facts = this.views.get(message.view).stages[message.stage];
-      this.stages.set(key, new Stage(message, facts.kind));
       const late = facts.operations === null;
       Object.assign(facts, { seconds: message.seconds ?? facts.seconds, operations: message.operations ?? facts.operations });
       if (message.view !== this.view) return;
@@ -183,10 +190,7 @@ class Explorer {
 
   #showView(view) {
     this.view = view;
-    [...this.switch.children].forEach((button, number) => {
-      button.setAttribute("aria-checked", String(number === view));
-      button.tabIndex = number === view ? 0 : -1;
-    });
+    this.switch.show(view);
     if (this.shown) this.#openView();
     else this.model.send({ kind: "view", view });
   }
@@ -478,15 +482,6 @@ class Explorer {
     else if (event.key === "Escape") this.#unpin();
     else return;
     event.preventDefault();
-  }
-
-  #switchKey(event) {
-    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
-    if (!step) return;
-    event.preventDefault();
-    const count = this.switch.children.length;
-    this.#showView((this.view + step + count) % count);
-    this.switch.children[this.view].focus();
   }
 }
 

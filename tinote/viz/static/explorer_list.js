@@ -128,3 +128,33 @@ function tallied(marks) {
   const parts = [[NEW, "new"], [GONE, "gone"], [CHANGED, "changed"], [MOVED, "moved"]].filter(([mark]) => tally[mark]);
   return parts.map(([mark, word]) => make("span", { class: `count ${MARK_CLASSES[mark]}` }, make("b", { "aria-hidden": "true" }, MARKS[mark]), ` ${tally[mark]} ${word}`));
 }
+
+/** One of several titles, as radio buttons; nothing where there is only one. `chosen(number)` is told. */
+class Switch {
+  constructor(label, chosen) {
+    this.chosen = chosen;
+    this.element = make("div", { class: "switch", role: "radiogroup", "aria-label": label });
+  }
+
+  offer(titles) {
+    const buttons = titles.map((title, number) => make("button", { type: "button", role: "radio", onclick: () => this.chosen(number), onkeydown: (event) => this.#key(event, number) }, title));
+    this.element.replaceChildren(...(buttons.length > 1 ? buttons : []));
+  }
+
+  show(chosen) {
+    [...this.element.children].forEach((button, number) => {
+      button.setAttribute("aria-checked", String(number === chosen));
+      button.tabIndex = number === chosen ? 0 : -1;
+    });
+  }
+
+  #key(event, number) {
+    const step = { ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    const count = this.element.children.length;
+    const other = (number + step + count) % count;
+    this.chosen(other);
+    this.element.children[other].focus();
+  }
+}

@@ -5,12 +5,11 @@ function showPage(root, data) {
   const listeners = new Set();
   const reply = (message) => queueMicrotask(() => listeners.forEach((listener) => listener(message)));
   const model = {
-    get: () => data.overview.name,
+    get: (name) => (name === "label" ? data.name : { titles: data.titles, start: data.start, view: data.views[data.start], stages: [] }),
     on: (_, listener) => listeners.add(listener),
     off: (_, listener) => listeners.delete(listener),
     send: (message) => {
-      if (message.kind === "ready") reply({ kind: "overview", page: message.page, ...data.overview });
-      else if (message.kind === "view") reply({ kind: "view", ...data.views[message.view] });
+      if (message.kind === "view") reply({ kind: "view", ...data.views[message.view] });
       else if (message.kind === "panel") reply({ kind: "panel", ...data.panels[`${message.view}/${message.panel}`] });
       else if (message.kind === "observe") reply({ kind: "observed", ...message, problem: "Values are observed in a running notebook, where the fields have their memory." });
       else if (message.kind === "previous") reply({ kind: "previous", ...data.previous[`${message.view}/${message.stage}`] });
