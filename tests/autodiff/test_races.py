@@ -219,7 +219,7 @@ def neighbour_with_a_guard(x: Any, s: Any, loss: Any) -> Callable[[], None]:
     @ti.kernel
     def run():
         for i in x:
-            if 0 < i and i < 3:
+            if i > 0 and i < 3:
                 x[i] += x[i - 1] * x[i - 1]  # changed, read
 
     return run
