@@ -15,6 +15,7 @@ from tinote.autodiff.old_values import NO_OLD_VALUES, OldValues, plan_old_values
 from tinote.autodiff.overwriting import begins_anew, kept_loads, plan_keeping, with_temporaries
 from tinote.autodiff.races import refuse_races
 from tinote.autodiff.reverse import Reverser
+from tinote.autodiff.shifts import Shift
 from tinote.autodiff.unfold import order_is_free, unfold_atomics
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.access import Access
@@ -36,7 +37,8 @@ class Gradient(NamedTuple):
     differentiated. `restored`: the buffers that must be as they were before the primal launch when the gradient begins,
     because of `hazards`. What the launch gives new values first need not be: the gradient works on a temporary.
     `old_values`: what the primal launch must have saved, in the order in which a launch gets it behind its arrays.
-    `copies`: memory, and the array that has its shape, which the launch gets behind these.
+    `copies`: memory, and the array that has its shape, which the launch gets behind these. `shifts`: where the gradient
+    is that of turns in order, which the primal does not promise.
     """
 
     function: Function
@@ -47,6 +49,7 @@ class Gradient(NamedTuple):
     hazards: tuple[Hazard, ...] = ()
     old_values: OldValues = NO_OLD_VALUES
     copies: tuple[tuple[Buffer, Buffer], ...] = ()
+    shifts: tuple[Shift, ...] = ()
 
 
 def reverse(
@@ -58,7 +61,7 @@ def reverse(
     """
     old = plan_old_values(fn)
     saved = {value.buffer for value in old.values}
-    given, fn = fn, put_in_order(unfold_atomics(replay(fn, old), _may_order), saved)
+    given, (fn, shifts) = fn, put_in_order(unfold_atomics(replay(fn, old), _may_order), saved)
     hazards: tuple[Hazard, ...] = ()
     keeping = NOTHING
     while True:
@@ -70,6 +73,7 @@ def reverse(
                 needed_loads=tuple([load for load in gradient.needed_loads if load.buffer not in saved]),
                 hazards=tuple([h for h in hazards if h.load.buffer in gradient.restored]),
                 old_values=old if read & saved else NO_OLD_VALUES,
+                shifts=shifts,
             )
         if all(hazard.load.buffer in keeping.buffers for hazard in further):
             refuse(

@@ -133,6 +133,8 @@ class Recording:
         if arguments.values:
             arguments.refuse_shared()
         needs = arguments.needs
+        if needs.unordered and self.rules is None:  # a tape that checks the rules tells more
+            arguments.refuse_unordered()
         # Where nothing is needed, it does not matter what is written.
         watches = (self._saves and arguments.asks) or self._looks_at_all or needs.restored or log.is_watching
         footprint = arguments.footprint(values) if watches else NOTHING
