@@ -391,7 +391,17 @@ def test_turns_of_a_parallel_loop_have_no_order() -> None:
         for i in range(4):
             x[i] = loss[None]
 
-    first, second = only(loss, forwards), only(loss, backwards)
+    def refused(run: Any) -> Violation:
+        """The one violation of `run`, which has no gradient either."""
+        tape = ti.ad.Tape(loss, validation="collect")
+        with pytest.raises(DifferentiationError, match="without an order there is no gradient"), tape:
+            run()
+        with pytest.raises(AccessRuleError), ti.ad.Tape(loss, validation=True):
+            run()
+        (found,) = tape.violations
+        return found
+
+    first, second = refused(forwards), refused(backwards)
     assert (first.rule, first.elements.tolist()) == (1, [[1], [2]])
     assert (second.rule, second.elements.tolist()) == (1, [[1], [2]])
     assert lines(first) == ("x[i + 1]", "x[i]")

@@ -15,7 +15,7 @@ from tinote.autodiff.old_values import NO_OLD_VALUES, OldValues, plan_old_values
 from tinote.autodiff.overwriting import begins_anew, kept_loads, plan_keeping, with_temporaries
 from tinote.autodiff.races import refuse_races
 from tinote.autodiff.reverse import Reverser
-from tinote.autodiff.shifts import Shift
+from tinote.autodiff.shifts import Shift, refuse_shifts
 from tinote.autodiff.unfold import order_is_free, unfold_atomics
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.access import Access
@@ -37,8 +37,7 @@ class Gradient(NamedTuple):
     differentiated. `restored`: the buffers that must be as they were before the primal launch when the gradient begins,
     because of `hazards`. What the launch gives new values first need not be: the gradient works on a temporary.
     `old_values`: what the primal launch must have saved, in the order in which a launch gets it behind its arrays.
-    `copies`: memory, and the array that has its shape, which the launch gets behind these. `shifts`: where the gradient
-    is that of turns in order, which the primal does not promise.
+    `copies`: memory, and the array that has its shape, which the launch gets behind these.
     """
 
     function: Function
@@ -49,7 +48,6 @@ class Gradient(NamedTuple):
     hazards: tuple[Hazard, ...] = ()
     old_values: OldValues = NO_OLD_VALUES
     copies: tuple[tuple[Buffer, Buffer], ...] = ()
-    shifts: tuple[Shift, ...] = ()
 
 
 def reverse(
@@ -65,7 +63,7 @@ def reverse(
     hazards: tuple[Hazard, ...] = ()
     keeping = NOTHING
     while True:
-        gradient = _reverse(given, reverser(fn, defaults, keeping, arguments=arguments))
+        gradient = _reverse(given, shifts, reverser(fn, defaults, keeping, arguments=arguments))
         further = tuple(find_hazards(fn, gradient.needed_loads))
         if not further:
             read = {load.buffer for load in gradient.needed_loads}
@@ -73,7 +71,6 @@ def reverse(
                 needed_loads=tuple([load for load in gradient.needed_loads if load.buffer not in saved]),
                 hazards=tuple([h for h in hazards if h.load.buffer in gradient.restored]),
                 old_values=old if read & saved else NO_OLD_VALUES,
-                shifts=shifts,
             )
         if all(hazard.load.buffer in keeping.buffers for hazard in further):
             refuse(
@@ -89,12 +86,13 @@ def _may_order(op: Atomic, rivals: Sequence[Access]) -> bool:
     return can_vary(op.buffer) and order_is_free(op, rivals)
 
 
-def _reverse(given: Function, reverser: Reverser) -> Gradient:
+def _reverse(given: Function, shifts: Sequence[Shift], reverser: Reverser) -> Gradient:
     fn, keeping, arguments = reverser.fn, reverser.keeping, reverser.arguments
     region = reverser.function_region()
     if region.body:
         refuse_gradient_access(fn)
         refuse_races(given)
+        refuse_shifts(shifts)
     for store in reverser.severed:
         refuse_broken_chain(store.buffer, store.loc, fn, arguments=arguments)
     found = kept_loads(fn, keeping)

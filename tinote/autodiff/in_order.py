@@ -8,7 +8,7 @@
 Where several turns may store to one element, it holds the value of the last, which alone gets the gradient. Where a
 turn may read what another one changes, at an index that memory holds or in a branch that depends on what memory holds,
 the values are those of that order, too. Additions may come in any order. Where turns certainly meet, whatever memory
-holds (`shifts.py`), only a tape that checks the rules of access goes on; otherwise there is no gradient.
+holds (`shifts.py`), there is no gradient.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ __all__ = ["InOrder", "Ordered", "loops_of", "put_in_order"]
 
 
 class Ordered(NamedTuple):
-    """A function whose parallel loops may run in any order, and `shifts`: for which of them that was not so."""
+    """A function whose parallel loops may run in any order; or else `shifts` says where they may not."""
 
     function: Function
     shifts: tuple[Shift, ...] = ()
@@ -41,12 +41,11 @@ def put_in_order(fn: Function, distinct: Set[Buffer] = frozenset()) -> Ordered:
         return Ordered(fn)
     accesses = Accesses(fn)
     shifts = find_shifts(accesses)
+    if shifts:
+        return Ordered(fn, tuple(shifts))
     search = _Search(fn, accesses, distinct)
-    serial = [shift.loop for shift in shifts]
-    serial += [loop for loop in accesses.loops if isinstance(loop, For) and loop.parallel and search.meets(loop)]
-    if not serial:
-        return Ordered(fn)
-    return Ordered(InOrder({inner for loop in serial for inner in loops_of(loop)}).run(fn), tuple(shifts))
+    meeting = [loop for loop in accesses.loops if isinstance(loop, For) and loop.parallel and search.meets(loop)]
+    return Ordered(InOrder({inner for loop in meeting for inner in loops_of(loop)}).run(fn) if meeting else fn)
 
 
 def loops_of(op: Op) -> list[Op]:

@@ -12,10 +12,11 @@ Which value a turn finds depends on an order that there is not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from enum import Enum, auto
 from typing import NamedTuple
 
+from tinote.errors import DifferentiationError, Note
 from tinote.ir import primitives as p
 from tinote.ir.access import Access, Accesses
 from tinote.ir.affine import Affine, variable
@@ -24,13 +25,12 @@ from tinote.ir.nodes import Atom, Atomic, Extent, For, If, Lit, Load, Memory, Pr
 from tinote.ir.ranges import Loop
 from tinote.ir.types import is_float
 
-__all__ = ["Shift", "Takes", "find_shifts", "is_computed", "surely_meet", "takes"]
+__all__ = ["Shift", "Takes", "find_shifts", "is_computed", "refuse_shifts", "surely_meet", "takes"]
 
 
 class Shift(NamedTuple):
-    """In `loop`, what one turn reads at `read` another one changes at `write`."""
+    """What one turn of a parallel loop reads at `read` another one changes at `write`."""
 
-    loop: For
     read: Load
     write: Store | Atomic
 
@@ -41,6 +41,18 @@ class Takes(Enum):
     MOST = auto()  # those of which an index is less, or greater, than a number
     DATA = auto()  # that depends on what memory holds
     SOME = auto()  # anything else, such as every second one
+
+
+def refuse_shifts(shifts: Sequence[Shift]) -> None:
+    """Raise a `DifferentiationError` if there are any."""
+    for shift in shifts:
+        raise DifferentiationError(
+            f"each turn of this parallel loop reads an element of '{shift.read.buffer.name}' that another one changes: "
+            "without an order there is no gradient",
+            shift.read.loc,
+            hint="write the new values to another field, or ti.loop_config(serialize=True) in front of the loop",
+            notes=[Note("changed here", shift.write.loc)],
+        )
 
 
 def find_shifts(accesses: Accesses) -> list[Shift]:
@@ -59,7 +71,7 @@ def find_shifts(accesses: Accesses) -> list[Shift]:
                     for other, others in reads:
                         if ifs == others and surely_meet(other, write, accesses, loop):
                             assert isinstance(other.op, Load) and isinstance(write.op, Store | Atomic)
-                            found.append(Shift(op, other.op, write.op))
+                            found.append(Shift(other.op, write.op))
     return found
 
 

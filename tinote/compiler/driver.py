@@ -70,8 +70,7 @@ class GradientNeeds(NamedTuple):
     `overwritten` says why: a buffer, where it is read, and where it is overwritten afterwards. `old_values`: the
     buffers whose old values the primal launch must have saved (`Specialisation.recording`), and where it returned them.
     `copied`: the arrays of which a launch of the gradient needs memory for a copy, behind its arrays and old values.
-    `reaches`: the same by elements, and what the primal writes. `unordered`: where the turns of a parallel loop meet:
-    the name of a buffer, where one turn reads it, and where another one changes it.
+    `reaches`: the same by elements, and what the primal writes.
     """
 
     loaded: frozenset[Buffer]
@@ -81,7 +80,6 @@ class GradientNeeds(NamedTuple):
     old_values: tuple[tuple[Buffer, Span], ...] = ()
     copied: tuple[Buffer, ...] = ()
     reaches: Reaches = NO_REACHES
-    unordered: tuple[tuple[str, Span, Span], ...] = ()
 
 
 class Specialisation:
@@ -427,8 +425,7 @@ class Specialisation:
         overwritten = tuple([(h.load.buffer, h.load.loc, h.write.loc) for h in facts.hazards])
         old_values = tuple([(value.op.buffer, value.op.loc) for value in facts.old_values.values])
         copied = tuple([array for _, array in facts.copies])
-        unordered = tuple([(shift.read.buffer.name, shift.read.loc, shift.write.loc) for shift in facts.shifts])
-        return GradientNeeds(loaded, severed, restored, overwritten, old_values, copied, reaches, unordered)
+        return GradientNeeds(loaded, severed, restored, overwritten, old_values, copied, reaches)
 
     # ---- looking inside
 

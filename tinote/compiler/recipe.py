@@ -126,16 +126,16 @@ class Codec:
 
     def needs_to_data(self, needs: Needs) -> list[Any]:
         """Raises `Unsaid`."""
-        loaded, severed, restored, _, old_values, copied, reaches, unordered = needs
-        if restored or old_values or copied or unordered:
-            raise Unsaid("a gradient that needs what its kernel overwrites, or is refused")
+        loaded, severed, restored, _, old_values, copied, reaches = needs
+        if restored or old_values or copied:
+            raise Unsaid("a gradient that needs what its kernel overwrites")
         places = [[self._number(buffer), self._span_to_data(place)] for buffer, place in severed]
         return [self._buffers_to_data(loaded), places, self._reaches_to_data(reaches)]
 
     def needs_of_data(self, data: list[Any]) -> Needs:
         loaded, severed, reaches = data
         places = tuple([(self._buffers[number], self._span_of_data(place)) for number, place in severed])
-        return self._buffers_of_data(loaded), places, frozenset(), (), (), (), self._reaches_of_data(reaches), ()
+        return self._buffers_of_data(loaded), places, frozenset(), (), (), (), self._reaches_of_data(reaches)
 
     def _reaches_to_data(self, reaches: Reaches) -> list[Any]:
         parts = reaches.needed, reaches.restored, reaches.written
@@ -233,7 +233,6 @@ Needs = tuple[
     tuple[tuple[Buffer, Span], ...],
     tuple[Buffer, ...],
     Reaches,
-    tuple[tuple[str, Span, Span], ...],
 ]
 
 

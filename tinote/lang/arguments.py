@@ -13,7 +13,7 @@ from typing import Any
 
 from tinote.compiler.driver import BoundArray, GradientNeeds, Mode, Specialisation
 from tinote.compiler.summary import TaskSummary, Touched
-from tinote.errors import DifferentiationError, Note
+from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer, BufferKind
 from tinote.lang.footprint import Footprint, Footprints
 from tinote.lang.world import is_viewed, memory_of, world
@@ -108,7 +108,6 @@ class Arguments:
             tuple([(self.actual(b), read, written) for b, read, written in found.overwritten]),
             tuple([(self.actual(b), place) for b, place in found.old_values]),
             tuple([self.actual(b) for b in found.copied]),
-            unordered=found.unordered,
         )
 
     @cached_property
@@ -143,17 +142,6 @@ class Arguments:
                 carried = self.specialisation.refuse_broken_chain(formal, place, self.mode)
                 found += [(self.actual(further), write) for further, write in carried]
         return found
-
-    def refuse_unordered(self) -> None:
-        """Raise `DifferentiationError` when a turn of a parallel loop reads what another one certainly changes."""
-        for name, read, written in self.specialisation.gradient_needs(self.mode).unordered:
-            raise DifferentiationError(
-                f"each turn of this parallel loop reads an element of '{name}' that another one changes: without an "
-                "order there is no gradient",
-                read,
-                hint="write the new values to another field, or ti.loop_config(serialize=True) in front of the loop",
-                notes=[Note("changed here", written)],
-            )
 
     def refuse_shared(self) -> None:
         """Raise `DifferentiationError` when arguments share memory in a way that a gradient does not know of."""

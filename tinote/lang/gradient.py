@@ -51,7 +51,6 @@ class KernelGradient:
                     notes=[Note("overwritten here", written)],
                 )
             arguments = arguments_of(instance, values)
-            arguments.refuse_unordered()
             arguments.refuse_shared()
             claim_gradients(arguments.gradient_tasks, clear=False)
             native.launch((*values, instance.last_seed) if instance.needs_seed else values)

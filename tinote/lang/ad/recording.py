@@ -102,6 +102,7 @@ class Recording:
         self._written_before: set[Buffer] = set()
         self._looked_at = 0  # so many records are counted in `_touched` and `_written_before`
         self._pending: Record | None = None
+        self._refused: DifferentiationError | None = None  # what a launch was let pass with, for the rules to look at
         self._tokens: tuple[Token[Recorder | None], Token[Watcher | None]] | None = None
         self._log = UndoLog()
         self._other_bytes = 0  # of arrays that others manage, and of old values
@@ -130,11 +131,16 @@ class Recording:
         """A kernel is about to be launched. Gives what is to be launched in its place, if the rules are checked."""
         log = self._log
         arguments = arguments_of(instance, values, self.mode)
-        if arguments.values:
-            arguments.refuse_shared()
-        needs = arguments.needs
-        if needs.unordered and self.rules is None:  # a tape that checks the rules tells more
-            arguments.refuse_unordered()
+        try:
+            if arguments.values:
+                arguments.refuse_shared()
+            needs = arguments.needs
+        except DifferentiationError as error:
+            if self.rules is None:
+                raise
+            # The rules of access may say more of it, element by element: they have their say first.
+            self._refused = self._refused or error
+            return self.rules.launching(instance, arguments)
         # Where nothing is needed, it does not matter what is written.
         watches = (self._saves and arguments.asks) or self._looks_at_all or needs.restored or log.is_watching
         footprint = arguments.footprint(values) if watches else NOTHING
@@ -201,9 +207,13 @@ class Recording:
         """The launch that was announced has ended well: it counts. (One that raised has written fields, but has no
         gradient.) Raises `AccessRuleError`.
         """
-        record = self._pending
-        assert record is not None
-        self._pending = None
+        record, self._pending = self._pending, None
+        if record is not None:
+            self._launched(record)
+        if self.rules is not None:
+            self.rules.launched()
+
+    def _launched(self, record: Record) -> None:
         arguments, footprint = record.arguments, record.footprint
         if self._saves:
             for buffer in arguments.foreign:
@@ -218,8 +228,6 @@ class Recording:
             self._distrust([buffer for buffer, _ in (*needed, *footprint.restored)])
             if self.keep:
                 self._distrust(_inputs(arguments))
-        if self.rules is not None:
-            self.rules.launched()
 
     def custom(self, custom: Custom) -> None:
         """A stretch with its own gradient has ended well: it counts, and finds all fields again as they are now."""
@@ -440,8 +448,11 @@ class Recording:
 
     def refuse_severed(self, severed: dict[Buffer, Span] | None = None) -> dict[Buffer, Span]:
         """A varying value that goes through a field without gradient would silently count as constant: raise a
-        `DifferentiationError`. `severed`: the fields that hold such values at the start; gives those at the end.
+        `DifferentiationError`, and that of a launch without a gradient. `severed`: the fields that hold such values at
+        the start; gives those at the end.
         """
+        if self._refused is not None:
+            raise self._refused
         severed = {} if severed is None else dict(severed)
         replacements = iter([*self.replacements, None])
         coming = next(replacements)

@@ -51,9 +51,9 @@ class Tape(Recording):
     computed. `fill`, `from_numpy` and `copy_from` in the block are differentiated: behind them a field's gradient is
     that of its new values only until the first launch that uses the field. The same holds for a single element, or a
     component or member of one, that Python assigns; where Python has read it before, as `x[i] += 1` does, it is taken
-    for the old value shifted by a constant. Raises `DifferentiationError` for a loss that cannot be differentiated and for what cannot be
-    differentiated right: so for values that are differentiated and go through a field without a gradient, which is
-    named.
+    for the old value shifted by a constant. Raises `DifferentiationError` for a loss that cannot be differentiated and
+    for what cannot be differentiated right: so for values that are differentiated and go through a field without a
+    gradient, which is named.
 
     Of what turns of a parallel loop combine by `ti.atomic_min` or `ti.atomic_max`, the winner alone gets the gradient;
     of several, the last. The old values that atomic operations return on counters and other memory without a gradient
