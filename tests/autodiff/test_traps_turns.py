@@ -2,6 +2,7 @@
 the gradient.
 """
 
+import numpy as np
 import pytest
 
 import tinote as ti
@@ -187,6 +188,102 @@ def appended_and_mirrored(x, y, z, loss):
     def f():
         count.fill(0)
         run()
+        end()
+
+    return f
+
+
+@trap
+def moved_along_a_graph(x, y, k, loss):
+    @ti.kernel
+    def run():
+        for i in x:
+            x[i] = 0.5 * (x[i] + x[k[i]] * y[i])
+        for i in x:
+            loss[None] += x[i] ** 2
+
+    return (run, run)
+
+
+@trap
+def added_to_the_parent(x, y, loss):
+    parent = ti.field(ti.i32, 5)
+    parent.from_numpy(np.array([0, 0, 0, 1, 2], np.int32))
+
+    @ti.kernel
+    def run():
+        for i in range(1, 5):
+            x[parent[i]] += x[i] * y[i]
+        for i in range(1, 5):
+            x[i] += x[parent[i]] * x[i]
+        for i in x:
+            loss[None] += x[i] ** 2
+
+    return run
+
+
+@trap
+def walk_that_reads_what_it_changes(x, k, loss):
+    @ti.kernel
+    def run():
+        for i in x:
+            j, turn = k[i], 0
+            while turn < 3:
+                x[i] += 0.3 * ti.sin(x[j])
+                j = k[j]
+                turn += 1
+        for i in x:
+            loss[None] += x[i] ** 2
+
+    return run
+
+
+@trap
+def neighbour_under_a_mask(x, y, loss):
+    @ti.kernel
+    def run():
+        for i in range(1, 5):
+            if y[i] > -1:
+                x[i] = ti.sin(x[i]) + x[i - 1]
+        for i in x:
+            loss[None] += x[i] ** 2
+
+    return run
+
+
+@trap
+def neighbour_decides(x, loss):
+    @ti.kernel
+    def run():
+        for i in range(1, 5):
+            before = x[i - 1]
+            if before > 0:
+                x[i] = x[i] * before
+            else:
+                x[i] = before - x[i] ** 2
+        for i in x:
+            loss[None] += x[i] ** 2
+
+    return run
+
+
+@trap
+def ring_of_three_under_a_mask(g, x, y, loss):
+    @ti.kernel
+    def run(t: ti.i32):
+        for i in range(1, 4):
+            if y[i] > -1:
+                g[(t + 1) % 3, i] = g[t % 3, i - 1] * g[t % 3, i + 1] + g[(t + 2) % 3, i] + x[i]
+
+    @ti.kernel
+    def end():
+        for i, j in g:
+            loss[None] += g[i, j] ** 2
+
+    def f():
+        g.fill(0.4)
+        for t in range(4):
+            run(t)
         end()
 
     return f

@@ -1,45 +1,51 @@
-"""Parallel loops of which several turns may store to one element are put in an order.
+"""Parallel loops whose turns meet are put in an order: that in which they run where there is little to do.
 
     for parallel %i in 0 .. %n:               for %i in 0 .. %n:
       %k = load @k[%i]                 ->       %k = load @k[%i]
       %a = load @x[%i]                          %a = load @x[%i]
       store @y[%k], %a                          store @y[%k], %a          (of several turns, the last one wins)
 
-Which turn of a parallel loop stores last is not defined. Run in order, which is how a loop runs that is too small for
-several threads, the last turn does: its value alone is what the element holds, and gets the gradient. Additions may
-come in any order, and an element of which it is certain that no other turn stores to it needs none.
+Where several turns may store to one element, it holds the value of the last, which alone gets the gradient. Where a
+turn may read what another one changes, at an index that memory holds or in a branch that depends on what memory holds,
+the values are those of that order, too. Additions may come in any order. Where turns certainly meet, whatever memory
+holds (`shifts.py`), there is no gradient.
 """
 
 from __future__ import annotations
 
-from collections.abc import Set
+from collections.abc import Iterator, Set
+from typing import NamedTuple
 
 from tinote.autodiff.activity import can_vary
+from tinote.autodiff.shifts import Shift, Takes, find_shifts, is_computed, surely_meet, takes
 from tinote.ir.access import Access, Accesses
 from tinote.ir.buffers import Buffer, root_of
-from tinote.ir.nodes import For, Function, Load, Op, Region, Store
+from tinote.ir.nodes import Atomic, For, Function, If, Load, Memory, Op, Region, Store
 from tinote.ir.query import walk
 from tinote.ir.ranges import Loop
 from tinote.ir.rewrite import Rewriter
 
-__all__ = ["InOrder", "loops_of", "put_in_order"]
+__all__ = ["InOrder", "Ordered", "loops_of", "put_in_order"]
 
 
-def put_in_order(fn: Function, distinct: Set[Buffer] = frozenset()) -> Function:
+class Ordered(NamedTuple):
+    """A function whose parallel loops may run in any order; or else `shifts` says where they may not."""
+
+    function: Function
+    shifts: tuple[Shift, ...] = ()
+
+
+def put_in_order(fn: Function, distinct: Set[Buffer] = frozenset()) -> Ordered:
     """`fn` with such loops made serial. What is loaded from `distinct` is another number in each turn."""
-    stored = {root_of(op.buffer) for op in walk(fn.region) if isinstance(op, Store) and can_vary(op.buffer)}
-    if not stored or not any(isinstance(op, For) and op.parallel for op in fn.region.body):
-        return fn
+    if not any(_may_matter(op) for op in fn.region.body if isinstance(op, For) and op.parallel):
+        return Ordered(fn)
     accesses = Accesses(fn)
-    writes = [access for access in accesses.all() if access.writes and root_of(access.buffer) in stored]
-    serial: set[Op] = set()
-    for access in writes:
-        if not isinstance(access.op, Store) or _is_distinct(access, accesses, distinct):
-            continue
-        for loop in _parallel(access):
-            if loop.op not in serial and any(_meet(access, other, loop, accesses) for other in writes):
-                serial.update(loops_of(loop.op))
-    return InOrder(serial).run(fn) if serial else fn
+    shifts = find_shifts(accesses)
+    if shifts:
+        return Ordered(fn, tuple(shifts))
+    search = _Search(fn, accesses, distinct)
+    meeting = [loop for loop in accesses.loops if isinstance(loop, For) and loop.parallel and search.meets(loop)]
+    return Ordered(InOrder({inner for loop in meeting for inner in loops_of(loop)}).run(fn) if meeting else fn)
 
 
 def loops_of(op: Op) -> list[Op]:
@@ -47,26 +53,74 @@ def loops_of(op: Op) -> list[Op]:
     return [inner for inner in walk(Region((), (op,))) if isinstance(inner, For)]
 
 
-def _parallel(access: Access) -> list[Loop]:
-    return [loop for loop in access.loops if isinstance(loop.op, For) and loop.op.parallel]
-
-
-def _meet(access: Access, other: Access, loop: Loop, accesses: Accesses) -> bool:
-    return (
-        root_of(other.buffer) is root_of(access.buffer)
-        and other.inside(loop)
-        and accesses.may_meet_across(access, other, loop)
-    )
-
-
-def _is_distinct(access: Access, accesses: Accesses, distinct: Set[Buffer]) -> bool:
-    """Whether an index of the access is such a number, plus the same in each turn."""
-    for form in access.forms:
-        for v in form.terms:
-            made = accesses.definitions.get(v)
-            if isinstance(made, Load) and made.buffer in distinct and len(form.terms) == 1:
+def _may_matter(loop: For) -> bool:
+    """Whether floats are stored in a loop, or both read and added to."""
+    added: set[Buffer] = set()
+    read: set[Buffer] = set()
+    for op in walk(loop.body):
+        if isinstance(op, Memory) and op.buffer.dtype.kind == "f":
+            if isinstance(op, Store):
                 return True
-    return False
+            (added if isinstance(op, Atomic) else read).add(root_of(op.buffer))
+    return not added.isdisjoint(read)
+
+
+class _Search:
+    """Which parallel loops have turns that meet over values that are differentiated."""
+
+    def __init__(self, fn: Function, accesses: Accesses, distinct: Set[Buffer]) -> None:
+        self.accesses = accesses
+        self.distinct = distinct
+        self.branches = dict(_branches(fn.region, ()))
+        self.touched = [
+            access for access in accesses.all() if can_vary(access.op.buffer) and not self._is_distinct(access)
+        ]
+
+    def meets(self, op: For) -> bool:
+        """Whether several turns of a loop may store to one element, or one reads what another one changes and memory
+        tells which.
+        """
+        loop = self.accesses.loops[op]
+        inside = [access for access in self.touched if access.inside(loop)]
+        for write in inside:
+            if isinstance(write.op, Load):
+                continue
+            for other in inside:
+                if root_of(other.buffer) is root_of(write.buffer) and self._matters(write, other, loop):
+                    if self.accesses.may_meet_across(write, other, loop):
+                        return True
+        return False
+
+    def _matters(self, write: Access, other: Access, loop: Loop) -> bool:
+        if not isinstance(other.op, Load):
+            return isinstance(write.op, Store)
+        if not all(is_computed(index, self.accesses) for access in (write, other) for index in access.op.index):
+            return True
+        around = (*self.branches[write.op], *self.branches[other.op])
+        kinds = {takes(op.condition, self.accesses) for op in around if self._varies(op, loop)}
+        return Takes.DATA in kinds and Takes.SOME not in kinds and surely_meet(other, write, self.accesses, loop)
+
+    def _varies(self, op: If, loop: Loop) -> bool:
+        """Whether the turns of the loop take a branch differently."""
+        home = self.accesses.loop_of(op)
+        return home is not None and home.inside(loop)
+
+    def _is_distinct(self, access: Access) -> bool:
+        """Whether an index of the access is another number in each turn."""
+        for form in access.forms:
+            made = self.accesses.definitions.get(next(iter(form.terms))) if len(form.terms) == 1 else None
+            if isinstance(made, Load) and made.buffer in self.distinct:
+                return True
+        return False
+
+
+def _branches(region: Region, around: tuple[If, ...]) -> Iterator[tuple[Op, tuple[If, ...]]]:
+    """The accesses in a region, each with the branches that it stands in."""
+    for op in region.body:
+        if isinstance(op, Memory):
+            yield op, around
+        for inner in op.regions:
+            yield from _branches(inner, (*around, op) if isinstance(op, If) else around)
 
 
 class InOrder(Rewriter):

@@ -96,11 +96,15 @@ class ComponentField:
         source = np.asarray(array)
         if source.shape != self.shape:
             raise FieldError(f"'{self.name}' needs an array of shape {self.shape}, not {source.shape}")
-        self._whole._write_component(self.component, source)
+        self.fill(source)
 
     def fill(self, value: Any) -> None:
-        """Set this component of every element."""
-        self._whole._write_component(self.component, value)
+        """Set this component of every element to a number, or to the numbers of an array of the field's shape."""
+        whole, place = self._whole, (..., *self.component)
+        whole._require_alive()
+        source = whole._source(value)
+        whole._wrote(place)
+        whole._array[place] = source
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
         return self.to_numpy(dtype)

@@ -476,13 +476,6 @@ class MatrixField(Field):
     def _components(self) -> dict[tuple[int, ...], ComponentField]:
         return {}
 
-    def _write_component(self, component: tuple[int, ...], value: Any) -> None:
-        """Set one component of every element to a number, or to the numbers of an array of the field's shape."""
-        self._require_alive()
-        source = self._source(value)
-        self._wrote((..., *component))
-        self._array[(..., *component)] = source
-
     def __getitem__(self, key: Any) -> Matrix:
         return self._held_at(self._read_position(key))
 

@@ -99,6 +99,7 @@ class Recorder(Protocol):
         elements behind); None: an array is made through which anybody may write from now on. Gives whether the new
         value counts as the old one shifted by a constant.
         """
+        ...
 
     def read(self, buffer: Buffer, position: tuple[Any, ...]) -> None:
         """Python reads an element of a field with a gradient or a dual, or components of one."""

@@ -49,16 +49,17 @@ class Tape(Recording):
     `loss`: a 0-D field with a gradient; it is set to 0 at entry and its gradient to 1 at exit. `clear_gradients`: set
     all gradients to zero at entry. An exception inside of the block leaves everything as it is and no gradient is
     computed. `fill`, `from_numpy` and `copy_from` in the block are differentiated: behind them a field's gradient is
-    that of its new values only until the first launch that uses the field. The same holds for a single element that
-    Python assigns; where Python has read the element before, as `x[i] += 1` does, it is taken for the old value shifted
-    by a constant. Raises `DifferentiationError` for a loss that cannot be differentiated and for what cannot be
-    differentiated right: so for values that are differentiated and go through a field without a gradient, which is
-    named.
+    that of its new values only until the first launch that uses the field. The same holds for a single element, or a
+    component or member of one, that Python assigns; where Python has read it before, as `x[i] += 1` does, it is taken
+    for the old value shifted by a constant. Raises `DifferentiationError` for a loss that cannot be differentiated and
+    for what cannot be differentiated right: so for values that are differentiated and go through a field without a
+    gradient, which is named.
 
     Of what turns of a parallel loop combine by `ti.atomic_min` or `ti.atomic_max`, the winner alone gets the gradient;
     of several, the last. The old values that atomic operations return on counters and other memory without a gradient
     are kept, so that loops may append to lists; those of differentiated elements that turns of a parallel loop share
-    depend on an order, and are refused.
+    depend on an order, and are refused. Where several turns store to one element, the last of them, in the order of the
+    loop, has the gradient; where each turn certainly reads what another one changes, the launch is refused.
 
     `on_overwrite`: what happens when an element changes whose old value the derivative needs. `"auto"`: the old value
     is kept and comes back, whoever changes it, other threads included. Only what a launch may overwrite of what is

@@ -1,0 +1,128 @@
+"""Which parallel loops a gradient runs in order: those whose turns may meet, and no others."""
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import tinote as ti
+from tinote.compiler.modes import Mode
+from tinote.ir.nodes import For
+from tinote.ir.query import walk
+
+Kernel = Callable[..., Any]
+
+
+@pytest.fixture(autouse=True)
+def session() -> None:
+    ti.init(arch=ti.cpu, default_fp=ti.f64, opt_level=1)
+
+
+def line() -> Any:
+    return ti.field(ti.f64, 6, needs_grad=True)
+
+
+def plane() -> Any:
+    return ti.field(ti.f64, (4, 6), needs_grad=True)
+
+
+def own_elements(x: Any, g: Any, k: Any) -> Kernel:
+    @ti.kernel
+    def run():
+        for i in x:
+            x[i] = ti.sin(x[i])
+            for j in range(4):
+                g[j, i] = g[j, i] * x[i]
+
+    return run
+
+
+def a_ring_of_buffers(x: Any, g: Any, k: Any) -> Kernel:
+    @ti.kernel
+    def run():
+        t = k[0]
+        for i in range(1, 5):
+            if x[i] > 0:
+                g[(t + 1) % 3, i] = g[t % 3, i - 1] * g[t % 3, i + 1]
+
+    return run
+
+
+def red_and_black(x: Any, g: Any, k: Any) -> Kernel:
+    @ti.kernel
+    def run():
+        for i, j in ti.ndrange((1, 3), (1, 5)):
+            if (i + j) % 2 == 0:
+                g[i, j] = g[i - 1, j] * g[i, j + 1]
+
+    return run
+
+
+def additions(x: Any, g: Any, k: Any) -> Kernel:
+    @ti.kernel
+    def run():
+        for i in x:
+            g[0, k[i]] += x[i] ** 2
+
+    return run
+
+
+def appended(x: Any, g: Any, k: Any) -> Kernel:
+    @ti.kernel
+    def run():
+        for i in x:
+            j = ti.atomic_add(k[0], 1)
+            g[1, j] = x[i] ** 2
+
+    return run
+
+
+@pytest.mark.parametrize("program", [own_elements, a_ring_of_buffers, red_and_black, additions, appended])
+@pytest.mark.filterwarnings("ignore:.*a tape that validates refuses it")
+def test_loops_that_stay_parallel(program: Callable[..., Kernel]) -> None:
+    assert all(loop.parallel for loop in loops(program) if loop.index.name == "i")
+
+
+def scattered(x: Any, g: Any, k: Any) -> Kernel:
+    @ti.kernel
+    def run():
+        for i in x:
+            g[0, k[i]] = x[i] ** 2
+
+    return run
+
+
+def gathered_in_place(x: Any, g: Any, k: Any) -> Kernel:
+    @ti.kernel
+    def run():
+        for i in x:
+            x[i] = x[i] * x[k[i]]
+
+    return run
+
+
+@pytest.mark.parametrize("program", [scattered, gathered_in_place])
+@pytest.mark.filterwarnings("ignore:.*a tape that validates refuses it")
+def test_loops_that_run_in_order(program: Callable[..., Kernel]) -> None:
+    assert not any(loop.parallel for loop in loops(program))
+
+
+def last_of_each_row(x: Any, g: Any, k: Any) -> Kernel:
+    @ti.kernel
+    def run():
+        for i, j in g:
+            x[i] = g[i, j] ** 2
+
+    return run
+
+
+def test_only_the_inner_loop_of_a_nest() -> None:
+    assert [loop.parallel for loop in loops(last_of_each_row)] == [True, False]
+
+
+def loops(program: Callable[..., Kernel]) -> list[For]:
+    """The loops of a kernel as its gradient runs them."""
+    run = program(line(), plane(), ti.field(ti.i32, 6))
+    run()
+    facts = run.instances[0].specialisation.gradient_facts(Mode.GRADIENT)  # type: ignore[attr-defined]
+    return [op for op in walk(facts.primal.region) if isinstance(op, For)]

@@ -1,0 +1,177 @@
+"""Parallel loops of which one turn reads what another one, a fixed number of turns away, changes.
+
+    for i in range(n - 1):
+        x[i] = x[i + 1] * 2      # the element that the next turn changes
+
+    for i in x:
+        if i > 0:                # true in most turns
+            x[i] += x[i - 1]
+
+Which value a turn finds depends on an order that there is not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from enum import Enum, auto
+from typing import NamedTuple
+
+from tinote.errors import DifferentiationError, Note
+from tinote.ir import primitives as p
+from tinote.ir.access import Access, Accesses
+from tinote.ir.affine import Affine, variable
+from tinote.ir.buffers import root_of
+from tinote.ir.nodes import Atom, Atomic, Extent, For, If, Lit, Load, Memory, Prim, Region, Store, Var
+from tinote.ir.ranges import Loop
+from tinote.ir.types import is_float
+
+__all__ = ["Shift", "Takes", "find_shifts", "is_computed", "refuse_shifts", "surely_meet", "takes"]
+
+
+class Shift(NamedTuple):
+    """What one turn of a parallel loop reads at `read` another one changes at `write`."""
+
+    read: Load
+    write: Store | Atomic
+
+
+class Takes(Enum):
+    """Which turns of a loop take a branch."""
+
+    MOST = auto()  # those of which an index is less, or greater, than a number
+    DATA = auto()  # that depends on what memory holds
+    SOME = auto()  # anything else, such as every second one
+
+
+def refuse_shifts(shifts: Sequence[Shift]) -> None:
+    """Raise a `DifferentiationError` if there are any."""
+    for shift in shifts:
+        raise DifferentiationError(
+            f"each turn of this parallel loop reads an element of '{shift.read.buffer.name}' that another one changes: "
+            "without an order there is no gradient",
+            shift.read.loc,
+            hint="write the new values to another field, or ti.loop_config(serialize=True) in front of the loop",
+            notes=[Note("changed here", shift.write.loc)],
+        )
+
+
+def find_shifts(accesses: Accesses) -> list[Shift]:
+    """Where turns of a parallel loop certainly meet over a float: of the reads and writes in branches that most turns
+    take, the first for each pair of places.
+    """
+    found: list[Shift] = []
+    for op, loop in accesses.loops.items():
+        if isinstance(op, For) and op.parallel:
+            inside = list(_in_most_turns(op.body, (), accesses, loop))
+            reads = [(accesses.of(inner), ifs) for inner, ifs in inside if isinstance(inner, Load)]
+            read = {access.buffer for access, _ in reads}
+            writes = [(accesses.of(inner), ifs) for inner, ifs in inside if not isinstance(inner, Load)]
+            for write, ifs in writes:
+                if write.buffer in read:
+                    for other, others in reads:
+                        if ifs == others and surely_meet(other, write, accesses, loop):
+                            assert isinstance(other.op, Load) and isinstance(write.op, Store | Atomic)
+                            found.append(Shift(other.op, write.op))
+    return found
+
+
+def _in_most_turns(
+    region: Region, ifs: tuple[Region, ...], accesses: Accesses, loop: Loop
+) -> Iterator[tuple[Memory, tuple[Region, ...]]]:
+    """The accesses to floats in most turns of a loop, with the branches around each. All turns run the inner loops
+    alike.
+    """
+    for op in region.body:
+        if isinstance(op, Load | Store | Atomic) and op.buffer.dtype.kind == "f":
+            yield op, ifs
+        elif isinstance(op, For):
+            if all(isinstance(bound, Lit) or accesses.invariant(bound, loop) for bound in (op.lo, op.hi)):
+                yield from _in_most_turns(op.body, ifs, accesses, loop)
+        elif isinstance(op, If) and takes(op.condition, accesses) is Takes.MOST:
+            for branch in op.regions:
+                yield from _in_most_turns(branch, (*ifs, branch), accesses, loop)
+
+
+def takes(condition: Atom, accesses: Accesses) -> Takes:
+    """Which turns of a loop take a branch under this condition."""
+    made = accesses.definitions.get(condition) if isinstance(condition, Var) else None
+    if not isinstance(made, Prim):
+        return Takes.SOME if isinstance(condition, Lit) else Takes.DATA
+    if made.prim in (p.and_, p.or_):
+        parts = {takes(part, accesses) for part in made.args}
+        return next(kind for kind in (Takes.SOME, Takes.DATA, Takes.MOST) if kind in parts)
+    if not all(is_computed(part, accesses) for part in made.args):
+        return Takes.DATA
+    if made.prim not in (p.lt, p.le, p.gt, p.ge) or any(map(is_float, [part.type for part in made.args])):
+        return Takes.SOME
+    difference = accesses.affine(made.args[0]) - accesses.affine(made.args[1])
+    bounds = len(difference.terms) == 1 and all(v in accesses.indices for v in difference.terms)
+    return Takes.MOST if bounds else Takes.SOME
+
+
+def is_computed(atom: Atom, accesses: Accesses) -> bool:
+    """Whether an atom is computed from the indices of loops and what is bound outside of all of them, without a look at
+    memory.
+    """
+    if isinstance(atom, Lit) or atom in accesses.indices or accesses.home.get(atom) is None:
+        return True
+    op = accesses.definitions.get(atom)
+    return isinstance(op, Prim | Extent) and all(is_computed(a, accesses) for a in op.args)
+
+
+def surely_meet(read: Access, write: Access, accesses: Accesses, loop: Loop) -> bool:
+    """Whether one turn of the loop reads what another one writes, for certain: in each dimension the indices are the
+    same multiple of the index of a loop around both, and differ by a number.
+    """
+    if root_of(read.buffer) is not root_of(write.buffer) or not accesses.may_meet_across(read, write, loop):
+        return False
+    distances: dict[Var, int] = {}
+    for f, g in zip(_unwrapped(read, accesses), _unwrapped(write, accesses), strict=False):
+        moving = [v for v in {**f.terms, **g.terms} if v is loop.index or not accesses.invariant(v, loop)]
+        if (f - g).terms or len(moving) > 1 or (not moving and f.const != g.const):
+            return False
+        for v in moving:
+            distance, rest = divmod(g.const - f.const, f.coefficient(v))
+            if rest or distances.setdefault(v, distance) != distance:
+                return False
+    assert loop.index is not None
+    return distances.get(loop.index, 0) != 0 and all(
+        _has_turns(v, distance, read, write, accesses) for v, distance in distances.items()
+    )
+
+
+def _unwrapped(access: Access, accesses: Accesses) -> list[Affine]:
+    """The indices of an access in the turns in which none of them wraps around: `(i + 1) % n` is `i + 1` there."""
+    found: list[Affine] = []
+    for form in access.forms:
+        made = accesses.definitions.get(next(iter(form.terms))) if len(form.terms) == 1 else None
+        if isinstance(made, Prim) and made.prim in (p.mod, p.raw_mod) and form == variable(made.out):
+            inside = accesses.affine(made.args[0])
+            if len(inside.terms) == 1 and abs(inside.const) <= 1 and _is_wide(made.args[1], inside, accesses):
+                form = inside
+        found.append(form)
+    return found
+
+
+def _is_wide(divisor: Atom, form: Affine, accesses: Accesses) -> bool:
+    """Whether most values of the form are less than the divisor: of a loop as long, all but those at its ends."""
+    (v,) = form.terms
+    first, last = accesses.interval(v)
+    if isinstance(divisor, Lit):
+        return form.coefficient(v) == 1 and 2 <= last - first < int(divisor.value)
+    loop = accesses.indices.get(v)
+    return form.coefficient(v) == 1 and loop is not None and isinstance(loop.op, For) and loop.op.hi is divisor
+
+
+def _has_turns(v: Var, distance: int, read: Access, write: Access, accesses: Accesses) -> bool:
+    """Whether the loop over `v` has two turns so far apart, in one of which the read happens, and in the other the
+    write. A loop of unknown length is taken to have two turns.
+    """
+    loop = accesses.indices.get(v)
+    if loop is None or not isinstance(loop.op, For):
+        return False
+    if not (isinstance(loop.op.lo, Lit) and isinstance(loop.op.hi, Lit)):
+        return abs(distance) <= 1
+    first, last = accesses.interval_at(v, read.known)
+    least, greatest = accesses.interval_at(v, write.known)
+    return max(first, least + distance) <= min(last, greatest + distance)
