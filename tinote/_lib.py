@@ -1,5 +1,5 @@
-"""`from tinote._lib import core`: programs ask the native core of the dialect how many indices a field can have, and for
-which targets it was built.
+"""`from tinote._lib import core`: programs ask the native core of the dialect how many indices a field can have, and
+for which targets it was built.
 """
 
 from tinote.lang import misc as core
