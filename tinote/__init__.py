@@ -78,6 +78,7 @@ __all__ = [
 ]  # fmt: skip
 
 _LAZY = {
+    "_lib": ("tinote._lib", None),
     "ad": ("tinote.ad", None),
     "viz": ("tinote.viz", None),
     "GUI": ("tinote.viz.gui", "GUI"),
@@ -106,6 +107,7 @@ _LAZY = {
 
 # Names of this module that a user has no use for: completion leaves them out.
 _INNER = {
+    "_lib",
     *("Any", "TYPE_CHECKING", "annotations", "importlib", "sys", "missing", "no_attribute"),
     *("compiler", "config", "ir", "runtime", "source"),
 }

@@ -257,6 +257,7 @@ from tinote.algorithms import parallel_sort
 from tinote._lib import core
 assert TaichiSyntaxError is ti.TaichiSyntaxError and get_host_arch_list()[0] in (ti.x64, ti.arm64)
 assert vector is ti.types.vector and ndarray is ti.types.ndarray and core.get_max_num_indices() == 8
+assert not ti._lib.core.with_vulkan() and not core.with_cuda() and not core.GGUI_AVAILABLE
 """,
     "sessions": """
 with warnings.catch_warnings(record=True) as told:

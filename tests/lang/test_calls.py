@@ -154,6 +154,7 @@ def test_kernels_return_vectors_and_matrices(annotation: Any, make: Any, expecte
         return maker(a)
 
     assert run(1).to_list() == expected
+    assert run(1).to_numpy().dtype == ("float32" if len(annotation.shape) == 1 else "int32")
 
 
 def _make_vector(a):

@@ -270,3 +270,12 @@ def test_the_grouped_index_of_a_field_without_dimensions() -> None:
     with ti.ad.Tape(loss=loss):
         square()
     assert (loss[None], scalar.grad[None]) == (9, 6)
+
+
+def test_ndrange_and_grouped_in_python() -> None:
+    assert list(ti.ndrange(3)) == [0, 1, 2]
+    assert list(ti.ndrange(2, (1, 3))) == [(0, 1), (0, 2), (1, 1), (1, 2)]
+    assert [at.to_list() for at in ti.grouped(ti.ndrange((1, 3), 1))] == [[1, 0], [2, 0]]
+    assert [at.to_list() for at in ti.grouped(ti.ndrange(2))] == [[0], [1]]
+    with pytest.raises(TypeError, match="integer"):
+        ti.ndrange(1.5)

@@ -372,7 +372,7 @@ def test_derivatives_of_shading_functions() -> None:
 KERNEL_ONLY = {
     "assume_in_range", "block_local", "cache_read_only", "loop_unique", "no_activate", "stop_grad",
     "atomic_add", "atomic_and", "atomic_max", "atomic_min", "atomic_mul", "atomic_or", "atomic_sub", "atomic_xor",
-    "grouped", "loop_config", "ndrange", "randn", "random",
+    "loop_config", "randn", "random",
 }  # fmt: skip
 #: Python's own functions and classes; the others are `ti.Vector`, `ti.Matrix`, `ti.Struct` and their constructors.
 PYTHONS = {"bool", "enumerate", "float", "int", "len", "list", "print", "range", "reversed", "tuple", "zip"}

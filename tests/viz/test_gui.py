@@ -222,3 +222,11 @@ def test_a_bad_number_of_frames_is_refused(monkeypatch):
     monkeypatch.setenv("TINOTE_GUI_FRAMES", "many")
     with pytest.raises(ViewError, match="TINOTE_GUI_FRAMES"):
         GUI(show_gui=False)
+
+
+def test_loops_that_wait_for_the_close_button_end_too(monkeypatch):
+    monkeypatch.setenv("TINOTE_GUI_FRAMES", "3")
+    gui = GUI(show_gui=False)
+    while not gui.get_event(gui.ESCAPE, gui.EXIT):
+        gui.show()
+    assert gui.frame == 3 and gui.event is not None and gui.event.type == gui.PRESS

@@ -12,6 +12,7 @@ from tinote.lang.world import Arch, arches, world
 from tinote.source import caller
 
 __all__ = [
+    "GGUI_AVAILABLE",
     "LOG_LEVELS",
     "cfg",
     "get_host_arch_list",
@@ -19,7 +20,15 @@ __all__ = [
     "is_arch_supported",
     "is_logging_effective",
     "set_logging_level",
+    "with_amdgpu",
+    "with_cuda",
+    "with_metal",
+    "with_opengl",
+    "with_vulkan",
 ]
+
+#: Whether there are windows in space: there are not.
+GGUI_AVAILABLE = False
 
 #: By the names that they have in the package: `ti.INFO`, `ti.WARN`, …
 LOG_LEVELS = {name.upper(): name for name in ("trace", "debug", "info", "warn", "error", "critical")}
@@ -55,6 +64,14 @@ def is_arch_supported(arch: Any) -> bool:
     if not isinstance(arch, Arch):
         raise FieldError(f"{arch!r} is not an architecture", hint="use ti.cpu")
     return arch.real
+
+
+def with_cuda() -> bool:
+    """Whether kernels can be compiled for this kind of GPU: for none."""
+    return False
+
+
+with_amdgpu = with_metal = with_opengl = with_vulkan = with_cuda
 
 
 def get_host_arch_list() -> list[Arch]:

@@ -6,8 +6,9 @@ there makes sense in kernels only.
 
 from __future__ import annotations
 
+import itertools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import reduce
 from typing import Any
 
@@ -16,7 +17,7 @@ import numpy as np
 from tinote.errors import FieldError
 from tinote.ir.primitives import cast_number
 from tinote.ir.types import Scalar, f64, machine_epsilon, scalar_named
-from tinote.lang.matrix import Matrix, numpy_type
+from tinote.lang.matrix import Matrix, Vector, numpy_type
 from tinote.lang.world import scalar_type, world
 
 __all__ = ["PYTHON"]
@@ -126,6 +127,15 @@ def _machine_epsilon(x: Any) -> float:
     return machine_epsilon(scalar_named(f"f{kind.itemsize * 8}") if kind.kind == "f" else f64)
 
 
+def _ndrange(*axes: Any) -> Iterable[Any]:
+    ranges = [range(axis) if np.ndim(axis) == 0 else range(*axis) for axis in axes]
+    return ranges[0] if len(ranges) == 1 else itertools.product(*ranges)
+
+
+def _grouped(indices: Iterable[Any]) -> Iterator[Vector]:
+    return (Vector(list(index) if isinstance(index, tuple) else [index]) for index in indices)
+
+
 def _static_assert(condition: Any, message: Any = None) -> None:
     if not condition:
         raise AssertionError("" if message is None else str(message))
@@ -227,6 +237,9 @@ PYTHON: dict[str, Callable[..., Any]] = {
     "transpose": _matrix("transpose"),
     "trace": _matrix("trace"),
     "rotation2d": Matrix.rotation2d,
+    # loops
+    "ndrange": _ndrange,
+    "grouped": _grouped,
     # compile time and derivatives
     "static": lambda *values: values[0] if len(values) == 1 else values,
     "static_assert": _static_assert,

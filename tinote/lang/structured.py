@@ -7,10 +7,12 @@ from itertools import islice
 from operator import itemgetter
 from typing import Any
 
+import numpy as np
+
 from tinote.compiler.frontend.protocol import FunctionSource, StructInfo, members_of, struct_of
 from tinote.errors import FieldError
 from tinote.ir.types import Scalar, Tensor
-from tinote.lang.matrix import Matrix, Vector
+from tinote.lang.matrix import Matrix, Vector, numpy_type
 
 __all__ = ["numbers_in", "results_of"]
 
@@ -61,11 +63,8 @@ def results_of(
 def _value_of(t: Scalar | Tensor, numbers: Iterator[Any]) -> Any:
     if isinstance(t, Scalar):
         return next(numbers)
-    flat = list(islice(numbers, t.count))
-    if len(t.shape) == 1:
-        return Vector(flat)
-    rows, columns = t.shape
-    return Matrix([flat[r * columns : (r + 1) * columns] for r in range(rows)])
+    values = np.array(list(islice(numbers, t.count)), numpy_type(t.dtype)).reshape(t.shape)
+    return Vector(values) if len(t.shape) == 1 else Matrix(values)
 
 
 def _struct_from(kind: Any, leaves: Iterator[Any]) -> Any:

@@ -62,9 +62,9 @@ class GUI(KeyNames):
 
     Each `show` ends a frame: it is displayed, and the next one starts from the background. A loop with a visible window
     runs at most `fps_limit` (60) times a second. `running` is true until the close button is pressed, `close()` is
-    called or `running = False`. It also ends after the number of frames in the environment variable
-    `TINOTE_GUI_FRAMES`, and, without one, after 60 frames where a program executes the notebook, since nobody could end
-    the loop there. In a script a loop on `running` goes on until one of these or Ctrl-C.
+    called or `running = False`. It also ends, and an event says EXIT, after the number of frames in the environment
+    variable `TINOTE_GUI_FRAMES`, and, without one, after 60 frames where a program executes the notebook, since nobody
+    could end the loop there. In a script a loop on `running` goes on until one of these or Ctrl-C.
     """
 
     def __init__(
@@ -152,6 +152,8 @@ class GUI(KeyNames):
         self._canvas = self._blank()
         self._shown = finished
         self.frame += 1
+        if self._frame_limit is not None and self.frame >= self._frame_limit:
+            self._events.add(Event(self.PRESS, self.EXIT))  # as the close button does, for loops that wait for it
         if file is not None:
             finished.save(Path(file))
             return

@@ -69,7 +69,7 @@ def imshow(img: Any, title: str = "") -> None:
     `title` above it. Raises `ViewError` for what is no image.
     """
     if title:
-        display({"text/plain": title}, raw=True)
+        print(title)
     display(Image.fromarray(_rows(img)))
 
 
