@@ -29,16 +29,26 @@ WORKLOADS: Mapping[str, tuple[Case, ...]] = {
     "mpm": mpm.CASES,
 }
 
+INTERRUPTED = 130
+
+IN_A_BROWSER = ("frames", "explorer")
+"""Benchmarks with options of their own, which need the browser tests' extra."""
+
 
 def main(arguments: Sequence[str] | None = None, workloads: Mapping[str, tuple[Case, ...]] = WORKLOADS) -> int:
     """Run what the command line asks for; return 1 if any contender failed or was wrong, else 0."""
     given = sys.argv[1:] if arguments is None else list(arguments)
-    if given[:1] in (["frames"], ["explorer"]):  # They need the browser tests' extra.
+    if given[:1] and given[0] in IN_A_BROWSER:
         return importlib.import_module(f"benchmarks.{given[0]}").main(given[1:])
     described = parser(workloads)
     options = described.parse_args(arguments)
     if unknown := [name for name in options.workloads if name not in workloads]:
-        described.error(f"no workload {unknown[0]!r}; there are {', '.join(workloads)}")
+        described.error(f"no workload {unknown[0]!r}; there are {', '.join([*workloads, *IN_A_BROWSER])}")
+    if options.json:
+        try:
+            options.json.open("a").close()  # Now, and not when all has been measured.
+        except OSError as error:
+            described.error(f"cannot write {options.json}: {error.strerror}")
     settings = Settings(options.rounds, options.slice / 1000, Interpreters(options.peer_python, dict(options.python)))
     about = machine()
     print(f"{about['processor']}, {about['cores']} cores, load {about['load']}, Python {about['python']}")
@@ -61,7 +71,11 @@ def main(arguments: Sequence[str] | None = None, workloads: Mapping[str, tuple[C
 
 def parser(workloads: Mapping[str, tuple[Case, ...]]) -> argparse.ArgumentParser:
     """Return the command line's description."""
-    described = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
+    described = argparse.ArgumentParser(
+        prog="python -m benchmarks",
+        description=__doc__,
+        epilog=f"{' and '.join(IN_A_BROWSER)} measure in a browser: `python -m benchmarks {IN_A_BROWSER[0]} --help`.",
+    )
     described.add_argument(
         "workloads", nargs="*", metavar="WORKLOAD", help=f"which to run: {', '.join(workloads)} (default: all)"
     )
@@ -122,4 +136,7 @@ def tell(progress: str) -> None:
 
 
 if __name__ == "__main__":
-    raise SystemExit(main())
+    try:
+        raise SystemExit(main())
+    except KeyboardInterrupt:
+        raise SystemExit(INTERRUPTED) from None

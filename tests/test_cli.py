@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import socket
@@ -58,7 +59,10 @@ def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]
         (["run"], "required: NOTEBOOK"),
         (["explore"], "required: FILE:KERNEL"),
         (["cache"], "required: action"),
-        (["lab", "--port", "http"], "invalid int value: 'http'"),
+        (["lab", "--port", "http"], "invalid port value: 'http'"),
+        (["lab", "--port", "99999"], "99999 is no port: they go from 1 to 65535"),
+        (["run", "a.ipynb", "--timeout", "soon"], "invalid seconds value: 'soon'"),
+        (["run", "a.ipynb", "--timeout", "0"], "0 is no time to wait"),
     ],
 )
 def test_a_wrong_call_is_a_usage_error(
@@ -123,6 +127,7 @@ def test_run_gives_up_on_a_slow_cell_and_on_a_dead_kernel(tmp_path: Path) -> Non
         (["run", "text.ipynb"], "tinote run: cannot read text.ipynb: it is no notebook"),
         (["run", "folder"], "tinote run: cannot read folder: is a directory"),
         (["explore", "text.ipynb:f"], "tinote explore: cannot read text.ipynb: it is no notebook"),
+        (["explore", ":f"], "tinote explore: ':f' names no file: FILE:KERNEL is wanted, as sim.py:step"),
         (["explore", "simm.py:f"], "tinote explore: there is no file 'simm.py'; did you mean 'sim.py'?"),
         (["lab", "text.ipynb"], "tinote lab: text.ipynb: file exists"),
     ],
@@ -330,6 +335,17 @@ def test_bench_hands_its_arguments_on(tmp_path: Path) -> None:
     assert done.returncode == 0 and "--peer-python" in done.stdout
     done = tinote("bench", "fly", folder=tmp_path)
     assert done.returncode == 2 and "no workload 'fly'; there are gravity" in done.stderr
+
+
+def test_bench_measures_and_writes_where_it_was_called(tmp_path: Path) -> None:
+    done = tinote("bench", "import", "--rounds", "1", "--only", "tinote", "--json", "out.json", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^tinote +[\d.]+ m?s ", done.stdout, re.MULTILINE), done.stdout
+    (case,) = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["cases"]
+    assert [row["name"] for row in case["rows"]] == ["tinote"] and case["rows"][0]["seconds"] > 0
+    done = tinote("bench", "import", "--json", tmp_path, folder=tmp_path)
+    assert done.returncode == 2 and done.stderr.endswith(f"cannot write {tmp_path}: Is a directory\n")
+    assert done.stdout == ""
 
 
 def test_bench_needs_a_checkout(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -185,3 +185,41 @@ def test_it_shows_itself_in_a_notebook_and_refuses_what_has_no_gradient():
 
     with pytest.raises(DifferentiationError):
         broken.grad_cost()
+
+
+def test_the_table_is_as_wide_as_a_narrow_page():
+    positions, loss = array(100), scalar()
+    counts = ti.field(ti.i32, shape=())
+
+    @ti.kernel
+    def relaxed(number_of_steps: int, number_of_substeps: int):
+        for i in positions:
+            velocity = positions[i]
+            for _ in range(number_of_steps):
+                for _ in range(number_of_substeps + 2 * counts[None] + number_of_steps * number_of_substeps):
+                    velocity = ti.sin(velocity) * positions[i]
+                positions[i] = velocity
+            loss[None] += velocity
+
+    cost = relaxed.grad_cost(2000, 300)
+    lines = repr(cost).splitlines()
+    assert max(map(len, lines)) <= 90
+    head, first, *below, last = lines[3:]
+    assert head.split() == ["saved", "line", "type", "how", "many", "count", "bytes"]
+    velocity, old = cost.saved
+    assert first.split()[:3] == ["velocity", str(velocity.place.line), "f64"] and first.endswith(f"{velocity.nbytes:,}")
+    assert last.split() == [
+        old.name,
+        str(old.place.line),
+        "f64",
+        *old.expression.split(),
+        "a",
+        "turn",
+        "2,000",
+        "16,000",
+    ]
+    # The long expression goes on below, in its column.
+    column = head.index("how many")
+    assert below and not any(line[:column].strip() for line in below)
+    told = [first[column:].partition("  ")[0], *(line.strip() for line in below)]
+    assert " ".join(told) == f"{velocity.expression} a turn"

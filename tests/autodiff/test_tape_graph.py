@@ -74,6 +74,48 @@ def test_the_text_shows_each_step_and_field():
     assert lines[5].split() == ["7", "energy", "r", ".", "+"]
 
 
+def test_repetitions_inside_of_repetitions_are_folded():
+    chain = _Chain()
+    with ti.ad.Tape(chain.loss) as tape:
+        for _ in range(10):
+            for _ in range(20):
+                chain.move()
+                for _ in range(3):
+                    chain.kick()
+            chain.energy()
+    graph = tape.graph()
+    (frames,) = graph.blocks
+    assert (graph.launches, frames.times, frames.number) == (10 * 81, 10, 1)
+    substeps, energy = frames.steps
+    assert (substeps.times, energy.name, energy.number) == (20, "energy", 81)
+    move, kicks = substeps.steps
+    assert (move.name, kicks.times, [s.name for s in kicks.steps]) == ("move", 3, ["kick"])
+    # `x` is moved in all turns but the first after its sine was taken: a copy of 80 bytes each.
+    assert graph.copied_bytes == frames.copied == move.copied == 199 * 80
+    assert [line.rstrip(" .rW±*+") for line in repr(graph).splitlines()[2:8]] == [
+        "  1  × 10", "       × 20", "         move", "         × 3", "           kick", "       energy",
+    ]  # fmt: skip
+
+
+def test_the_picture_brackets_repetitions_inside_of_repetitions():
+    chain = _Chain()
+    with ti.ad.Tape(chain.loss) as tape:
+        for _ in range(40):
+            for _ in range(300):
+                chain.kick()
+            chain.move()
+    picture = ElementTree.fromstring(tape.graph()._repr_svg_())
+    svg = "{http://www.w3.org/2000/svg}"
+    texts = {e.text: float(e.get("x", "0")) for e in picture.iter(f"{svg}text")}
+    edges = [float(e.get("x1", "0")) for e in picture.iter(f"{svg}line") if e.get("x1") == e.get("x2")]
+    boxes = [float(e.get("x", "0")) for e in picture.iter(f"{svg}rect") if e.get("rx") == "4"]
+    # The words of the outer one, its bracket, the words of the inner one, its bracket, and the boxes of both launches.
+    outer, inner = sorted(set(edges))[:2]
+    assert texts["1… × 40"] < outer < texts["× 300"] - 5 * 7.2 < texts["× 300"] < inner < min(boxes)
+    assert len(boxes) == 2
+    assert texts["1… × 40"] - len("1… × 40") * 7.2 > 0
+
+
 def test_the_picture_is_small_and_whole():
     picture = ElementTree.fromstring(_Chain().graph(100)._repr_svg_())
     texts = [e.text for e in picture.iter("{http://www.w3.org/2000/svg}text")]

@@ -21,6 +21,7 @@ def test_the_bar_names_the_step_and_goes_away(notebook, lab):
     opened.run_all()
     bar = opened.page.get_by_text("compiling potential, gradient: LLVM optimises")
     bar.wait_for(state="visible")
+    assert not opened.page.locator(".jp-OutputArea .widget-hprogress, .jp-OutputArea [role=progressbar]").is_visible()
     flag.touch()
     opened.wait_idle()
     bar.wait_for(state="detached")

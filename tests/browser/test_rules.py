@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import linecache
+
 import pytest
 
 import tinote as ti
@@ -9,8 +11,7 @@ from tests.browser.harness import new_page
 from tests.browser.test_explorer import CONTRAST
 from tinote.viz.rules import RuleView
 
-BROKEN = """\
-%load_ext tinote
+PROGRAM = """\
 import tinote as ti
 ti.init(arch=ti.cpu, debug=True)
 x = ti.field(ti.f32, shape=(8, 12), needs_grad=True, name="x")
@@ -32,10 +33,16 @@ def change():
             x[i, j] = 1.0
     loss[None] = 0.0
 
-with ti.ad.Tape(loss, validation=True):
+def launch():
     energy()
     idle()
     change()
+"""
+BROKEN = f"""\
+%load_ext tinote
+{PROGRAM}
+with ti.ad.Tape(loss, validation=True):
+    launch()
 """
 ROOT = ".tinote-rules"
 PARTS = (
@@ -84,25 +91,11 @@ def test_it_comes_by_itself_and_is_legible(notebook, theme, width):
 @pytest.fixture
 def standalone(chromium, tmp_path):
     """The page of two findings, opened from disk."""
-    ti.init(arch=ti.cpu, debug=True)
-    x = ti.field(ti.f32, shape=(8, 12), needs_grad=True, name="x")
-    loss = ti.field(ti.f32, shape=(), needs_grad=True, name="loss")
-
-    @ti.kernel
-    def energy():
-        for i, j in x:
-            loss[None] += x[i, j] ** 2
-
-    @ti.kernel
-    def change():
-        for i, j in x:
-            if i > 5 and j < 4:
-                x[i, j] = 1.0
-        loss[None] = 0.0
-
-    with ti.ad.Tape(loss, validation="collect") as tape:
-        energy()
-        change()
+    linecache.cache["broken.py"] = (len(PROGRAM), None, PROGRAM.splitlines(keepends=True), "broken.py")
+    names = {"__name__": "broken"}
+    exec(compile(PROGRAM, "broken.py", "exec"), names)
+    with ti.ad.Tape(names["loss"], validation="collect") as tape:
+        names["launch"]()
     page = new_page(chromium, viewport={"width": 1280, "height": 860})
     page.problems = []
     page.on("pageerror", lambda error: page.problems.append(str(error)))
@@ -127,7 +120,7 @@ def test_the_keyboard_moves_through_findings_and_elements(standalone):
         "() => document.getElementById(document.activeElement.getAttribute('aria-activedescendant')).ariaSelected"
     )
     assert page.evaluate(selected) == "true"
-    assert page.locator(".reason").inner_text().startswith("'loss[None]' is written again by launch 2, 'change'")
+    assert page.locator(".reason").inner_text().startswith("'loss[None]' is written again by launch 3, 'change'")
     assert page.locator(".fixes ins").inner_text() == "loss[None] += 0.0"
     page.keyboard.press("p")
     assert page.get_by_role("region", name="Violation of rule 1: x[6, 0]").count() == 1

@@ -84,6 +84,26 @@ def test_what_takes_long_is_shown_and_goes_away(shown):
     assert len(shown.texts) == count
 
 
+def test_compilations_of_one_call_are_one_wait(shown, monkeypatch):
+    """The second part begins right after the first: it is shown at once, and the seconds go on."""
+    monkeypatch.setattr(waiting, "PAUSE_SECONDS", 3600.0)
+    with compilation("long") as enter:
+        enter("front end")
+        shown.told.wait()
+    monkeypatch.setattr(waiting, "_latest", waiting._latest._replace(started=waiting._latest.started - 100))
+    shown.told.clear()
+    monkeypatch.setattr(waiting, "DELAY_SECONDS", 90.0)
+    with compilation("long") as enter:
+        enter("offload")
+        assert shown.told.wait(80)
+    assert shown.texts[-1].startswith("compiling long: ") and int(shown.texts[-1].split()[-2]) >= 100
+    # One that begins later is a wait of its own.
+    monkeypatch.setattr(waiting, "PAUSE_SECONDS", -1.0)
+    with compilation("later"):
+        pass
+    assert "later" not in "".join(shown.texts)
+
+
 def test_an_error_or_an_interrupt_ends_the_display(shown):
     for error in (ZeroDivisionError, KeyboardInterrupt):
         shown.told.clear()

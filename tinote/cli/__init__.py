@@ -54,7 +54,7 @@ def _parser() -> argparse.ArgumentParser:
         "folder", nargs="?", type=Path, metavar="DIR", help="work on copies in DIR; what is there already is kept"
     )
     opened.add_argument("--no-browser", action="store_true", help="start the server and print its address")
-    opened.add_argument("--port", type=int, help="the port of the server (default: the first free one from 8888)")
+    opened.add_argument("--port", type=port, help="the port of the server (default: the first free one from 8888)")
 
     executed = commands.add_parser(
         "run",
@@ -65,7 +65,7 @@ def _parser() -> argparse.ArgumentParser:
     executed.add_argument("notebook", type=Path, metavar="NOTEBOOK")
     executed.add_argument("--html", type=Path, metavar="OUT", help="the page (default: NOTEBOOK with the suffix .html)")
     executed.add_argument(
-        "--timeout", type=float, metavar="SECONDS", help="the longest a cell may take (default: no limit)"
+        "--timeout", type=seconds, metavar="SECONDS", help="the longest a cell may take (default: no limit)"
     )
 
     explored = commands.add_parser(
@@ -107,3 +107,19 @@ def _parser() -> argparse.ArgumentParser:
     )
     measured.add_argument("arguments", nargs="*", metavar="ARGUMENT", help="such as `mpm --rounds 5`")
     return parser
+
+
+def port(text: str) -> int:
+    """Reads an argument; its name is what `argparse` calls the value when that is no number."""
+    number = int(text)
+    if not 1 <= number <= 65535:
+        raise argparse.ArgumentTypeError(f"{number} is no port: they go from 1 to 65535")
+    return number
+
+
+def seconds(text: str) -> float:
+    """Likewise."""
+    found = float(text)
+    if not found > 0:
+        raise argparse.ArgumentTypeError(f"{text} is no time to wait: it is more than 0")
+    return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 
@@ -21,4 +22,6 @@ def main(options: argparse.Namespace) -> int:
         )
         return UNUSABLE
     command = [sys.executable, "-m", "benchmarks", *options.arguments]
-    return subprocess.run(command, cwd=folder, check=False).returncode
+    # In the folder of the caller, where the files that the arguments name are.
+    path = os.pathsep.join(filter(None, [str(folder), os.environ.get("PYTHONPATH")]))
+    return subprocess.run(command, env={**os.environ, "PYTHONPATH": path}, check=False).returncode

@@ -88,6 +88,8 @@ def _split(target: str) -> tuple[Path, str]:
     file, colon, name = target.rpartition(":")
     if not colon:
         file, name = target, ""
+    if not file:
+        raise Unusable(f"{target!r} names no file: FILE:KERNEL is wanted, as sim.py:step")
     path = Path(file)
     if not path.is_file():
         raise Unusable(missing_file(path))

@@ -1,20 +1,22 @@
 """What a person sees while a compilation takes long: the kernel, the step that it is in, and for how long.
 
-Nothing is shown in the first second, and nothing is left when it is over. A terminal gets one line on its standard
-error, which is then erased; a notebook puts a display of its own in its place (`show_with`). Where neither is there,
-and on other threads than the main one, a compilation is told to nobody.
+Nothing is shown in the first second, and nothing is left when it is over. A call may compile in several parts, one
+right after the other: they are one wait. A terminal gets one line on its standard error, which is then erased; a
+notebook puts a display of its own in its place (`show_with`). Where neither is there, and on other threads than the
+main one, a compilation is told to nobody.
 """
 
 from __future__ import annotations
 
 import contextvars
+import math
 import os
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import Protocol, TextIO
+from typing import NamedTuple, Protocol, TextIO
 
 __all__ = ["DELAY_SECONDS", "Display", "Enter", "compilation", "show_with"]
 
@@ -22,6 +24,9 @@ DELAY_SECONDS = 1.0
 """What is over sooner is not shown."""
 
 INTERVAL_SECONDS = 0.2
+
+PAUSE_SECONDS = 0.1
+"""A compilation that begins no later than this after another goes on with its wait."""
 
 COLUMNS = 80
 """Of a terminal that does not tell."""
@@ -97,6 +102,16 @@ def compilation(title: str) -> Iterator[Enter]:
         wait.end()
 
 
+class _Past(NamedTuple):
+    """When a wait began, and when the last compilation of it ended."""
+
+    started: float
+    ended: float
+
+
+_latest = _Past(-math.inf, -math.inf)
+
+
 class _Wait:
     """Shows, from a thread of its own, what the thread that compiles has entered last."""
 
@@ -104,7 +119,8 @@ class _Wait:
         self._title = title
         self._display = display
         self._step = ""
-        self._started = time.perf_counter()
+        now = time.perf_counter()
+        self._started = _latest.started if now - _latest.ended < PAUSE_SECONDS else now
         self._over = threading.Event()
         # The context says which cell's output is meant.
         context = contextvars.copy_context()
@@ -115,11 +131,13 @@ class _Wait:
         self._step = step
 
     def end(self) -> None:
+        global _latest
         self._over.set()
         self._thread.join()
+        _latest = _Past(self._started, time.perf_counter())
 
     def _watch(self) -> None:
-        if self._over.wait(DELAY_SECONDS):
+        if self._over.wait(max(0.0, DELAY_SECONDS - (time.perf_counter() - self._started))):
             return
         try:
             while True:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 
 __all__ = ["GradientCost", "cost_of"]
 
-_HEADS = ("saved", "where", "type", "how many", "for these arguments", "bytes")
+_EXPRESSION_WIDTH = 36
+"""In text, an expression that is longer goes on below: a table that a page has to wrap cannot be read."""
 
 
 @dataclass(frozen=True)
@@ -61,15 +63,18 @@ class GradientCost:
         """How many operations the gradient's code executes again, each counted once."""
         return sum(one.operations for one in self.recomputed)
 
-    def _rows(self) -> list[tuple[str, ...]]:
+    def _table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        """Heads and rows; the places by their lines alone, if all are in one file."""
+        together = len({one.place.file for one in self.saved}) == 1
         rows: list[tuple[str, ...]] = []
         for one in self.saved:
-            known = "known at the launch" if one.count is None else f"{'' if one.exact else 'at most '}{one.count:,}"
+            known = "at launch" if one.count is None else f"{'' if one.exact else 'at most '}{one.count:,}"
             nbytes = "" if one.nbytes is None else f"{one.nbytes:,}"
             name = f"copy of {one.name}" if one.copy else one.name
+            where = str(one.place.line) if together else place_name(one.place)
             expression = f"{one.expression} a turn" if one.in_turn else one.expression
-            rows.append((name, place_name(one.place), one.type, expression, known, nbytes))
-        return rows
+            rows.append((name, where, one.type, expression, known, nbytes))
+        return ("saved", "line" if together else "where", "type", "how many", "count", "bytes"), rows
 
     def _summary(self) -> list[str]:
         total = self.bytes_saved
@@ -84,13 +89,23 @@ class GradientCost:
         return lines
 
     def __repr__(self) -> str:
-        table = [table_as_text(_HEADS, self._rows(), left=4)] if self.saved else []
-        return "\n".join([*self._summary(), *table])
+        lines = self._summary()
+        if self.saved:
+            heads, rows = self._table()
+            broken = [row for whole in rows for row in _broken(whole)]
+            lines.append(table_as_text(heads, broken, left=4))
+        return "\n".join(lines)
 
     def _repr_html_(self) -> str:
         lines = "<br>".join(map(html.escape, self._summary()))
-        table = table_as_html(_HEADS, self._rows(), left=4) if self.saved else ""
+        table = table_as_html(*self._table(), left=4) if self.saved else ""
         return f"<p>{lines}</p>{table}"
+
+
+def _broken(row: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """A row with its expression in as many as that needs."""
+    first, *more = textwrap.wrap(row[3], _EXPRESSION_WIDTH) or [""]
+    return [(*row[:3], first, *row[4:]), *[("", "", "", part, "", "") for part in more]]
 
 
 def cost_of(instance: Instance, values: tuple[Any, ...]) -> GradientCost:

@@ -99,7 +99,7 @@ class Image(LiveSimulation):
             size=(max(16, round(size * columns / longest)), max(16, round(size * rows / longest))),
             smooth=smooth,
             colors=base64.b64encode(self._table.tobytes()).decode(),
-            plot_label=plot_label or ("energy" if energy is not None else ""),
+            plot_label=plot_label,
             label=label,
         )
 

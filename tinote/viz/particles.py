@@ -136,7 +136,7 @@ class Particles(LiveSimulation):
             elevation=_height(elevation),
             color=_css(self._colors) if self._colors.ndim == 1 and not in_space else "",
             background="" if background is None else _css(as_colors(background, name="background")),
-            plot_label=plot_label or ("energy" if energy is not None else ""),
+            plot_label=plot_label,
             label=label,
         )
         self.observe(lambda _change: self.refresh(), "radius")  # Discs that are painted here have to be painted again.

@@ -56,7 +56,7 @@ def _told(bar: Any, quantities: dict[str, Callable[[], float]]) -> Iterator[Any]
 
 
 class CompilationBar:
-    """The state of a compilation, as a widget that is gone afterwards."""
+    """The state of a compilation, as a line of a widget that is gone afterwards."""
 
     def __init__(self) -> None:
         self._bar: Any = None
@@ -65,6 +65,8 @@ class CompilationBar:
         """In place of what was shown before."""
         if self._bar is None:
             self._bar = widget_bar(desc=text, leave=False, bar_format="{desc}{bar}")
+            _, unknown, _ = self._bar.container.children
+            unknown.layout.display = "none"  # Nobody knows how much there is to do: the bar would stay an empty box.
         else:
             self._bar.set_description_str(text)
 

@@ -1,5 +1,5 @@
 """What a tape has recorded, as a graph: launches in their order, the fields that they read and write, what was
-overwritten and what the tape copied because of that. Sequences that repeat are folded.
+overwritten and what the tape copied because of that. Sequences that repeat are folded, also inside of each other.
 
     tape.graph()        in a notebook: the picture (`graph_picture.py`); else:
 
@@ -16,9 +16,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Flag, auto
+from typing import NamedTuple
 
 from tinote.ir.nodes import Buffer
-from tinote.lang.ad.graph_picture import Lane, Mark, Row, draw
+from tinote.lang.ad.graph_picture import Group, Lane, Mark, Row, draw
 from tinote.lang.ad.recording import Custom, Recording
 from tinote.runtime.memory import readable_size
 from tinote.source import Span
@@ -60,19 +61,50 @@ class Step:
         kinds = {b: use & (Use.READS | Use.STORES | Use.ADDS) for b, use in self.uses.items()}
         return self.name, self.place, self.python, frozenset(kinds.items())
 
-    def merge(self, other: Step) -> None:
+    def merge(self, other: Step | Block) -> None:
         """Stand for another step that does the same, too."""
+        assert isinstance(other, Step)
         for buffer, use in other.uses.items():
             self.uses[buffer] |= use
         self.copied += other.copied
 
+    def leaves(self) -> Iterator[Step]:
+        """Itself, as a block gives its steps."""
+        yield self
+
 
 @dataclass
 class Block:
-    """Steps that were recorded `times` in a row."""
+    """A sequence that was recorded `times` in a row, of steps and of blocks that repeat in it."""
 
-    steps: list[Step]
+    steps: list[Step | Block]
     times: int = 1
+
+    @property
+    def number(self) -> int:
+        """That of its first step."""
+        return self.steps[0].number
+
+    @property
+    def copied(self) -> int:
+        """Bytes that the tape has kept because of its steps."""
+        return sum(step.copied for step in self.steps)
+
+    @property
+    def signature(self) -> object:
+        """Blocks that do the same have the same."""
+        return self.times, tuple([step.signature for step in self.steps])
+
+    def merge(self, other: Step | Block) -> None:
+        """Stand for another block that does the same, too."""
+        assert isinstance(other, Block)
+        for mine, its in zip(self.steps, other.steps, strict=True):
+            mine.merge(its)
+
+    def leaves(self) -> Iterator[Step]:
+        """All its steps, also those of the blocks in it."""
+        for step in self.steps:
+            yield from step.leaves()
 
 
 @dataclass(repr=False)
@@ -89,7 +121,7 @@ class TapeGraph:
     @property
     def copied_bytes(self) -> int:
         """What the tape has kept of overwritten values, in all."""
-        return sum(step.copied for block in self.blocks for step in block.steps)
+        return sum(block.copied for block in self.blocks)
 
     @property
     def summary(self) -> str:
@@ -99,36 +131,65 @@ class TapeGraph:
         return f"{launches}; {copied}"
 
     def __repr__(self) -> str:
+        rows = [row for block in self.blocks for row in _rows_of(block)]
         names = [b.name for b in self.fields]
-        width = max([len(self.summary) // 3, *(len(s.name) + 2 for block in self.blocks for s in block.steps)])
+        width = max([len(self.summary) // 3, *(len(row.name) for row in rows)])
         digits = len(str(self.launches))
         lanes = [max(len(name), 2) for name in names]
 
         def line(number: str, name: str, cells: Sequence[str]) -> str:
-            shown = "  ".join([cell.ljust(n) for cell, n in zip(cells, lanes, strict=True)])
+            shown = "  ".join([cell.ljust(n) for cell, n in zip(cells, lanes, strict=False)])
             return f"{number.rjust(digits)}  {name.ljust(width)}  {shown}".rstrip()
 
         lines = [self.summary, line("", "", names)]
-        for block in self.blocks:
-            if block.times > 1:
-                lines.append(f"{str(block.steps[0].number).rjust(digits)}  × {block.times}")
-            for step in block.steps:
-                cells = [_letter(step.uses.get(b)) for b in self.fields]
-                folded = block.times > 1
-                lines.append(line("" if folded else str(step.number), f"{'  ' if folded else ''}{step.name}", cells))
+        for number, name, step in rows:
+            lines.append(line(number, name, [_letter(step.uses.get(b)) for b in self.fields] if step else []))
         legend = "r reads, w writes, + adds; W and ± change what was used before, * and the tape has copied it"
         return "\n".join([*lines, legend])
 
     def _repr_svg_(self) -> str:
         rows: list[Row] = []
         for block in self.blocks:
-            for k, step in enumerate(block.steps):
+            for step, groups in _grouped(block, ()):
                 marks = {self.fields.index(b): _mark(use) for b, use in step.uses.items()}
                 note = readable_size(step.copied) if step.copied else ""
-                group = (k, len(block.steps), block.times) if block.times > 1 else None
-                rows.append(Row(str(step.number), step.name, marks, note, step.python, group))
+                rows.append(Row(str(step.number), step.name, marks, note, step.python, groups))
         lanes = [Lane(b.name, b.adjoint is not None, b is self.loss) for b in self.fields]
         return draw(self.summary, lanes, rows)
+
+
+class _TextRow(NamedTuple):
+    """A step, or the head of a block that repeats."""
+
+    number: str
+    name: str
+    step: Step | None
+
+
+def _rows_of(item: Step | Block, depth: int = 0) -> Iterator[_TextRow]:
+    number = "" if depth else str(item.number)
+    if isinstance(item, Step):
+        yield _TextRow(number, "  " * depth + item.name, item)
+        return
+    repeats = item.times > 1
+    if repeats:
+        yield _TextRow(number, f"{'  ' * depth}× {item.times:,}", None)
+    for step in item.steps:
+        yield from _rows_of(step, depth + repeats)
+
+
+def _grouped(item: Step | Block, around: tuple[Group, ...]) -> Iterator[tuple[Step, tuple[Group, ...]]]:
+    """Every step with its place in the blocks around it that repeat, the outermost first."""
+    if isinstance(item, Step):
+        yield item, around
+        return
+    length = len(list(item.leaves()))
+    place = 0
+    for inner in item.steps:
+        for step, groups in _grouped(inner, ()):
+            here = (Group(place, length, item.times),) if item.times > 1 else ()
+            yield step, (*around, *here, *groups)
+            place += 1
 
 
 def graph_of(recording: Recording, loss: Buffer) -> TapeGraph:
@@ -138,7 +199,9 @@ def graph_of(recording: Recording, loss: Buffer) -> TapeGraph:
     for step in steps:
         used.update(dict.fromkeys(step.uses))
     used.pop(loss, None)
-    return TapeGraph(list(_folded(steps)), len(recording.records), loss, [*used, loss])
+    items: list[Step | Block] = [*steps]
+    blocks = [item if isinstance(item, Block) else Block([item]) for item in _folded(items)]
+    return TapeGraph(blocks, len(recording.records), loss, [*used, loss])
 
 
 def _steps(recording: Recording) -> Iterator[Step]:
@@ -195,23 +258,30 @@ def _seen(step: Step, seen: dict[Buffer, Use], kept: dict[Buffer, int]) -> Step:
     return step
 
 
-def _folded(steps: list[Step]) -> Iterator[Block]:
-    """Steps with the repetitions of a sequence made one block, the sequence that covers most first."""
+def _folded(items: list[Step | Block]) -> list[Step | Block]:
+    """The items with what repeats made blocks, then with what repeats of these, and inside of these."""
+    while len(shorter := list(_folded_once(items))) < len(items):
+        items = shorter
+    return items
+
+
+def _folded_once(items: list[Step | Block]) -> Iterator[Step | Block]:
+    """The repetitions of a sequence made one block, the sequence that covers most first."""
     names: dict[object, int] = {}
-    kinds = [names.setdefault(step.signature, len(names)) for step in steps]
+    kinds = [names.setdefault(item.signature, len(names)) for item in items]
     at = 0
-    while at < len(steps):
+    while at < len(items):
         best, times = 1, 1
-        for period in range(1, min(_LONGEST_BLOCK, (len(steps) - at) // 2) + 1):
+        for period in range(1, min(_LONGEST_BLOCK, (len(items) - at) // 2) + 1):
             count = 1
             while kinds[at + count * period : at + (count + 1) * period] == kinds[at : at + period]:
                 count += 1
             if count > 1 and count * period > best * times:
                 best, times = period, count
-        block = Block(steps[at : at + best], times)
+        first = items[at : at + best]
         for k in range(best, best * times):
-            block.steps[k % best].merge(steps[at + k])
-        yield block
+            first[k % best].merge(items[at + k])
+        yield first[0] if times == 1 else Block(_folded(first), times)
         at += best * times
 
 

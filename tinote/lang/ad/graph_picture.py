@@ -6,12 +6,13 @@ import html
 from collections.abc import Sequence
 from typing import NamedTuple
 
-__all__ = ["Lane", "Mark", "Row", "draw"]
+__all__ = ["Group", "Lane", "Mark", "Row", "draw"]
 
 _ROW, _TOP, _LETTER = 28, 64, 7.2
 _PAPER, _EDGE, _INK, _MUTED = "#ffffff", "#d8dbe0", "#1f2328", "#59636e"
 _LAUNCH, _PYTHON, _FIELD, _LOSS, _WARN = "#e8f1fb", "#f4f0e4", "#1a6fd0", "#0a6d5c", "#c4570b"
 _LONGEST_NAME = 28
+_MARGIN, _INSIDE = 72.0, 68.0  # for numbers left of the boxes, and for each sequence inside of another
 
 
 class Lane(NamedTuple):
@@ -32,9 +33,17 @@ class Mark(NamedTuple):
     copied: bool
 
 
+class Group(NamedTuple):
+    """The place of a row in a sequence that repeats, how many rows that has, and how often it was recorded."""
+
+    place: int
+    length: int
+    times: int
+
+
 class Row(NamedTuple):
-    """A launch. `marks`: by the number of the lane. `note`: what stands at its end. `group`: its place in a sequence
-    that repeats, how long that is, and how often it was recorded.
+    """A launch. `marks`: by the number of the lane. `note`: what stands at its end. `groups`: the sequences that repeat
+    around it, the outermost first.
     """
 
     number: str
@@ -42,14 +51,15 @@ class Row(NamedTuple):
     marks: dict[int, Mark]
     note: str
     python: bool
-    group: tuple[int, int, int] | None
+    groups: tuple[Group, ...]
 
 
 def draw(title: str, lanes: Sequence[Lane], rows: Sequence[Row]) -> str:
     """The picture as SVG text."""
     names = [_short(row.name) for row in rows]
     box = max([90.0, *(len(name) * _LETTER + 24 for name in names)])
-    left = 92.0
+    margin = 20 + max([_MARGIN, *(len(_times(row.number, row.groups[0])) * _LETTER for row in rows if row.groups)])
+    left = margin + _INSIDE * max([0, *(len(row.groups) - 1 for row in rows)])
     first = left + box + 44
     places: list[float] = []
     x = first
@@ -73,20 +83,20 @@ def draw(title: str, lanes: Sequence[Lane], rows: Sequence[Row]) -> str:
         parts.append(f'<line x1="{at}" y1="{_TOP - 8}" x2="{at}" y2="{bottom}" stroke="{_EDGE}"{dash}/>')
     for k, (row, name) in enumerate(zip(rows, names, strict=True)):
         y = _TOP + _ROW * k + _ROW / 2
-        parts += _row(row, name, y, left, box, places)
+        parts += _row(row, name, y, margin, left, box, places)
         if row.note:
             parts.append(_text(x + 10, y + 4, row.note, _WARN, 'font-size="11"'))
     parts += _legend(bottom + 30)
     return "\n".join([*parts, "</svg>"])
 
 
-def _row(row: Row, name: str, y: float, left: float, box: float, places: Sequence[float]) -> list[str]:
+def _row(row: Row, name: str, y: float, margin: float, left: float, box: float, places: Sequence[float]) -> list[str]:
     fill = _PYTHON if row.python else _LAUNCH
     parts: list[str] = []
-    if row.group is None:
+    if not row.groups:
         parts.append(_text(left - 12, y + 4, row.number, _MUTED, 'text-anchor="end"'))
-    else:
-        parts += _bracket(row.group, row.number, y, left)
+    for depth, group in enumerate(row.groups):
+        parts += _bracket(group, _times("" if depth else row.number, group), y, margin + _INSIDE * depth)
     parts.append(
         f'<rect x="{left}" y="{y - 10}" width="{box}" height="20" rx="4" fill="{fill}" stroke="{_EDGE}"/>'
         + _text(left + 10, y + 4, name, _INK)
@@ -99,16 +109,20 @@ def _row(row: Row, name: str, y: float, left: float, box: float, places: Sequenc
     return parts
 
 
-def _bracket(group: tuple[int, int, int], number: str, y: float, left: float) -> list[str]:
-    """The left edge of a sequence that repeats."""
-    place, length, times = group
+def _times(number: str, group: Group) -> str:
+    """How often a sequence was recorded, and from which launch on."""
+    return f"{number}… × {group.times:,}" if number else f"× {group.times:,}"
+
+
+def _bracket(group: Group, words: str, y: float, left: float) -> list[str]:
+    """The left edge of a sequence that repeats, with `words` at its middle."""
+    place, length, _ = group
     x, top, bottom = left - 12, y - _ROW / 2 + 3, y + _ROW / 2 - 3
     parts = [f'<line x1="{x}" y1="{top - (0 if not place else 6)}" x2="{x}" y2="{bottom}" stroke="{_MUTED}"/>']
     if not place:
         parts.append(f'<line x1="{x}" y1="{top}" x2="{x + 6}" y2="{top}" stroke="{_MUTED}"/>')
         middle = y + _ROW * (length - 1) / 2 + 4
-        shown = f"{number}… × {times:,}"
-        parts.append(_text(x - 8, middle, shown, _MUTED, 'text-anchor="end" font-weight="600"'))
+        parts.append(_text(x - 8, middle, words, _MUTED, 'text-anchor="end" font-weight="600"'))
     if place == length - 1:
         parts.append(f'<line x1="{x}" y1="{bottom}" x2="{x + 6}" y2="{bottom}" stroke="{_MUTED}"/>')
     return parts
