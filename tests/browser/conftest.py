@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 
 import pytest
 
-from tests.browser.harness import CHROMIUM, Lab, Page, new_page, open_notebook, running_chromium, running_lab
+from tests.browser.harness import CHROMIUM, Desk, Lab, Page, new_page, running_chromium, running_lab
 
 try:
     from playwright.sync_api import sync_playwright
@@ -37,14 +37,14 @@ def _missing(what: str) -> NoReturn:
     pytest.skip(f"{what} is missing")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """JupyterLab with settings and folders of its own."""
     with running_lab(tmp_path_factory.mktemp("lab")) as found:
         yield found
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Any]:
     """A headless Chromium, driven by playwright.
 
@@ -59,8 +59,14 @@ def chromium() -> Iterator[Any]:
         yield browser
 
 
+@pytest.fixture(scope="package")
+def desk(lab: Lab, chromium: Any) -> Desk:
+    """Where the notebooks of all tests are opened."""
+    return Desk(lab, chromium)
+
+
 @pytest.fixture
-def notebook(lab: Lab, chromium: Any, request: pytest.FixtureRequest) -> Iterator[Callable[..., Page]]:
+def notebook(desk: Desk, request: pytest.FixtureRequest) -> Iterator[Callable[..., Page]]:
     """`notebook(*cells, width=1280, height=900)`: a notebook of these code cells, open in the browser, not run yet.
 
     In JupyterLab, and where a test is parametrised by `BOTH_FRONT_ENDS`, in Notebook 7 as well.
@@ -70,13 +76,13 @@ def notebook(lab: Lab, chromium: Any, request: pytest.FixtureRequest) -> Iterato
 
     def open_one(*cells: str, width: int = 1280, height: int = 900) -> Page:
         name = f"{request.node.name.replace('[', '_').replace(']', '')}_{len(opened)}.ipynb"
-        found = open_notebook(lab, chromium, name, cells, width, height, front_end)
+        found = desk.open(name, cells, width, height, front_end)
         opened.append(found)
         return found
 
     yield open_one
     for found in opened:
-        found.close()
+        desk.close(found, front_end)
 
 
 @pytest.fixture
