@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 import pytest
 
 from tests.browser.harness import CHROMIUM, Desk, Lab, Page, new_page, running_chromium, running_lab
+from tests.browser.looks import Pictures
 
 try:
     from playwright.sync_api import sync_playwright
@@ -85,12 +86,21 @@ def notebook(desk: Desk, request: pytest.FixtureRequest) -> Iterator[Callable[..
         desk.close(found, front_end)
 
 
+@pytest.fixture(scope="package")
+def pictures(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Pictures:
+    """Takes pictures, into the folder that `--pictures` names."""
+    chosen = request.config.getoption("--pictures")
+    folder = Path(chosen) if chosen else tmp_path_factory.mktemp("pictures")
+    folder.mkdir(parents=True, exist_ok=True)
+    return Pictures(folder)
+
+
 @pytest.fixture
 def standalone(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
-    """`standalone(explorer)`: its page, opened from disk. `problems` collects errors, and what it asked a network."""
+    """`standalone(view)`: its page, opened from disk. `problems` collects errors, and what it asked a network."""
     pages = []
 
-    def open_page(explorer: Any, **options: Any) -> Any:
+    def open_page(view: Any, **options: Any) -> Any:
         page = new_page(chromium, **{"viewport": {"width": 1280, "height": 860}, **options})
         pages.append(page)
         page.problems = []
@@ -99,8 +109,8 @@ def standalone(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         page.on(
             "request", lambda request: None if request.url.startswith("file:") else page.problems.append(request.url)
         )
-        page.goto(explorer.save(tmp_path / "explorer.html").as_uri())
-        page.wait_for_function("() => Number(document.querySelector('.tinote-explorer')?.dataset.painted ?? 0) >= 1")
+        page.goto(view.save(tmp_path / "page.html").as_uri())
+        page.wait_for_selector("main[data-shown]")
         return page
 
     yield open_page
