@@ -31,6 +31,11 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("tinote")
     group.addoption("--update-golden", action="store_true", help="rewrite the golden files with what the tests produce")
     group.addoption(
+        "--pictures",
+        metavar="FOLDER",
+        help="where the browser tests put the pictures that they take (default: pytest's own folder of this run)",
+    )
+    group.addoption(
         "--random-programs",
         type=int,
         default=200,

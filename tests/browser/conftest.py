@@ -14,7 +14,8 @@ from typing import Any, NoReturn
 
 import pytest
 
-from tests.browser.harness import CHROMIUM, Lab, Page, new_page, open_notebook, running_chromium, running_lab
+from tests.browser.harness import CHROMIUM, Desk, Lab, Page, new_page, running_chromium, running_lab
+from tests.browser.looks import Pictures
 
 try:
     from playwright.sync_api import sync_playwright
@@ -37,14 +38,14 @@ def _missing(what: str) -> NoReturn:
     pytest.skip(f"{what} is missing")
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """JupyterLab with settings and folders of its own."""
     with running_lab(tmp_path_factory.mktemp("lab")) as found:
         yield found
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="package")
 def chromium() -> Iterator[Any]:
     """A headless Chromium, driven by playwright.
 
@@ -59,8 +60,14 @@ def chromium() -> Iterator[Any]:
         yield browser
 
 
+@pytest.fixture(scope="package")
+def desk(lab: Lab, chromium: Any) -> Desk:
+    """Where the notebooks of all tests are opened."""
+    return Desk(lab, chromium)
+
+
 @pytest.fixture
-def notebook(lab: Lab, chromium: Any, request: pytest.FixtureRequest) -> Iterator[Callable[..., Page]]:
+def notebook(desk: Desk, request: pytest.FixtureRequest) -> Iterator[Callable[..., Page]]:
     """`notebook(*cells, width=1280, height=900)`: a notebook of these code cells, open in the browser, not run yet.
 
     In JupyterLab, and where a test is parametrised by `BOTH_FRONT_ENDS`, in Notebook 7 as well.
@@ -70,21 +77,30 @@ def notebook(lab: Lab, chromium: Any, request: pytest.FixtureRequest) -> Iterato
 
     def open_one(*cells: str, width: int = 1280, height: int = 900) -> Page:
         name = f"{request.node.name.replace('[', '_').replace(']', '')}_{len(opened)}.ipynb"
-        found = open_notebook(lab, chromium, name, cells, width, height, front_end)
+        found = desk.open(name, cells, width, height, front_end)
         opened.append(found)
         return found
 
     yield open_one
     for found in opened:
-        found.close()
+        desk.close(found, front_end)
+
+
+@pytest.fixture(scope="package")
+def pictures(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Pictures:
+    """Takes pictures, into the folder that `--pictures` names."""
+    chosen = request.config.getoption("--pictures")
+    folder = Path(chosen) if chosen else tmp_path_factory.mktemp("pictures")
+    folder.mkdir(parents=True, exist_ok=True)
+    return Pictures(folder)
 
 
 @pytest.fixture
 def standalone(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
-    """`standalone(explorer)`: its page, opened from disk. `problems` collects errors, and what it asked a network."""
+    """`standalone(view)`: its page, opened from disk. `problems` collects errors, and what it asked a network."""
     pages = []
 
-    def open_page(explorer: Any, **options: Any) -> Any:
+    def open_page(view: Any, **options: Any) -> Any:
         page = new_page(chromium, **{"viewport": {"width": 1280, "height": 860}, **options})
         pages.append(page)
         page.problems = []
@@ -93,8 +109,8 @@ def standalone(chromium: Any, tmp_path: Path) -> Iterator[Callable[..., Any]]:
         page.on(
             "request", lambda request: None if request.url.startswith("file:") else page.problems.append(request.url)
         )
-        page.goto(explorer.save(tmp_path / "explorer.html").as_uri())
-        page.wait_for_function("() => Number(document.querySelector('.tinote-explorer')?.dataset.painted ?? 0) >= 1")
+        page.goto(view.save(tmp_path / "page.html").as_uri())
+        page.wait_for_selector("main[data-shown]")
         return page
 
     yield open_page

@@ -206,6 +206,16 @@ class Page:
     page: Any
     problems: list[str] = field(default_factory=list)
 
+    def note_error(self, error: Any) -> None:
+        """Called by the browser with an error that nothing in the page has caught."""
+        if not any(part in str(error) for part in OWN_PROBLEMS):
+            self.problems.append(str(error))
+
+    def note_message(self, message: Any) -> None:
+        """Called by the browser with what the page writes to the console."""
+        if message.type == "error":
+            self.note_error(message.text)
+
     def run_all(self) -> None:
         """Start all cells; does not wait for them."""
         self.page.evaluate(RUN, "notebook:run-all-cells")
@@ -340,55 +350,112 @@ class Page:
         self.page.wait_for_function(f"() => {condition}", timeout=seconds * 1000)
 
 
-def wait_ready(page: Any) -> None:
-    """Wait until the notebook is shown, its kernel is idle, and the front end can show widgets: before, it refuses what
-    the kernel tells it of them, for good.
+def wait_ready(page: Any, name: str | None = None) -> None:
+    """Wait until the notebook (the one of this name) is shown, its kernel is idle, and the front end can show widgets:
+    before, it refuses what the kernel tells it of them, for good.
     """
     page.wait_for_selector(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-Notebook", timeout=START_SECONDS * 1000)
     page.wait_for_function(
-        """async () => {
+        """async (name) => {
             const app = window.jupyterapp;
-            const context = app?.shell.currentWidget?.sessionContext;
+            const panel = app?.shell.currentWidget;
+            const context = panel?.sessionContext;
             if (!context || !app.isPluginActivated('anywidget:plugin')) return false;
+            if (name !== null && panel.context.path !== name) return false;
             await context.ready;
             const kernel = context.session?.kernel;
             return kernel?.status === 'idle' && 'jupyter.widget' in kernel._targetRegistry;
         }""",
+        arg=name,
         timeout=START_SECONDS * 1000,
     )
 
 
 def new_page(chromium: Any, **options: Any) -> Any:
     """A page of playwright's in a browser context of its own, with these options."""
-    page = chromium.new_context(**options).new_page()
+    return _patient(chromium.new_context(**options).new_page())
+
+
+def _patient(page: Any) -> Any:
     page.set_default_timeout(WAIT_SECONDS * 1000)
     page.set_default_navigation_timeout(START_SECONDS * 1000)
     return page
 
 
-def open_notebook(
-    lab: Lab,
-    chromium: Any,
-    name: str,
-    cells: Sequence[str],
-    width: int = 1280,
-    height: int = 900,
-    front_end: str = "lab",
-) -> Page:
-    """A notebook of these code cells, open in one of the `FRONT_ENDS` with a fresh kernel, not run yet."""
-    content = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
-    content.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    nbformat.write(content, lab.folder / name)
-    lab.reset_settings()
-    page = new_page(chromium, viewport={"width": width, "height": height})
-    found = Page(page)
+# Open a notebook in a JupyterLab that is loaded, and close whatever else it shows.
+OPEN = """async (path) => {
+    const { shell, commands } = window.jupyterapp;
+    window.cellsUnderWay = 0;
+    const opened = await commands.execute('docmanager:open', { path });
+    for (const other of [...shell.widgets('main')].filter((widget) => widget !== opened)) other.dispose();
+    shell.activateById(opened.id);
+}"""
 
-    def note(problem: str) -> None:
-        if not any(part in problem for part in OWN_PROBLEMS):
-            found.problems.append(problem)
+# End the kernels of all notebooks, and close the notebooks as they are.
+CLOSE = """async () => {
+    const { shell, restored } = window.jupyterapp;
+    await restored;
+    for (const widget of [...shell.widgets('main')]) {
+        await widget.sessionContext?.shutdown();
+        if (widget.context) widget.context.model.dirty = false;
+        widget.dispose();
+    }
+}"""
 
-    page.on("pageerror", lambda error: note(str(error)))
-    page.on("console", lambda message: note(message.text) if message.type == "error" else None)
-    page.goto(f"{lab.url}/{FRONT_ENDS[front_end].format(name=name)}", wait_until="domcontentloaded")
-    wait_ready(page)
-    return found
+# Whether JupyterLab is as it was when it was loaded: light, and with nothing that waits for an answer.
+AS_LOADED = """document.body.dataset.jpThemeName === 'JupyterLab Light' && !document.querySelector('.jp-Dialog')"""
+
+
+class Desk:
+    """Where notebooks are opened, one after another, in pages of one browser context, which keeps what they have
+    loaded. Loading JupyterLab takes longer than most tests: its page stays, and is used again for the next notebook.
+    """
+
+    def __init__(self, lab: Lab, chromium: Any) -> None:
+        self.lab = lab
+        self.context = chromium.new_context()
+        self.loaded: Any = None
+        """A page with a JupyterLab that shows no notebook now."""
+
+    def open(
+        self, name: str, cells: Sequence[str], width: int = 1280, height: int = 900, front_end: str = "lab"
+    ) -> Page:
+        """A notebook of these code cells, open in one of the `FRONT_ENDS` with a fresh kernel, not run yet."""
+        content = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+        content.metadata.kernelspec = {"name": "python3", "display_name": "Python 3", "language": "python"}
+        nbformat.write(content, self.lab.folder / name)
+        page, self.loaded = (self.loaded, None) if front_end == "lab" else (None, self.loaded)
+        again = page is not None
+        page = page or _patient(self.context.new_page())
+        page.set_viewport_size({"width": width, "height": height})
+        found = Page(page)
+        page.on("pageerror", found.note_error)
+        page.on("console", found.note_message)
+        if again:
+            page.evaluate(OPEN, name)
+        else:
+            self.lab.reset_settings()
+            page.goto(f"{self.lab.url}/{FRONT_ENDS[front_end].format(name=name)}", wait_until="domcontentloaded")
+        wait_ready(page, name)
+        return found
+
+    def close(self, found: Page, front_end: str = "lab") -> None:
+        """Close a notebook and end its kernel. A page that cannot be made what it was when it was loaded is closed."""
+        page, keep = found.page, False
+        with contextlib.suppress(Exception):
+            page.evaluate(CLOSE)
+            if front_end == "lab" and self.loaded is None:
+                found.set_theme("JupyterLab Light")
+                page.mouse.move(0, 0)
+                keep = page.evaluate(AS_LOADED)
+        page.remove_listener("pageerror", found.note_error)
+        page.remove_listener("console", found.note_message)
+        if keep:
+            self.loaded = page
+        else:
+            page.close()
+
+
+def open_notebook(lab: Lab, chromium: Any, name: str, cells: Sequence[str]) -> Page:
+    """A notebook of these code cells in a browser context and a JupyterLab page of its own."""
+    return Desk(lab, chromium).open(name, cells)

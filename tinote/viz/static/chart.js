@@ -116,7 +116,7 @@ function drawChart(canvas, { history, names, width, height, xLabel, yLabel, dark
   });
   context.textAlign = "center";
   context.textBaseline = "top";
-  const columns = niceTicks(start, stop, 5);
+  const columns = niceTicks(start, stop, Math.min(5, stop - start)); // Steps are whole numbers.
   const columnStep = columns.length > 1 ? columns[1] - columns[0] : 1;
   for (const value of columns) context.fillText(tickText(value, columnStep), x(value), bottom + 5);
   context.textBaseline = "bottom";
@@ -134,16 +134,17 @@ function drawChart(canvas, { history, names, width, height, xLabel, yLabel, dark
   names.forEach((_, series) => {
     context.strokeStyle = SERIES_COLORS[dark ? "dark" : "light"][series];
     context.beginPath();
-    let drawing = false;
-    for (const row of rows) {
-      const value = row[series + 1];
-      if (!Number.isFinite(value)) drawing = false;
-      else if (drawing) context.lineTo(x(row[0]), y(value));
+    const drawn = (at) => Number.isFinite(rows[at]?.[series + 1]);
+    rows.forEach((row, at) => {
+      if (!drawn(at)) return;
+      const place = [x(row[0]), y(row[series + 1])];
+      if (drawn(at - 1)) context.lineTo(...place);
+      else if (drawn(at + 1)) context.moveTo(...place);
       else {
-        context.moveTo(x(row[0]), y(value));
-        drawing = true;
+        context.moveTo(place[0] + 1.4, place[1]); // A value that stands alone is a dot.
+        context.arc(...place, 1.4, 0, 2 * Math.PI);
       }
-    }
+    });
     context.stroke();
   });
 }

@@ -24,10 +24,15 @@ class Explorer {
     model.on("msg:custom", this.receive);
     const theme = () => root.classList.toggle("is-dark", isDark(root));
     this.unwatch = watchTheme(theme);
-    // What lies behind it is known once it is on the page, and how many lines it has room for.
+    // What lies behind it is known once it is on the page, and how many lines it has room for. What is selected stays in sight when there is less room.
+    let width = 0;
     this.placed = new ResizeObserver(() => {
       theme();
       if (!this.views.size) this.#open(model.get("opening"));
+      if (root.clientWidth === width) return;
+      width = root.clientWidth;
+      this.list.reveal();
+      this.panels.reveal();
     });
     this.placed.observe(root);
   }

@@ -48,7 +48,7 @@ class StageList {
     }
     this.list.replaceChildren(...nodes);
     this.list.scrollTop = top;
-    this.#reveal();
+    this.reveal();
     const folded = stages.filter((stage) => !stage.changed).length;
     this.unchanged.hidden = !folded;
     this.unchanged.setAttribute("aria-pressed", String(this.showUnchanged));
@@ -56,13 +56,17 @@ class StageList {
   }
 
   /** Scroll the list, and nothing around it, so that the selected stage is in sight. */
-  #reveal() {
+  reveal() {
     const selected = this.list.querySelector('[aria-selected="true"]');
     this.list.setAttribute("aria-activedescendant", selected?.id ?? "");
     if (!selected) return;
     const [row, box] = [selected.getBoundingClientRect(), this.list.getBoundingClientRect()];
     if (row.top < box.top + row.height) this.list.scrollTop += row.top - box.top - row.height;
-    else if (row.bottom > box.bottom - row.height) this.list.scrollTop += row.bottom - box.bottom + row.height;
+    else if (row.bottom > box.bottom - row.height) {
+      const least = this.list.scrollTop + row.bottom - box.bottom + row.height;
+      const tops = [...this.list.querySelectorAll(".stage, .group-name")].map((node) => node.getBoundingClientRect().top - box.top + this.list.scrollTop);
+      this.list.scrollTop = tops.find((top) => top >= least) ?? least; // A whole row is the first one.
+    }
   }
 
   #option(stage, slowest) {

@@ -42,6 +42,14 @@ class Panels {
     return this.body.firstElementChild;
   }
 
+  /** Scroll the panel, and nothing around it, so that the operation that its graph is about is in the middle. */
+  reveal() {
+    const node = this.body.querySelector(".node.is-centre");
+    if (!node) return;
+    this.body.scrollLeft = node.offsetLeft + (node.offsetWidth - this.body.clientWidth) / 2;
+    this.body.scrollTop = node.offsetTop + (node.offsetHeight - this.body.clientHeight) / 2;
+  }
+
   /** What stands beside a row of the source: { text, tone, title }, or nothing. */
   note(row) {
     return this.contents.get(this.open)?.notes?.find((note) => note.row === row);
@@ -86,6 +94,7 @@ class Panels {
     else if (content.waiting) this.body.replaceChildren(make("p", { class: "empty" }, "computing …"));
     else this.body.replaceChildren(...content.tables.map((table) => this.#table(table)));
     this.body.dataset.filled = content?.waiting ? "" : this.open;
+    this.reveal();
   }
 
   #table({ title, columns, rows, empty }) {

@@ -1,0 +1,157 @@
+"""How views look: pictures in both themes and at both widths, for a person to look at, and what cannot be read."""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from tests.browser.harness import Page
+
+WIDTHS = (1280, 800)
+THEMES = ("light", "dark")
+LEAST_CONTRAST = 4.5
+"""What WCAG 2 asks for text of an ordinary size."""
+
+PLACES = ".jp-OutputArea-output, body.tinote-page main"
+"""Where texts are read: what cells have shown, and a page with one view."""
+
+# Of the texts in these places: how many there are, and which cannot be read, as `[what is wrong, the text]`. What
+# lies behind a text is found by asking the page for everything at its middle: what is transparent is laid over what is
+# below. Behind a text that is scrolled away lies what it stands in.
+READ = """([places, leastContrast]) => {
+    const reachable = document.head.appendChild(document.createElement('style'));
+    reachable.textContent = '* { pointer-events: auto !important; transition: none !important; }';
+    const canvas = document.createElement('canvas').getContext('2d', { willReadFrequently: true });
+    const colors = new Map();
+    const rgba = (color) => {
+        if (!colors.has(color)) {
+            canvas.clearRect(0, 0, 1, 1);
+            canvas.fillStyle = color;
+            canvas.fillRect(0, 0, 1, 1);
+            const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data;
+            colors.set(color, [r, g, b, a / 255]);
+        }
+        return colors.get(color);
+    };
+    const around = (node) => (node ? [node, ...around(node.parentElement)] : []);
+    const over = (under, [r, g, b, a]) => [r, g, b].map((c, i) => c * a + under[i] * (1 - a));
+    // The background, and an inset shadow that covers all of it.
+    const fills = (node) => {
+        const { backgroundColor, boxShadow } = getComputedStyle(node);
+        const [, tint] = boxShadow.match(/^(.+\\)) 0px 0px 0px \\d{4,}[^,]*px inset$/) ?? [];
+        return [backgroundColor, ...(tint ? [tint] : [])].map(rgba);
+    };
+    // By the formula of WCAG 2.
+    const luminance = (color) => {
+        const [r, g, b] = color.map((c) => (c / 255 <= 0.03928 ? c / 255 / 12.92 : ((c / 255 + 0.055) / 1.055) ** 2.4));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+    };
+    const contrast = (node, ground) => {
+        const opacity = around(node).reduce((product, one) => product * Number(getComputedStyle(one).opacity), 1);
+        const [r, g, b, a] = rgba(getComputedStyle(node).color);
+        const inks = [over(ground, [r, g, b, a * opacity]), ground];
+        const [dark, light] = inks.map(luminance).sort((one, two) => one - two);
+        return (light + 0.05) / (dark + 0.05);
+    };
+    const beyond = (box, edge) => box.right > edge.right + 1 || box.left < edge.left - 1;
+    // Whether something around `node` cuts the text at `box`, or it does not fit where it stands; what scrolls may.
+    const misfit = (node, box) => {
+        const blocks = around(node).filter((one) => getComputedStyle(one).display !== 'inline');
+        for (const [depth, block] of blocks.entries()) {
+            const { overflowX } = getComputedStyle(block);
+            if (['auto', 'scroll'].includes(overflowX) && block.scrollWidth > block.clientWidth) return '';
+            const holds = depth === 0 || overflowX !== 'visible';
+            if (holds && beyond(box, block.getBoundingClientRect())) return 'clipped';
+        }
+        return beyond(box, { left: 0, right: innerWidth }) ? 'outside' : '';
+    };
+    let count = 0;
+    const faults = [];
+    for (const place of document.querySelectorAll(places)) {
+        const seen = [];
+        const texts = document.createTreeWalker(place, NodeFilter.SHOW_TEXT);
+        while (texts.nextNode()) {
+            const node = texts.currentNode.parentElement;
+            const text = texts.currentNode.textContent.trim();
+            if (!text || node.closest(':disabled, style, option, .tinote-announce')) continue;
+            const range = document.createRange();
+            range.selectNodeContents(texts.currentNode);
+            for (const box of [...range.getClientRects()].filter(({ width }) => width >= 1)) {
+                count += 1;
+                const layers = document.elementsFromPoint(box.x + box.width / 2, box.y + box.height / 2);
+                const inSight = layers.includes(node);
+                const behind = inSight ? layers.slice(layers.indexOf(node)) : around(node);
+                const ratio = contrast(node, behind.reverse().flatMap(fills).reduce(over, [255, 255, 255]));
+                if (ratio < leastContrast) faults.push([`contrast ${ratio.toFixed(2)}`, text]);
+                if (!inSight) continue;
+                const wrong = misfit(node, box);
+                if (wrong) faults.push([wrong, text]);
+                for (const [other, words] of seen) {
+                    const width = Math.min(box.right, other.right) - Math.max(box.left, other.left);
+                    const height = Math.min(box.bottom, other.bottom) - Math.max(box.top, other.top);
+                    if (width > 2 && height > 4) faults.push(['overlap', `${words} | ${text}`]);
+                }
+                seen.push([box, text]);
+            }
+        }
+    }
+    reachable.remove();
+    return [count, faults];
+}"""
+
+# The parts of the page that match and show something: `[left, top, right, bottom]`.
+SHOWN = """(selector) => [...document.querySelectorAll(selector)].map((node) => {
+    const { left, top, right, bottom } = node.getBoundingClientRect();
+    return [left, top, right, bottom].map(Math.round);
+}).filter(([left, top, right, bottom]) => right > left && bottom > top)"""
+
+
+def unreadable(page: Any, least: int = 8) -> list[tuple[str, str]]:
+    """Which texts on the page (at least so many there must be) cannot be read, and why: too little
+    contrast, cut or outside of the window, or one over another.
+    """
+    count, faults = page.evaluate(READ, [PLACES, LEAST_CONTRAST])
+    assert count >= least
+    return [(why, text) for why, text in faults]
+
+
+class Pictures:
+    """Takes pictures in every look, into `folder` as `<name>_<width>_<theme>_<number>.png`; what they show must be
+    readable.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def of_notebook(self, opened: Page, name: str, height: int, check: Callable[[], None] = lambda: None) -> None:
+        """The cells' outputs, on a page so high that all of them are in sight. `check` is called in each look."""
+        opened.page.add_style_tag(content="#jupyterlab-splash { display: none }")  # It fades over the new theme.
+        for width in WIDTHS:
+            opened.page.set_viewport_size({"width": width, "height": height})
+            for theme in THEMES:
+                opened.set_theme(f"JupyterLab {theme.capitalize()}")
+                opened.page.evaluate("() => document.querySelector('.jp-Cell').scrollIntoView()")
+                opened.next_frame()
+                check()
+                self._take(opened.page, f"{name}_{width}_{theme}", ".jp-Cell-outputArea")
+
+    def of_page(self, page: Any, name: str) -> None:
+        """A page that shows one view and nothing else."""
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": page.viewport_size["height"]})
+            for theme in THEMES:
+                page.emulate_media(color_scheme=theme)
+                dark = "document.querySelector('main').classList.contains('is-dark')"
+                page.wait_for_function(f"() => {dark} === {str(theme == 'dark').lower()}")
+                page.evaluate("() => new Promise((go) => requestAnimationFrame(() => setTimeout(go)))")
+                self._take(page, f"{name}_{width}_{theme}", "body")
+
+    def _take(self, page: Any, name: str, parts: str) -> None:
+        shot = Image.open(io.BytesIO(page.screenshot()))
+        for number, box in enumerate(page.evaluate(SHOWN, parts)):
+            shot.crop(box).save(self.folder / f"{name}_{number}.png")
+        assert unreadable(page) == [], name
