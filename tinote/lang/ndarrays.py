@@ -120,9 +120,7 @@ def _array_buffer(name: str, kind: ArrayKind) -> Buffer:
 
 
 class Ndarray(Field):
-    """Memory of a type and shape that kernels take as an argument annotated with `ti.types.ndarray(...)`. In Python it
-    is used as a field is.
-    """
+    """Memory that kernels take as an argument annotated with `ti.types.ndarray(...)`. In Python it is as a field is."""
 
     _word = "ndarray"
 
