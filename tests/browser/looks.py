@@ -127,8 +127,12 @@ class Pictures:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
 
-    def of_notebook(self, opened: Page, name: str, height: int, check: Callable[[], None] = lambda: None) -> None:
-        """The cells' outputs, on a page so high that all of them are in sight. `check` is called in each look."""
+    def of_notebook(
+        self, opened: Page, name: str, height: int, check: Callable[[], None] = lambda: None, least: int = 8
+    ) -> None:
+        """The cells' outputs, on a page so high that all of them are in sight, with at `least` so many texts. `check`
+        is called in each look.
+        """
         opened.page.add_style_tag(content="#jupyterlab-splash { display: none }")  # It fades over the new theme.
         for width in WIDTHS:
             opened.page.set_viewport_size({"width": width, "height": height})
@@ -137,7 +141,7 @@ class Pictures:
                 opened.page.evaluate("() => document.querySelector('.jp-Cell').scrollIntoView()")
                 opened.next_frame()
                 check()
-                self._take(opened.page, f"{name}_{width}_{theme}", ".jp-Cell-outputArea")
+                self._take(opened.page, f"{name}_{width}_{theme}", ".jp-Cell-outputArea", least)
 
     def of_page(self, page: Any, name: str) -> None:
         """A page that shows one view and nothing else."""
@@ -150,8 +154,8 @@ class Pictures:
                 page.evaluate("() => new Promise((go) => requestAnimationFrame(() => setTimeout(go)))")
                 self._take(page, f"{name}_{width}_{theme}", "body")
 
-    def _take(self, page: Any, name: str, parts: str) -> None:
+    def _take(self, page: Any, name: str, parts: str, least: int = 8) -> None:
         shot = Image.open(io.BytesIO(page.screenshot()))
         for number, box in enumerate(page.evaluate(SHOWN, parts)):
             shot.crop(box).save(self.folder / f"{name}_{number}.png")
-        assert unreadable(page) == [], name
+        assert unreadable(page, least) == [], name

@@ -90,3 +90,39 @@ def test_events_reach_the_loop(notebook):
     page.page.wait_for_selector(PICTURE)
     page.wait_idle()
     assert page.python("print(seen)") == "[('LMB', 0.3, 0.9), ('a', 0.3, 0.9), ('Up', 0.3, 0.9), ('Escape', 0.3, 0.9)]"
+
+
+WINDOW = """
+import numpy as np
+import tinote as ti
+window = ti.ui.Window("waves", (480, 320))
+canvas, gui = window.get_canvas(), window.get_gui()
+places = np.random.default_rng(0).random((50, 2))
+speed, fast, turn = 0.5, False, 0
+while window.running:
+    with gui.sub_window("Parameters", 0.05, 0.05, 0.5, 0.5):
+        speed = gui.slider_float("speed", speed, 0.0, 2.0)
+        fast = gui.checkbox("fast", fast)
+        gui.text(f"turn {turn}")
+    turn += 1
+    canvas.set_background_color((0.1, 0.2, 0.3))
+    canvas.circles(places, radius=0.02, color=(0.9, 0.4, 0.2))
+    window.show()
+"""
+
+
+def test_the_controls_of_a_window_are_dragged_and_can_be_read(notebook, pictures):
+    page = notebook(WINDOW)
+    page.run_all()
+    page.wait(f"{PAINTED} > 5")
+    # The slider reaches over the width of its window, from 0 to 2; the box is in the row below.
+    page.drag(CANVAS, (0.2, 0.836), (0.45, 0.836))
+    page.drag(CANVAS, (0.08, 0.77), (0.08, 0.77))
+    painted = page.page.evaluate(f"() => {PAINTED}")
+    page.wait(f"{PAINTED} > {painted} + 5")
+    pictures.of_notebook(page, "window", 900, least=2)  # Its name, and what ends it.
+    page.page.locator(".tinote-gui").get_by_role("button", name="Stop").click()
+    page.page.wait_for_selector(PICTURE)
+    page.wait_idle()
+    assert page.python("print(1.4 < speed < 1.8, fast)") == "True True"
+    assert page.problems == []

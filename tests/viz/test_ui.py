@@ -160,6 +160,24 @@ def test_controls_follow_the_pointer(window):
     assert not state["go"]
 
 
+def test_a_slider_ends_where_the_pointer_was_let_go(window):
+    """However few frames there were on the way: none after the last motion, or none at all."""
+    state = {"speed": 0.5, "on": False, "go": False}
+    frame(window, state)
+    for frames in (1, 0):
+        press(window, 6 + 22, 36)
+        for _ in range(2 * frames):
+            frame(window, state)
+        window._gui._events.add(Event(ti.ui.RELEASE, ti.ui.LMB, ((6 + 66) / WIDTH, 1 - 36 / HEIGHT)))
+        window._gui._events.add(Event(ti.ui.MOTION, ti.GUI.MOVE, (0.0, 0.0)))
+        frame(window, state)
+        frame(window, state)
+        assert state["speed"] == pytest.approx(1.5)
+        frame(window, state)
+        assert state["speed"] == pytest.approx(1.5)
+        state["speed"] = 0.5
+
+
 def test_controls_are_painted_over_the_frame(window):
     window.get_canvas().set_background_color((1.0, 1.0, 1.0))
     plain = shown(window)

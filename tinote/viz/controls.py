@@ -41,7 +41,8 @@ class Box(NamedTuple):
 
 class Pointer:
     """What the pointer did up to the present frame, for all controls of the frame alike: where it is and was pressed,
-    in pixels from the top left, whether the left button is down, and which control has hold of it until it is released.
+    in pixels from the top left, whether the left button is down, or was, and which control has hold of it until
+    it is released, the place of the release included.
     """
 
     def __init__(self, events: EventQueue, res: tuple[int, int]) -> None:
@@ -53,9 +54,11 @@ class Pointer:
         self.presses: list[Point] = []
 
     def next_frame(self) -> None:
-        """A frame has ended: look again. A control loses hold of the pointer when it was released."""
-        self.place = self._pixels(self._events.cursor)
-        self.held = KeyNames.LMB in self._events.pressed
+        """A frame has ended: look again. A control loses hold of the pointer in the frame after its release."""
+        down = KeyNames.LMB in self._events.pressed
+        released = self._events.take_release()
+        self.held = down or released is not None
+        self.place = self._pixels(self._events.cursor if down or released is None else released)
         self.presses = [self._pixels(place) for place in self._events.take_presses()]
         if self.presses or not self.held:
             self._grabbed = None

@@ -68,6 +68,7 @@ class EventQueue:
         self.pressed: frozenset[str] = frozenset()
         self.cursor: tuple[float, float] = (0.0, 0.0)
         self._presses: deque[tuple[float, float]] = deque(maxlen=QUEUE_LENGTH)
+        self._release: tuple[float, float] | None = None
 
     def add(self, event: Event) -> None:
         """Take an event. A motion replaces the motion before it: only the newest place counts."""
@@ -79,6 +80,8 @@ class EventQueue:
                     self._presses.append(event.pos)
             elif event.type == KeyNames.RELEASE:
                 self.pressed -= {event.key}
+                if event.key == KeyNames.LMB:
+                    self._release = event.pos
             previous = self._events[-1] if self._events else None
             if event.key == KeyNames.MOVE and previous is not None and previous.key == KeyNames.MOVE:
                 self._events.pop()
@@ -106,6 +109,12 @@ class EventQueue:
         with self._lock:
             found = list(self._presses)
             self._presses.clear()
+            return found
+
+    def take_release(self) -> tuple[float, float] | None:
+        """Where the left button last went up since the last call, if it did. The events stay in the queue."""
+        with self._lock:
+            found, self._release = self._release, None
             return found
 
     def take(self, *wanted: str | tuple[str, str]) -> Iterator[Event]:
