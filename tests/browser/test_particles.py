@@ -214,3 +214,33 @@ def test_follows_the_theme(notebook):
     light = page.pixels(STAGE)
     assert np.median(dark.max(axis=2)) < 60
     assert np.median(light.min(axis=2)) > 240
+
+
+def test_each_keeps_its_own_colour_wherever_it_goes(notebook):
+    """The page is told the colours once; frames say where the particles are."""
+    page = notebook("""
+import numpy as np
+from tinote.viz.particles import Particles
+x = np.array([[0.2, 0.5], [0.5, 0.5], [0.8, 0.5]])
+def step():
+    x[:] = np.roll(x, 1, axis=0)
+view = Particles(x, step, radius=20, color=[0xff0000, 0x00ff00, 0x0000ff])
+view""")
+    page.run_all()
+    page.wait(f"{PAINTED} >= 1")
+
+    def seen() -> list[str]:
+        pixels = page.canvas(STAGE)
+        height, width = pixels.shape[:2]
+        inks = pixels[height // 2, [width * part // 10 for part in (2, 5, 8)], :3]
+        return ["rgb"[int(ink.argmax())] for ink in inks]
+
+    assert seen() == ["r", "g", "b"]
+    page.page.locator(".tinote-view").get_by_role("button", name="Step").click()
+    page.wait(f"{VIEW}.dataset.step === '1'")
+    page.settle()
+    assert seen() == ["g", "b", "r"]
+    page.reload()
+    page.wait(f"{PAINTED} >= 1")
+    assert seen() == ["g", "b", "r"]
+    assert page.problems == []

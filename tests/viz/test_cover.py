@@ -98,5 +98,7 @@ def test_a_view_sends_the_smaller_of_positions_and_a_picture():
 
 def test_colours_are_painted_by_the_page_up_to_the_density():
     x = np.random.default_rng(0).random((2000, 2))
-    frame = Particles(x, color=np.full((2000, 3), 0.5), size=60).capture()
-    assert "cover" not in frame.message and [len(part) for part in frame.buffers] == [8000, 6000]
+    view = Particles(x, color=np.full((2000, 3), 0.5), size=60)
+    frame = view.capture()
+    assert "cover" not in frame.message and [len(part) for part in frame.buffers] == [8000, 0]
+    assert view.colors == bytes([128]) * 6000  # with the widget, and not once more with each frame

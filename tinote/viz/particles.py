@@ -82,6 +82,9 @@ class Particles(LiveSimulation):
     color = traitlets.Unicode().tag(sync=True)
     """The colour of all particles as CSS has it; empty where each has its own."""
 
+    colors = traitlets.Bytes().tag(sync=True)
+    """Those of particles in the plane that have their own, three bytes each; in space they come with each frame."""
+
     reach = traitlets.Float(GRASP).tag(sync=True)
     in_space = traitlets.Bool(False).tag(sync=True)
     azimuth = traitlets.Float(30.0)
@@ -135,6 +138,7 @@ class Particles(LiveSimulation):
             azimuth=float(azimuth),
             elevation=_height(elevation),
             color=_css(self._colors) if self._colors.ndim == 1 and not in_space else "",
+            colors=self._colors.tobytes() if self._colors.ndim == 2 and not in_space else b"",
             background="" if background is None else _css(as_colors(background, name="background")),
             plot_label=plot_label,
             label=label,
@@ -148,7 +152,7 @@ class Particles(LiveSimulation):
 
     def capture(self) -> Frame:
         """The positions as 16-bit fractions of the bounds, or of the picture that the camera takes, x to the right and
-        y up; with the colours, where particles have different ones.
+        y up; in space with the colours, which change with the distance.
         """
         points = as_positions(self._x, space=self.in_space)
         self._count = len(points)
@@ -182,7 +186,7 @@ class Particles(LiveSimulation):
             packed[~inside] = HIDDEN
         captured = self._captured = packed.astype(np.uint16)
         message = {"count": self._count, "outside": self._count - shown, **more}
-        return Frame(message, [captured.tobytes(), colors.tobytes() if colors.ndim == 2 else b""])
+        return Frame(message, [captured.tobytes(), colors.tobytes() if colors.ndim == 2 and self.in_space else b""])
 
     def _capture_cover(self, found: Cover, more: dict[str, Any]) -> Frame:
         self._captured = found

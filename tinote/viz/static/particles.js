@@ -157,6 +157,7 @@ export default {
     const pixels = new Uint32Array(image.data.buffer);
     const prepare = () => stamps(model.get("radius") * scale, canvas.width);
     let discs = prepare();
+    const own = model.get("colors").byteLength ? copied(model.get("colors"), Uint8Array) : null;
     let last = null;
     // A cover has a pixel for each CSS pixel, and is enlarged where the screen has more.
     const coarse = document.createElement("canvas");
@@ -185,7 +186,7 @@ export default {
     };
     const show = (message, [positions, colors]) => {
       const cover = message.cover ? copied(positions, Uint8Array) : null;
-      last = { cover, edges: message.edges, positions: cover ? null : copied(positions, Uint16Array), colors: colors.byteLength ? copied(colors, Uint8Array) : null };
+      last = { cover, edges: message.edges, positions: cover ? null : copied(positions, Uint16Array), colors: colors.byteLength ? copied(colors, Uint8Array) : cover ? null : own };
       paint();
       const words = [counted(message.count, "particle", "particles")];
       if (message.outside) words.push(`${message.outside.toLocaleString("en")} outside`);
