@@ -48,6 +48,19 @@ def a_ring_of_buffers(x: Any, g: Any, k: Any) -> Kernel:
     return run
 
 
+def a_window_in_a_ring(x: Any, g: Any, k: Any) -> Kernel:
+    @ti.kernel
+    def run():
+        t = k[0]
+        for i in range(1, 5):
+            total = 0.0
+            for j in range(3):
+                total += g[t % 2, i + j - 1] * x[j]
+            g[(t + 1) % 2, i] = total
+
+    return run
+
+
 def red_and_black(x: Any, g: Any, k: Any) -> Kernel:
     @ti.kernel
     def run():
@@ -77,7 +90,9 @@ def appended(x: Any, g: Any, k: Any) -> Kernel:
     return run
 
 
-@pytest.mark.parametrize("program", [own_elements, a_ring_of_buffers, red_and_black, additions, appended])
+@pytest.mark.parametrize(
+    "program", [own_elements, a_ring_of_buffers, a_window_in_a_ring, red_and_black, additions, appended]
+)
 @pytest.mark.filterwarnings("ignore:.*a tape that validates refuses it")
 def test_loops_that_stay_parallel(program: Callable[..., Kernel]) -> None:
     assert all(loop.parallel for loop in loops(program) if loop.index.name == "i")

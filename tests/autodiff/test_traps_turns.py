@@ -268,6 +268,37 @@ def neighbour_decides(x, loss):
 
 
 @trap
+def all_elements_for_each(x, y, loss):
+    @ti.kernel
+    def run():
+        for i in x:
+            total = y[i]
+            for j in range(5):
+                if i != j:
+                    total += x[j] * y[j]
+            x[i] = total * 0.3
+        for i in x:
+            loss[None] += x[i] ** 2
+
+    return run
+
+
+@trap
+def bodies_that_move_at_once(v, x, loss):
+    @ti.kernel
+    def run():
+        for i in v:
+            force = ti.Vector([0.0, 0.0])
+            for j in range(5):
+                force += (v[j] - v[i]) * x[j]
+            v[i] += 0.1 * force
+        for i in v:
+            loss[None] += v[i].norm_sqr()
+
+    return run
+
+
+@trap
 def ring_of_three_under_a_mask(g, x, y, loss):
     @ti.kernel
     def run(t: ti.i32):

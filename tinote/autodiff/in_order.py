@@ -6,9 +6,8 @@
       store @y[%k], %a                          store @y[%k], %a          (of several turns, the last one wins)
 
 Where several turns may store to one element, it holds the value of the last, which alone gets the gradient. Where a
-turn may read what another one changes, at an index that memory holds or in a branch that depends on what memory holds,
-the values are those of that order, too. Additions may come in any order. Where turns certainly meet, whatever memory
-holds (`shifts.py`), there is no gradient.
+turn may read what another one changes, the values are those of that order, too. Additions may come in any order. Where
+turns meet for certain, whatever memory holds (`shifts.py`), there is no gradient.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from collections.abc import Iterator, Set
 from typing import NamedTuple
 
 from tinote.autodiff.activity import can_vary
-from tinote.autodiff.shifts import Shift, Takes, find_shifts, is_computed, surely_meet, takes
+from tinote.autodiff.shifts import Shift, Takes, find_shifts, takes
 from tinote.ir.access import Access, Accesses
 from tinote.ir.buffers import Buffer, root_of
 from tinote.ir.nodes import Atomic, For, Function, If, Load, Memory, Op, Region, Store
@@ -77,9 +76,7 @@ class _Search:
         ]
 
     def meets(self, op: For) -> bool:
-        """Whether several turns of a loop may store to one element, or one reads what another one changes and memory
-        tells which.
-        """
+        """Whether several turns of a loop may store to one element, or one may read what another one changes."""
         loop = self.accesses.loops[op]
         inside = [access for access in self.touched if access.inside(loop)]
         for write in inside:
@@ -92,13 +89,18 @@ class _Search:
         return False
 
     def _matters(self, write: Access, other: Access, loop: Loop) -> bool:
+        """Whether it is to be feared that the two meet, if nothing proves that they do not. Of a read and a write this
+        is taken for granted where an index that no turn changes differs, as the slots of a ring of buffers do, and in
+        branches that some turns take, such as those of one colour of a checkerboard.
+        """
         if not isinstance(other.op, Load):
             return isinstance(write.op, Store)
-        if not all(is_computed(index, self.accesses) for access in (write, other) for index in access.op.index):
-            return True
+        accesses = self.accesses
+        for f, g in zip(write.forms, other.forms, strict=False):
+            if f != g and all(v is not loop.index and accesses.invariant(v, loop) for v in (*f.terms, *g.terms)):
+                return False
         around = (*self.branches[write.op], *self.branches[other.op])
-        kinds = {takes(op.condition, self.accesses) for op in around if self._varies(op, loop)}
-        return Takes.DATA in kinds and Takes.SOME not in kinds and surely_meet(other, write, self.accesses, loop)
+        return not any(takes(op.condition, accesses) is Takes.SOME for op in around if self._varies(op, loop))
 
     def _varies(self, op: If, loop: Loop) -> bool:
         """Whether the turns of the loop take a branch differently."""

@@ -25,7 +25,7 @@ from tinote.ir.nodes import Atom, Atomic, Extent, For, If, Lit, Load, Memory, Pr
 from tinote.ir.ranges import Loop
 from tinote.ir.types import is_float
 
-__all__ = ["Shift", "Takes", "find_shifts", "is_computed", "refuse_shifts", "surely_meet", "takes"]
+__all__ = ["Shift", "Takes", "find_shifts", "refuse_shifts", "takes"]
 
 
 class Shift(NamedTuple):
@@ -39,7 +39,7 @@ class Takes(Enum):
     """Which turns of a loop take a branch."""
 
     MOST = auto()  # those of which an index is less, or greater, than a number
-    DATA = auto()  # that depends on what memory holds
+    ANY = auto()  # that depends on what memory holds, or on how an index compares with another one or an argument
     SOME = auto()  # anything else, such as every second one
 
 
@@ -69,7 +69,7 @@ def find_shifts(accesses: Accesses) -> list[Shift]:
             for write, ifs in writes:
                 if write.buffer in read:
                     for other, others in reads:
-                        if ifs == others and surely_meet(other, write, accesses, loop):
+                        if ifs == others and _surely_meet(other, write, accesses, loop):
                             assert isinstance(other.op, Load) and isinstance(write.op, Store | Atomic)
                             found.append(Shift(other.op, write.op))
     return found
@@ -96,30 +96,33 @@ def takes(condition: Atom, accesses: Accesses) -> Takes:
     """Which turns of a loop take a branch under this condition."""
     made = accesses.definitions.get(condition) if isinstance(condition, Var) else None
     if not isinstance(made, Prim):
-        return Takes.SOME if isinstance(condition, Lit) else Takes.DATA
+        return Takes.SOME if isinstance(condition, Lit) else Takes.ANY
     if made.prim in (p.and_, p.or_):
         parts = {takes(part, accesses) for part in made.args}
-        return next(kind for kind in (Takes.SOME, Takes.DATA, Takes.MOST) if kind in parts)
-    if not all(is_computed(part, accesses) for part in made.args):
-        return Takes.DATA
-    if made.prim not in (p.lt, p.le, p.gt, p.ge) or any(map(is_float, [part.type for part in made.args])):
+        return next(kind for kind in (Takes.SOME, Takes.ANY, Takes.MOST) if kind in parts)
+    if not all(_is_computed(part, accesses) for part in made.args):
+        return Takes.ANY
+    if made.prim not in (p.lt, p.le, p.gt, p.ge, p.eq, p.ne) or any(map(is_float, [part.type for part in made.args])):
         return Takes.SOME
     difference = accesses.affine(made.args[0]) - accesses.affine(made.args[1])
-    bounds = len(difference.terms) == 1 and all(v in accesses.indices for v in difference.terms)
-    return Takes.MOST if bounds else Takes.SOME
+    indices = [v for v in difference.terms if v in accesses.indices]
+    others = [v for v in difference.terms if v not in accesses.indices]
+    if any(accesses.home.get(v) is not None for v in others) or (made.prim in (p.eq, p.ne) and len(indices) < 2):
+        return Takes.SOME
+    return Takes.MOST if len(indices) == 1 and not others else Takes.ANY
 
 
-def is_computed(atom: Atom, accesses: Accesses) -> bool:
+def _is_computed(atom: Atom, accesses: Accesses) -> bool:
     """Whether an atom is computed from the indices of loops and what is bound outside of all of them, without a look at
     memory.
     """
     if isinstance(atom, Lit) or atom in accesses.indices or accesses.home.get(atom) is None:
         return True
     op = accesses.definitions.get(atom)
-    return isinstance(op, Prim | Extent) and all(is_computed(a, accesses) for a in op.args)
+    return isinstance(op, Prim | Extent) and all(_is_computed(a, accesses) for a in op.args)
 
 
-def surely_meet(read: Access, write: Access, accesses: Accesses, loop: Loop) -> bool:
+def _surely_meet(read: Access, write: Access, accesses: Accesses, loop: Loop) -> bool:
     """Whether one turn of the loop reads what another one writes, for certain: in each dimension the indices are the
     same multiple of the index of a loop around both, and differ by a number.
     """
