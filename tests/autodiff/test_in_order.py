@@ -116,7 +116,17 @@ def gathered_in_place(x: Any, g: Any, k: Any) -> Kernel:
     return run
 
 
-@pytest.mark.parametrize("program", [scattered, gathered_in_place])
+def every_second_one(x: Any, g: Any, k: Any) -> Kernel:
+    @ti.kernel
+    def run():
+        for i in range(2, 6):
+            if i % 2 == 0 and i > 1:
+                x[i] = x[i] * x[i - 2]
+
+    return run
+
+
+@pytest.mark.parametrize("program", [scattered, gathered_in_place, every_second_one])
 @pytest.mark.filterwarnings("ignore:.*a tape that validates refuses it")
 def test_loops_that_run_in_order(program: Callable[..., Kernel]) -> None:
     assert not any(loop.parallel for loop in loops(program))

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Set
 from typing import NamedTuple
 
 from tinote.autodiff.activity import can_vary
-from tinote.autodiff.shifts import Shift, Takes, find_shifts, takes
+from tinote.autodiff.shifts import Shift, find_shifts, keeps_apart
 from tinote.ir.access import Access, Accesses
 from tinote.ir.buffers import Buffer, root_of
 from tinote.ir.nodes import Atomic, For, Function, If, Load, Memory, Op, Region, Store
@@ -91,7 +91,7 @@ class _Search:
     def _matters(self, write: Access, other: Access, loop: Loop) -> bool:
         """Whether it is to be feared that the two meet, if nothing proves that they do not. Of a read and a write this
         is taken for granted where an index that no turn changes differs, as the slots of a ring of buffers do, and in
-        branches that some turns take, such as those of one colour of a checkerboard.
+        branches that keep the two turns apart, such as that for one colour of a checkerboard.
         """
         if not isinstance(other.op, Load):
             return isinstance(write.op, Store)
@@ -100,7 +100,9 @@ class _Search:
             if f != g and all(v is not loop.index and accesses.invariant(v, loop) for v in (*f.terms, *g.terms)):
                 return False
         around = (*self.branches[write.op], *self.branches[other.op])
-        return not any(takes(op.condition, accesses) is Takes.SOME for op in around if self._varies(op, loop))
+        return not any(
+            keeps_apart(op.condition, other, write, accesses, loop) for op in around if self._varies(op, loop)
+        )
 
     def _varies(self, op: If, loop: Loop) -> bool:
         """Whether the turns of the loop take a branch differently."""

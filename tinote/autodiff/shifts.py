@@ -21,11 +21,11 @@ from tinote.ir import primitives as p
 from tinote.ir.access import Access, Accesses
 from tinote.ir.affine import Affine, variable
 from tinote.ir.buffers import root_of
-from tinote.ir.nodes import Atom, Atomic, Extent, For, If, Lit, Load, Memory, Prim, Region, Store, Var
+from tinote.ir.nodes import Atom, Atomic, Extent, For, If, Lit, Load, Memory, Op, Prim, Region, Store, Var
 from tinote.ir.ranges import Loop
 from tinote.ir.types import is_float
 
-__all__ = ["Shift", "Takes", "find_shifts", "refuse_shifts", "takes"]
+__all__ = ["Shift", "Takes", "find_shifts", "keeps_apart", "refuse_shifts", "takes"]
 
 
 class Shift(NamedTuple):
@@ -128,19 +128,57 @@ def _surely_meet(read: Access, write: Access, accesses: Accesses, loop: Loop) ->
     """
     if root_of(read.buffer) is not root_of(write.buffer) or not accesses.may_meet_across(read, write, loop):
         return False
+    distances = _distances(read, write, accesses, loop)
+    assert loop.index is not None
+    if distances is None or not distances.get(loop.index):
+        return False
+    return all(_has_turns(v, distance, read, write, accesses) for v, distance in distances.items())
+
+
+def _distances(read: Access, write: Access, accesses: Accesses, loop: Loop) -> dict[Var, int] | None:
+    """How much greater the index of each loop is in the turn that reads an element than in the one that writes it; None
+    where that is not a number.
+    """
     distances: dict[Var, int] = {}
     for f, g in zip(_unwrapped(read, accesses), _unwrapped(write, accesses), strict=False):
         moving = [v for v in {**f.terms, **g.terms} if v is loop.index or not accesses.invariant(v, loop)]
         if (f - g).terms or len(moving) > 1 or (not moving and f.const != g.const):
-            return False
+            return None
         for v in moving:
             distance, rest = divmod(g.const - f.const, f.coefficient(v))
             if rest or distances.setdefault(v, distance) != distance:
-                return False
-    assert loop.index is not None
-    return distances.get(loop.index, 0) != 0 and all(
-        _has_turns(v, distance, read, write, accesses) for v, distance in distances.items()
-    )
+                return None
+    return distances
+
+
+def keeps_apart(condition: Atom, read: Access, write: Access, accesses: Accesses, loop: Loop) -> bool:
+    """Whether of two turns, one of which reads what the other writes, only one takes a branch: the remainder of an
+    index differs, as on a checkerboard. What is not understood of a branch that some turns take is trusted to do so.
+    """
+    made = accesses.definitions.get(condition) if isinstance(condition, Var) else None
+    if isinstance(made, Prim) and made.prim in (p.and_, p.or_):
+        parts = [keeps_apart(part, read, write, accesses, loop) for part in made.args]
+        return any(parts) if made.prim is p.and_ else all(parts)
+    if takes(condition, accesses) is not Takes.SOME:
+        return False
+    distances = _distances(read, write, accesses, loop)
+    found = _remainder(made, accesses)
+    if distances is None or found is None:
+        return True
+    form, divisor = found
+    if any(v in accesses.indices and v not in distances and not accesses.invariant(v, loop) for v in form.terms):
+        return False
+    return sum(form.coefficient(v) * distance for v, distance in distances.items()) % divisor != 0
+
+
+def _remainder(op: Op | None, accesses: Accesses) -> tuple[Affine, int] | None:
+    """What a comparison divides, and by which number, if it compares a remainder."""
+    if isinstance(op, Prim) and op.prim in (p.eq, p.ne):
+        for part in op.args:
+            made = accesses.definitions.get(part) if isinstance(part, Var) else None
+            if isinstance(made, Prim) and made.prim in (p.mod, p.raw_mod) and isinstance(made.args[1], Lit):
+                return accesses.affine(made.args[0]), int(made.args[1].value)
+    return None
 
 
 def _unwrapped(access: Access, accesses: Accesses) -> list[Affine]:
