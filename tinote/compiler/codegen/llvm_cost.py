@@ -10,7 +10,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from tinote.ir.nodes import Atom, Atomic, For, If, Lit, Memory, Op, Pop, Prim, Print, Push, Region, While
-from tinote.ir.query import count_ops
+from tinote.ir.query import walk
 
 __all__ = [
     "BETWEEN_POLLS",
@@ -37,9 +37,9 @@ _UNKNOWN_TURNS = 16
 _LOOK_AHEAD = 256
 #: With so much work beside each other a turn keeps a machine busy.
 _BUSY = 2.5
-#: Operations of a turn past which LLVM is not asked to vectorise: the time that it thinks about it grows with their
-#: square (measured with chains of integers: 2,100 operations 0.7 s, 7,000 6 s, 21,000 over a minute).
-_LONGEST_VECTORISED = 4_000
+#: Work of a turn past which LLVM is not asked to vectorise: the time that it thinks about it grows with the square of
+#: that (measured with chains of integers: 2,100 additions 0.7 s, 7,000 6 s, 21,000 over a minute; of sines alike).
+_LONGEST_VECTORISED = 3_000
 
 
 class Polling(Enum):
@@ -84,7 +84,7 @@ def waits_for_itself(body: Region) -> bool:
 
 def is_too_long(body: Region) -> bool:
     """Whether vectorising a loop with this body would take LLVM seconds."""
-    return count_ops(body) > _LONGEST_VECTORISED
+    return sum(own_cost(op) for op in walk(body)) > _LONGEST_VECTORISED
 
 
 class Loops:
