@@ -455,3 +455,37 @@ def test_integers_in_scratch_are_kept() -> None:
     with pytest.raises(DifferentiationError, match="scratch is made of fields"), ti.ad.Tape(loss=loss):
         ti.ad.grad_for(replaced := ti.ad.grad_replaced(lambda: None, scratch=[3]))(lambda: None)
         replaced()
+
+
+def test_the_replacement_finds_arrays_as_the_function_left_them() -> None:
+    x, total = array(3), scalar()
+
+    @ti.kernel
+    def weigh(w: ti.types.ndarray(ti.f64, 1)):
+        for i in x:
+            total[None] += w[i] * x[i] ** 2
+
+    @ti.ad.grad_replaced
+    def forward(w):
+        weigh(w)
+
+    @ti.ad.grad_for(forward)
+    def backward(w):
+        weigh.grad(w)
+
+    x.fill(1)
+    w = np.array([1.0, 2.0, 3.0])
+    with ti.ad.Tape(total):
+        forward(w)
+        w[:] = 0
+    assert x.grad.to_numpy().tolist() == [2, 4, 6]
+    assert w.tolist() == [0, 0, 0], "what the program wrote since is there again"
+
+    w[:] = 1
+    shown = w.view()
+    shown.flags.writeable = False
+    tape = ti.ad.Tape(total)
+    with pytest.raises(DifferentiationError, match="the array 'w', which is read-only, has changed"), tape:
+        forward(shown)
+        w[:] = 0
+    assert w.tolist() == [0, 0, 0]

@@ -26,6 +26,11 @@ def test_an_exception_leaves_everything_usable() -> None:
         assert x.grad.to_numpy().tolist() == [0, 4, 0]
 
 
+def test_a_tape_that_was_not_entered_cannot_be_left() -> None:
+    with pytest.raises(DifferentiationError, match="was not entered"):
+        ti.ad.Tape(scalar()).__exit__(None, None, None)
+
+
 def test_a_tape_in_a_tape() -> None:
     x, loss = scalar(), scalar()
 

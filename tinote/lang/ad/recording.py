@@ -236,6 +236,9 @@ class Recording:
                 self.rules.forget(buffer)
         custom.after = self._log.length
         kept = self._need_now(custom) if self._saves else []
+        if self._saves:
+            for buffer in custom.arrays:
+                self._keep_foreign(custom.copies, buffer)
         self._add(custom)
         if world.has_views:
             self._distrust(kept)
@@ -439,7 +442,8 @@ class Recording:
                 numbers(buffer)[...] = np.nan
         token = recorder.set(backward)
         try:
-            custom.gradient(backward)
+            with custom.arrays_again():
+                custom.gradient(backward)
         finally:
             recorder.reset(token)
             backward.bring_back()

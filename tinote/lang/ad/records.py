@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import ctypes
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -12,7 +14,7 @@ from tinote.errors import DifferentiationError, Note
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.backward import Backward
 from tinote.lang.ad.old_values import SavingLaunch
-from tinote.lang.arguments import Arguments, place_in
+from tinote.lang.arguments import Arguments, Foreign, place_in
 from tinote.lang.footprint import Footprint
 from tinote.lang.kernel import Instance
 from tinote.runtime.memory import Memory
@@ -98,7 +100,8 @@ class Custom:
     `severed`: fields without a gradient in which it left varying values, with the place (None: perhaps in all that it
     wrote). `scratch`: fields that `gradient` promises to compute itself before it reads them; it finds the others as
     they were at the end of the stretch. `after`: how long the log of overwritten values was then. `tasks`: what the
-    gradient is known to launch; `release` lets go of the memory that it holds.
+    gradient is known to launch; `release` lets go of the memory that it holds. `copies`: what arrays that others manage
+    held then.
     """
 
     name: str
@@ -112,11 +115,43 @@ class Custom:
     after: int = 0
     tasks: tuple[TaskSummary, ...] = ()
     release: Callable[[], None] | None = None
+    copies: dict[Buffer, Memory] = field(default_factory=dict)
 
     @property
     def touched(self) -> set[Buffer]:
         """All that was read or written."""
         return self.loaded | self.written
+
+    @property
+    def arrays(self) -> list[Foreign]:
+        """The arrays that others manage and that its launches read, each once."""
+        return list({(b.first, b.last): b for b in self.loaded if isinstance(b, Foreign)}.values())
+
+    @contextmanager
+    def arrays_again(self) -> Iterator[None]:
+        """While this lasts, these arrays hold what they held then. Raises `DifferentiationError` for one that has
+        changed and cannot be written to.
+        """
+        now: list[tuple[Foreign, bytes]] = []
+        try:
+            for array, kept in self.copies.items():
+                assert isinstance(array, Foreign)
+                bound = array.bound
+                present = ctypes.string_at(bound.address, bound.nbytes)
+                if present == bytes(kept.view()):
+                    continue
+                if not bound.writable:
+                    raise DifferentiationError(
+                        f"the array '{array.name}', which is read-only, has changed since '{self.name}' ran",
+                        self.place,
+                        hint="pass a copy of it",
+                    )
+                now.append((array, present))
+                ctypes.memmove(bound.address, kept.address, bound.nbytes)
+            yield
+        finally:
+            for array, present in now:
+                ctypes.memmove(array.bound.address, present, len(present))
 
     def sever(self, severed: dict[Buffer, Span]) -> None:
         """Follow the fields without gradient that hold varying values through this stretch."""

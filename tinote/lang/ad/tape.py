@@ -154,6 +154,8 @@ class Tape(Recording):
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if not self._entered:
+            raise DifferentiationError("the tape was not entered: write `with ti.ad.Tape(loss):`", caller())
         self.stop()
         try:
             if kind is None:
