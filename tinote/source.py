@@ -64,19 +64,13 @@ def caller() -> Span:
     return Span(code.co_filename, line, column, end_line, end_column)
 
 
-def _plain(file: str) -> str:
-    return file
-
-
-_namer = _plain
-
-
 def place_name(span: Span) -> str:
     """How a person calls the place: `Cell In[5], line 3` in a notebook, `file.py, line 3` elsewhere."""
-    return f"{_namer(span.file)}, line {span.line}"
+    return f"{_cell_name(span.file) or span.file}, line {span.line}"
 
 
-def set_place_namer(namer: object) -> None:
-    """Let a front end (IPython) translate internal file names to names a person knows; `None` restores the default."""
-    global _namer
-    _namer = namer if callable(namer) else _plain  # type: ignore[assignment]
+def _cell_name(file: str) -> str:
+    """How IPython calls the cell that it has compiled under this name; "" for any other file."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    described = None if shell is None else shell.compile.format_code_name(file)
+    return " ".join(described or ())

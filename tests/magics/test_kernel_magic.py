@@ -97,6 +97,12 @@ def test_an_error_names_the_cell_and_its_line(shell: InteractiveShell) -> None:
     assert "Cell In[" in rendered and "line 4" in rendered and "tinote/" not in rendered
 
 
+def test_cells_have_their_names_without_the_extension(shell: InteractiveShell) -> None:
+    shell.run_line_magic("unload_ext", "tinote")
+    error = error_of(shell, "@ti.kernel\ndef broken():\n    for i in x:\n        x[i] = missing\nbroken()")
+    assert re.search(r"^Cell In\[\d+\], line 4$", str(error), re.MULTILINE)
+
+
 def test_a_syntax_error_is_located(shell: InteractiveShell) -> None:
     error = error_of(shell, "%%kernel\ndef f(:\n    pass\n")
     assert isinstance(error, KernelSyntaxError) and error.span.line == 2

@@ -9,7 +9,6 @@ from tinote.lang.ad.bars import draw_bars_with
 from tinote.magics.completion import make_completer
 from tinote.magics.kernel_magic import KernelMagics
 from tinote.magics.reloading import follow_reloads
-from tinote.source import set_place_namer
 from tinote.viz import fields
 from tinote.viz.error_view import show_errors
 from tinote.viz.progress import bar_kind, compilation_bar
@@ -20,7 +19,7 @@ __all__ = ["load_ipython_extension", "unload_ipython_extension"]
 
 def load_ipython_extension(shell: Any) -> None:
     """Register `%%kernel` and `%explore`, show fields with pictures and what breaks the access rules in the rule view,
-    and let errors name cells as people do and look as a notebook can show them.
+    and let errors look as a notebook can show them.
     """
     shell.register_magics(KernelMagics)
     fields.register(shell)
@@ -29,11 +28,6 @@ def load_ipython_extension(shell: Any) -> None:
     completer.__dict__["tinote"] = True
     shell.Completer.custom_matchers.append(completer)
 
-    def cell_name(file: str) -> str:
-        described = shell.compile.format_code_name(file)
-        return " ".join(described) if described else file
-
-    set_place_namer(cell_name)
     if getattr(shell, "kernel", None) is not None:
         show_with(compilation_bar)
     draw_bars_with(bar_kind)
@@ -48,7 +42,6 @@ def unload_ipython_extension(shell: Any) -> None:
     shell.magics_manager.magics["line"].pop("explore", None)
     fields.unregister(shell)
     _forget_completer(shell)
-    set_place_namer(None)
     show_with(None)
     draw_bars_with(None)
     follow_reloads(shell, on=False)
