@@ -67,6 +67,9 @@ SETTINGS = {
     "notebook-extension/tracker": '{"windowingMode": "none"}',
 }
 
+# A launcher opens whenever the last notebook was closed, at a time of its own, and may come to lie over the next one.
+PAGE_CONFIG = {"disabledExtensions": {"@jupyterlab/launcher-extension": True}}
+
 START_SECONDS = 240.0
 WAIT_SECONDS = 120.0
 """Waits end as soon as what they wait for is there; these bounds only say when it will not come any more, also on a
@@ -137,6 +140,9 @@ def running_lab(root: Path, **variables: str) -> Iterator[Lab]:
     """
     folder, settings, runtime = root / "notebooks", root / "config/settings", root / "runtime"
     folder.mkdir()
+    page_config = root / "config/labconfig/page_config.json"
+    page_config.parent.mkdir(parents=True)
+    page_config.write_text(json.dumps(PAGE_CONFIG))
     environment = {
         **os.environ,
         "JUPYTER_CONFIG_DIR": str(root / "config"),
@@ -402,8 +408,10 @@ CLOSE = """async () => {
     }
 }"""
 
-# Whether JupyterLab is as it was when it was loaded: light, and with nothing that waits for an answer.
-AS_LOADED = """document.body.dataset.jpThemeName === 'JupyterLab Light' && !document.querySelector('.jp-Dialog')"""
+# Whether JupyterLab is as it was when it was loaded: light, and with nothing that waits for an answer. One that a test
+# has loaded, at the address of a notebook, may open that again late.
+AS_LOADED = """window.fromDesk && document.body.dataset.jpThemeName === 'JupyterLab Light'
+    && !document.querySelector('.jp-Dialog')"""
 
 
 class Desk:
@@ -437,6 +445,7 @@ class Desk:
             self.lab.reset_settings()
             page.goto(f"{self.lab.url}/{FRONT_ENDS[front_end].format(name=name)}", wait_until="domcontentloaded")
         wait_ready(page, name)
+        page.evaluate("() => { window.fromDesk = true }")
         return found
 
     def close(self, found: Page, front_end: str = "lab") -> None:
