@@ -15,7 +15,7 @@ from tinote.autodiff.old_values import NO_OLD_VALUES, OldValues, plan_old_values
 from tinote.autodiff.overwriting import begins_anew, kept_loads, plan_keeping, with_temporaries
 from tinote.autodiff.races import refuse_races
 from tinote.autodiff.reverse import Reverser
-from tinote.autodiff.shifts import Shift, refuse_shifts
+from tinote.autodiff.shifts import Shift, refuse_shift
 from tinote.autodiff.unfold import order_is_free, unfold_atomics
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.access import Access
@@ -59,11 +59,11 @@ def reverse(
     """
     old = plan_old_values(fn)
     saved = {value.buffer for value in old.values}
-    given, (fn, shifts) = fn, put_in_order(unfold_atomics(replay(fn, old), _may_order), saved)
+    given, (fn, shift) = fn, put_in_order(unfold_atomics(replay(fn, old), _may_order), saved)
     hazards: tuple[Hazard, ...] = ()
     keeping = NOTHING
     while True:
-        gradient = _reverse(given, shifts, reverser(fn, defaults, keeping, arguments=arguments))
+        gradient = _reverse(given, shift, reverser(fn, defaults, keeping, arguments=arguments))
         further = tuple(find_hazards(fn, gradient.needed_loads))
         if not further:
             read = {load.buffer for load in gradient.needed_loads}
@@ -86,13 +86,13 @@ def _may_order(op: Atomic, rivals: Sequence[Access]) -> bool:
     return can_vary(op.buffer) and order_is_free(op, rivals)
 
 
-def _reverse(given: Function, shifts: Sequence[Shift], reverser: Reverser) -> Gradient:
+def _reverse(given: Function, shift: Shift | None, reverser: Reverser) -> Gradient:
     fn, keeping, arguments = reverser.fn, reverser.keeping, reverser.arguments
     region = reverser.function_region()
     if region.body:
         refuse_gradient_access(fn)
         refuse_races(given)
-        refuse_shifts(shifts)
+        refuse_shift(shift)
     for store in reverser.severed:
         refuse_broken_chain(store.buffer, store.loc, fn, arguments=arguments)
     found = kept_loads(fn, keeping)

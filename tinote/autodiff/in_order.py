@@ -16,7 +16,7 @@ from collections.abc import Iterator, Set
 from typing import NamedTuple
 
 from tinote.autodiff.activity import can_vary
-from tinote.autodiff.shifts import Shift, find_shifts, keeps_apart
+from tinote.autodiff.shifts import Shift, find_shift, keeps_apart
 from tinote.ir.access import Access, Accesses
 from tinote.ir.buffers import Buffer, root_of
 from tinote.ir.nodes import Atomic, For, Function, If, Load, Memory, Op, Region, Store
@@ -28,10 +28,10 @@ __all__ = ["InOrder", "Ordered", "loops_of", "put_in_order"]
 
 
 class Ordered(NamedTuple):
-    """A function whose parallel loops may run in any order; or else `shifts` says where they may not."""
+    """A function whose parallel loops may run in any order; or else `shift` says where they may not."""
 
     function: Function
-    shifts: tuple[Shift, ...] = ()
+    shift: Shift | None = None
 
 
 def put_in_order(fn: Function, distinct: Set[Buffer] = frozenset()) -> Ordered:
@@ -39,9 +39,9 @@ def put_in_order(fn: Function, distinct: Set[Buffer] = frozenset()) -> Ordered:
     if not any(_may_matter(op) for op in fn.region.body if isinstance(op, For) and op.parallel):
         return Ordered(fn)
     accesses = Accesses(fn)
-    shifts = find_shifts(accesses)
-    if shifts:
-        return Ordered(fn, tuple(shifts))
+    shift = find_shift(accesses)
+    if shift is not None:
+        return Ordered(fn, shift)
     search = _Search(fn, accesses, distinct)
     meeting = [loop for loop in accesses.loops if isinstance(loop, For) and loop.parallel and search.meets(loop)]
     return Ordered(InOrder({inner for loop in meeting for inner in loops_of(loop)}).run(fn) if meeting else fn)

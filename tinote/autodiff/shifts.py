@@ -12,7 +12,7 @@ Which value a turn finds depends on an order that there is not.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from enum import Enum, auto
 from typing import NamedTuple
 
@@ -25,7 +25,7 @@ from tinote.ir.nodes import Atom, Atomic, Extent, For, If, Lit, Load, Memory, Op
 from tinote.ir.ranges import Loop
 from tinote.ir.types import is_float
 
-__all__ = ["Shift", "Takes", "find_shifts", "keeps_apart", "refuse_shifts", "takes"]
+__all__ = ["Shift", "Takes", "find_shift", "keeps_apart", "refuse_shift", "takes"]
 
 
 class Shift(NamedTuple):
@@ -43,9 +43,9 @@ class Takes(Enum):
     SOME = auto()  # anything else, such as every second one
 
 
-def refuse_shifts(shifts: Sequence[Shift]) -> None:
-    """Raise a `DifferentiationError` if there are any."""
-    for shift in shifts:
+def refuse_shift(shift: Shift | None) -> None:
+    """Raise a `DifferentiationError` if there is one."""
+    if shift is not None:
         raise DifferentiationError(
             f"each turn of this parallel loop reads an element of '{shift.read.buffer.name}' that another one changes: "
             "without an order there is no gradient",
@@ -55,11 +55,10 @@ def refuse_shifts(shifts: Sequence[Shift]) -> None:
         )
 
 
-def find_shifts(accesses: Accesses) -> list[Shift]:
+def find_shift(accesses: Accesses) -> Shift | None:
     """Where turns of a parallel loop certainly meet over a float: of the reads and writes in branches that most turns
-    take, the first for each pair of places.
+    take, the first such pair.
     """
-    found: list[Shift] = []
     for op, loop in accesses.loops.items():
         if isinstance(op, For) and op.parallel:
             inside = list(_in_most_turns(op.body, (), accesses, loop))
@@ -71,8 +70,8 @@ def find_shifts(accesses: Accesses) -> list[Shift]:
                     for other, others in reads:
                         if ifs == others and _surely_meet(other, write, accesses, loop):
                             assert isinstance(other.op, Load) and isinstance(write.op, Store | Atomic)
-                            found.append(Shift(other.op, write.op))
-    return found
+                            return Shift(other.op, write.op)
+    return None
 
 
 def _in_most_turns(

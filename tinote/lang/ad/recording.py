@@ -235,8 +235,9 @@ class Recording:
             for buffer in custom.written:
                 self.rules.forget(buffer)
         custom.after = self._log.length
-        kept = self._need_now(custom) if self._saves else []
+        kept: list[Buffer] = []
         if self._saves:
+            kept = self._need_now(custom)
             for buffer in custom.arrays:
                 self._keep_foreign(custom.copies, buffer)
         self._add(custom)
