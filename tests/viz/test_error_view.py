@@ -20,9 +20,9 @@ from tinote import errors
 from tinote.errors import CompilerBug, Note, TinoteError
 from tinote.manual import ERRORS, section_of, tutorials
 from tinote.source import Span
-from tinote.viz import error_view
-from tinote.viz.error_view import error_as_html
-from tinote.viz.front_end import Audience
+from tinote.viz.notebook import error_view
+from tinote.viz.notebook.error_view import error_as_html
+from tinote.viz.notebook.front_end import Audience
 
 PAGE = (tutorials() / ERRORS).read_text(encoding="utf-8")
 

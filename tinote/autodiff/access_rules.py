@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from tinote.autodiff.steering import steering_reads
+from tinote.autodiff.control_dependence import steering_reads
 from tinote.ir import primitives as p
 from tinote.ir.buffers import Buffer, BufferKind
 from tinote.ir.checked_accesses import Kind

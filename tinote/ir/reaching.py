@@ -14,10 +14,10 @@ from collections.abc import Iterable, Sequence
 
 from tinote.ir import primitives as p
 from tinote.ir.access import Accesses
+from tinote.ir.access_region import Applied, Argument, Constant, Either, Length, Reach, Reaches, Step, Sum, Turns
 from tinote.ir.affine import Interval, variable
 from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atom, Buffer, Extent, Function, If, Lit, Memory, Prim, Var
-from tinote.ir.reach import Applied, Argument, Constant, Either, Length, Reach, Reaches, Step, Sum, Turns
 from tinote.ir.types import Scalar
 
 __all__ = ["reaches_of"]
