@@ -11,8 +11,7 @@ import numpy as np
 from nbclient import NotebookClient
 from PIL import Image
 
-from tinote.viz import Particles
-from tinote.viz.live import slider
+from tinote.viz import Particles, slider
 from tinote.viz.notebook.composed import bundle_of, picture_of
 
 RED = (0xE0, 0x20, 0x20)
@@ -61,7 +60,7 @@ BOXED = """
 import ipywidgets
 import numpy as np
 from tinote.viz import Particles
-from tinote.viz.live import slider
+from tinote.viz import slider
 x = np.full((1, 2), 0.2)
 def step():
     x[:] += 0.01

@@ -77,7 +77,7 @@ def test_the_way_here_is_folded_and_begins_with_the_user():
     rows = folded[2].splitlines()
     assert rows[0].startswith(str(Path(__file__))), "the program that called the package"
     at = rows.index("broken.py, line 10")
-    assert rows[at + 1] == "    broken()" and rows[at + 2].startswith("tinote/lang/kernel.py, line ")
+    assert rows[at + 1] == "    broken()" and rows[at + 2].startswith("tinote/lang/kernels/kernel.py, line ")
     assert str(Path(tinote.__file__).parent) not in folded[2]
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from tinote.viz import progress
 from tinote.viz.draw.arrays import ViewError
-from tinote.viz.notebook import progress
 
 
 def test_a_short_loop_shows_nothing(capsys):

@@ -9,9 +9,8 @@ import pytest
 
 import tinote as ti
 from tests.viz.live import scenario
-from tinote.viz import Image, Plot
+from tinote.viz import Image, Plot, slider
 from tinote.viz.draw.arrays import ViewError
-from tinote.viz.live import slider
 
 
 @pytest.fixture

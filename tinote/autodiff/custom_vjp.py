@@ -1,4 +1,4 @@
-"""Gradients that were told (`ir/replaced.py`), where reverse mode meets them."""
+"""Gradients that were told (`ir/custom_vjp.py`), where reverse mode meets them."""
 
 from __future__ import annotations
 

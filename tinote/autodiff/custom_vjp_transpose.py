@@ -1,4 +1,4 @@
-"""Gradients that were told (`ir/replaced.py`), where forward mode meets them.
+"""Gradients that were told (`ir/custom_vjp.py`), where forward mode meets them.
 
 What is told gives the adjoints of the inputs from those of the results: g ↦ Jᵀ g, a linear function of g. The
 derivative of that with respect to g, in reverse mode, is its transpose: J, which gives tangents of the results from

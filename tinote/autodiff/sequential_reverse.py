@@ -7,7 +7,7 @@
 
 Where several turns may store to one element, it holds the value of the last, which alone gets the gradient. Where a
 turn may read what another one changes, the values are those of that order, too. Additions may come in any order. Where
-turns meet for certain, whatever memory holds (`shifts.py`), there is no gradient.
+turns meet for certain, whatever memory holds (`dependence_distance.py`), there is no gradient.
 """
 
 from __future__ import annotations

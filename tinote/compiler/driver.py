@@ -447,7 +447,7 @@ class Specialisation:
 
     def gradient_costs(self, arguments: Sequence[Any], read: Any, length: Any) -> Any:
         """What the gradient saves for these scalar arguments, computes again and adds to: the `GradientCosts` of
-        `compiler/gradient_cost.py`. Raises `DifferentiationError`.
+        `compiler/inspect/gradient_cost.py`. Raises `DifferentiationError`.
         """
         pipeline = _load("pipeline")
         unlowered = pipeline.GRADIENT[: len(pipeline.GRADIENT) - len(pipeline.LOWERING)]
@@ -464,17 +464,17 @@ class Specialisation:
         return _load("inspect.stages").generated_stage(fn, self.config)
 
     def loops(self, *, gradient: bool = False) -> Any:
-        """What LLVM makes of the loops: a `LoopVerdict` of `compiler/remarks.py` each."""
+        """What LLVM makes of the loops: a `LoopVerdict` of `compiler/inspect/remarks.py` each."""
         judge = self.stages(gradient=gradient).judge
         return [] if judge is None else judge()
 
     def tasks(self, *, gradient: bool = False) -> Any:
-        """How a launch runs: a `TaskPlan` of `compiler/schedule.py` for each task."""
+        """How a launch runs: a `TaskPlan` of `compiler/inspect/schedule.py` for each task."""
         last = self.stages(gradient=gradient).last
         return () if last is None else _load("inspect.schedule").plan_tasks(last)
 
     def stages(self, *, gradient: bool = False) -> Any:
-        """The way from the source to machine code, as text: the `Stages` of `compiler/stages.py`."""
+        """The way from the source to machine code, as text: the `Stages` of `compiler/inspect/stages.py`."""
         return _load("inspect.stages").stages_of(self, gradient)
 
 

@@ -1,4 +1,4 @@
-"""Find out which elements of memory accesses reach (`reach.py`), from what the access analysis says of their indices.
+"""Access regions (`access_region.py`) of loads and stores, from what the access analysis says of their indices.
 
     for parallel %i: i32 in 1i32 .. 63i32:       steps: 0 argument 0 (%t), 1 constant 1, 2 sub of 0 and 1,
       %s: i32 = sub %t, 1i32                            3 constant 1 … 62

@@ -4,8 +4,8 @@
         compute_U()
     # x.grad now holds dU/dx
 
-What is recorded, and how overwritten values come back, stands in `recording.py`. Recording is per context
-(`contextvars`): launches of other threads and of other asyncio tasks never land on an open tape.
+What is recorded, and how overwritten values come back, stands in `lang/ad/journal/recording.py`. Recording is per
+context (`contextvars`): launches of other threads and of other asyncio tasks never land on an open tape.
 """
 
 from __future__ import annotations

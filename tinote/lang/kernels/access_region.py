@@ -1,4 +1,4 @@
-"""Which elements one launch needs, restores and writes: the boxes that `ir/reach.py` told in terms of its arguments."""
+"""Which elements one launch needs, restores and writes: the access regions of `ir/access_region.py`, evaluated."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ class Instance:
 
     def __init__(self, specialisation: Specialisation) -> None:
         self.specialisation = specialisation
-        self.arguments: Any = None  # what launches without arrays do to memory (`lang/arguments.py`)
+        self.arguments: Any = None  # what launches without arrays do to memory (`arguments.py`)
         self.kernel_name = specialisation.source.name
         self.primal = specialisation.primal()
         self.needs_seed = specialisation.uses_random

@@ -1,4 +1,4 @@
-"""What kernels that run as plain Python call (`codegen/python.py` writes them): numbers of each type, memory, stacks of
+"""What kernels that run as plain Python call (`module.py` writes them): numbers of each type, memory, stacks of
 saved values, and the launch itself, which generated code knows as `rt`.
 
     rt.f32(x)                      x rounded to f32; rt.i32(x) wraps, or cuts off a fraction

@@ -2,8 +2,8 @@
 
 A gradient launch executes some of the kernel's loads again, so it must find the elements as they were. A recording
 knows which elements the launches so far will need, and before something overwrites some of these, it keeps their values
-(`undo.py`); on the way back each launch's gradient finds what it needs as the launch left it. Where nothing needed is
-overwritten, nothing is kept.
+(`lang/ad/memory/undo.py`); in the reverse sweep each launch's gradient finds what it needs as the launch left it. Where
+nothing needed is overwritten, nothing is kept.
 """
 
 from __future__ import annotations
