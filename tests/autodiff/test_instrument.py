@@ -9,8 +9,8 @@ import pytest
 from tests.properties.compare import STEPS, Outcome, difference, run
 from tests.properties.generate import Program, generate
 from tests.properties.smooth import generate_smooth
+from tinote.autodiff.control_dependence import steering_reads
 from tinote.autodiff.instrument import instrument
-from tinote.autodiff.steering import steering_reads
 from tinote.compiler.pipeline import CHECKED, run_pipeline
 from tinote.config import Config
 from tinote.ir.checked_accesses import Instrumented, Kind, Ledger

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.codegen.native import Image
+from tinote.compiler.launch.native import BoundArray
+from tinote.compiler.launch.python_launch import PythonCode
 from tinote.compiler.modes import Mode
-from tinote.compiler.native import BoundArray
 from tinote.compiler.pipeline import PYTHON_STEPS, run_pipeline
-from tinote.compiler.python_launch import PythonCode
 from tinote.config import Config
 from tinote.ir.memory import DictMemory
 from tinote.ir.nodes import Buffer, BufferKind, Function

@@ -18,21 +18,21 @@ from tests.properties.generate import generate as generate_program
 from tests.properties.smooth import generate_smooth
 from tests.properties.test_programs import report
 from tests.properties.writer import Program
-from tinote.compiler.codegen.python import WRITERS, generate
-from tinote.compiler.codegen.python_text import lines_of
+from tinote.compiler.codegen.python.module import WRITERS, generate
+from tinote.compiler.codegen.python.text import lines_of
 from tinote.compiler.modes import Mode
 from tinote.config import Config
 from tinote.errors import CompilerBug, KernelMemoryError
 from tinote.ir import nodes
 from tinote.ir import primitives as p
 from tinote.ir.build import DEFAULTS, Builder
+from tinote.ir.custom_vjp import Replaced
 from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory
 from tinote.ir.nodes import Atom, BufferKind, Function, Lit, Op, Region, Var
 from tinote.ir.parse import parse
 from tinote.ir.primitives import PRIMITIVES, Primitive
 from tinote.ir.query import buffers_of
-from tinote.ir.replaced import Replaced
 from tinote.ir.types import FLOATS, INTEGERS, SCALARS, Scalar, Tensor, i32, i64, u1, u32, u64
 
 SIZE = 12

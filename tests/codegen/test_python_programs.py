@@ -16,12 +16,12 @@ import pytest
 import tinote as ti
 from tinote.compiler import driver
 from tinote.compiler.driver import Mode, Specialisation
-from tinote.compiler.native import BoundArray, Code
+from tinote.compiler.launch.native import BoundArray, Code
+from tinote.compiler.launch.python_launch import PythonCode
 from tinote.compiler.pipeline import PYTHON_STEPS, run_pipeline
-from tinote.compiler.python_launch import PythonCode
 from tinote.ir.nodes import Buffer, BufferKind
-from tinote.lang.layout import array_over
-from tinote.lang.world import memory_of
+from tinote.lang.data.layout import array_over
+from tinote.lang.session.state import memory_of
 
 #: Those whose launches are small enough.
 PROGRAMS = (

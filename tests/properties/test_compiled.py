@@ -17,7 +17,7 @@ from tests.properties.compare import Outcome, difference, run
 from tests.properties.generate import Program, generate
 from tests.properties.rounding import disagreement, spread
 from tests.properties.test_programs import SIZE, report
-from tinote.compiler.codegen import llvm
+from tinote.compiler.codegen.llvm import module as llvm
 from tinote.compiler.passes import privatise
 from tinote.compiler.pipeline import PRIMAL, run_pipeline
 from tinote.config import Config

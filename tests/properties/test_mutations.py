@@ -16,8 +16,8 @@ from tests.properties.test_programs import SIZE, SMOOTH_SIZE, STRICT, changed_me
 from tinote.autodiff import gradient, reverse
 from tinote.autodiff.overwriting import plan_keeping
 from tinote.autodiff.rules import RULES
-from tinote.compiler.codegen import llvm
-from tinote.compiler.codegen.llvm_prims import EMITTERS
+from tinote.compiler.codegen.llvm import module as llvm
+from tinote.compiler.codegen.llvm.primitives import EMITTERS
 from tinote.compiler.passes import (
     accumulate,
     cse,

@@ -38,7 +38,7 @@ except CompilerBug as error:
 
 CONVERSIONS = """
 from tests.codegen.native import execute
-from tinote.compiler.codegen import llvm
+from tinote.compiler.codegen.llvm import module as llvm
 from tinote.compiler.pipeline import PRIMAL, run_pipeline
 from tinote.config import Config
 from tinote.ir.memory import DictMemory

@@ -19,8 +19,8 @@ from IPython.core.interactiveshell import InteractiveShell
 from tinote.cli.status import FAILED, UNUSABLE, missing_file, reason
 from tinote.compiler.driver import Specialisation
 from tinote.errors import TinoteError, users_trace
-from tinote.lang.kernel import BoundKernel, Kernel
-from tinote.viz.explorer import explore
+from tinote.lang.kernels.kernel import BoundKernel, Kernel
+from tinote.viz.explorer.widget import explore
 
 __all__ = ["main"]
 

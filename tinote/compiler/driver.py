@@ -15,7 +15,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tinote.compiler.frontend.protocol import (
+from tinote.compiler.launch.native import BoundArray, Code, Native, Origin, Profiled, binary_cache
+from tinote.compiler.launch.summary import Touched, touched_by
+from tinote.compiler.modes import Mode
+from tinote.compiler.protocol import (
     ArgumentSpec,
     ArrayArgument,
     Capture,
@@ -23,15 +26,12 @@ from tinote.compiler.frontend.protocol import (
     Lowered,
     Warned,
 )
-from tinote.compiler.modes import Mode
-from tinote.compiler.native import BoundArray, Code, Native, Origin, Profiled, binary_cache
-from tinote.compiler.summary import Touched, touched_by
 from tinote.compiler.waiting import Enter, compilation
 from tinote.config import Config
 from tinote.errors import KernelTypeError
+from tinote.ir.access_region import NO_REACHES, Reach, Reaches
 from tinote.ir.memory import Storage
 from tinote.ir.nodes import Buffer, BufferKind, Function
-from tinote.ir.reach import NO_REACHES, Reach, Reaches
 from tinote.ir.types import Scalar, Tensor
 from tinote.runtime.memory import Memory
 from tinote.source import NOWHERE, Span
@@ -39,12 +39,12 @@ from tinote.source import NOWHERE, Span
 if TYPE_CHECKING:
     from tinote.autodiff.gradient import Gradient
     from tinote.autodiff.old_values import OldValues
+    from tinote.compiler.cache.lookup import Question, Recalled
+    from tinote.compiler.launch.metadata import Recipe, Signature
     from tinote.compiler.pipeline import Context, Listener, Snapshot
-    from tinote.compiler.recall import Question, Recalled
-    from tinote.compiler.recipe import Recipe, Signature
     from tinote.ir.checked_accesses import Instrumented
-    from tinote.runtime.cache import Store
     from tinote.runtime.jit import Binary
+    from tinote.runtime.store import Store
 
 __all__ = [
     "BoundArray",
@@ -143,7 +143,7 @@ class Specialisation:
         """What the kernel returns, draws, touches and warns of."""
         if self._signature is None:
             lowered = self.lowered
-            self._signature = _load("recipe").Signature(
+            self._signature = _load("launch.metadata").Signature(
                 lowered.returns,
                 lowered.returns_tuple,
                 lowered.uses_random,
@@ -159,7 +159,7 @@ class Specialisation:
         """
         if not self.config.debug:
             return []
-        proofs = importlib.import_module("tinote.autodiff.proofs").proved_violations(fn)
+        proofs = importlib.import_module("tinote.autodiff.static_violations").proved_violations(fn)
         return [Warned(proof.message, proof.later) for proof in proofs]
 
     @property
@@ -301,7 +301,7 @@ class Specialisation:
         self._lowered = lowered
         self.front_end_seconds = time.perf_counter() - started
         if self.config.print_ir:
-            _load("printing").print_first(lowered.function, self.front_end_seconds)
+            _load("inspect.printing").print_first(lowered.function, self.front_end_seconds)
 
     def _run(self, mode: Mode, listen: Listener | None = None, enter: Enter | None = None) -> tuple[Function, Context]:
         pipeline = _load("pipeline")
@@ -314,7 +314,7 @@ class Specialisation:
             return self._compile_telling(mode, enter)
 
     def _compile_telling(self, mode: Mode, enter: Enter) -> Code:
-        listen = _load("printing").printer(self.source.name, mode) if self.config.print_ir else None
+        listen = _load("inspect.printing").printer(self.source.name, mode) if self.config.print_ir else None
         fn, facts = self._run(mode, listen, enter)
         arrays = self.arrays
         if facts.gradient is not None:
@@ -328,10 +328,10 @@ class Specialisation:
             self._instrumented = facts.instrumented
             arrays = (*arrays, *[shadow for _, shadow in facts.instrumented.shadows], facts.instrumented.ledger)
         if self.config.arch == "python":
-            code = _load("python_launch").PythonCode
+            code = _load("launch.python_launch").PythonCode
             return code(fn, self.config, self.source.globals, self._memory_for, arrays)
         enter("LLVM IR")
-        recipe, text = _load("backend").make_recipe(fn, self.config)
+        recipe, text = _load("launch.backend").make_recipe(fn, self.config)
         binary, origin = binary_cache.get(recipe.code, text, self.config.opt_level, self._store(), enter)
         native = self._bind(recipe, binary, origin, arrays)
         if mode.remembered:
@@ -357,7 +357,7 @@ class Specialisation:
     def _store(self) -> Store | None:
         if not self.config.offline_cache or self.config.arch == "python":
             return None
-        store = importlib.import_module("tinote.runtime.cache").open_store()
+        store = importlib.import_module("tinote.runtime.store").open_store()
         return None if store.problem else store
 
     def _recall(self) -> bool:
@@ -365,7 +365,7 @@ class Specialisation:
         store = self._store()
         if store is None or self.config.print_ir:
             return False
-        recall = _load("recall")
+        recall = _load("cache.lookup")
         machine = importlib.import_module("tinote.runtime.jit").machine_name()
         self._question = recall.question_of(self.source, self.arguments, self.config, machine)
         for recalled in recall.recall(self._question, store):
@@ -383,7 +383,7 @@ class Specialisation:
         if store is None or self._recalled is None or self.config.print_ir:
             return None
         started = time.perf_counter()
-        answer = _load("recipe").read_answer(store, self._recalled, mode)
+        answer = _load("launch.metadata").read_answer(store, self._recalled, mode)
         if answer is None:
             return None
         recipe, signature, needs = answer
@@ -404,11 +404,11 @@ class Specialisation:
         if store is None or self._question is None:
             return
         if self._recalled is None and self._lowered is not None and self._lowered.reproducible:
-            self._recalled = _load("recall").remember(self._question, self._lowered.captures, store)
+            self._recalled = _load("cache.lookup").remember(self._question, self._lowered.captures, store)
         if self._recalled is not None:
             signature = self.signature if mode is Mode.PRIMAL else None
             needs = self._needs_of(mode) if mode.reverses else None
-            _load("recipe").write_answer(store, self._recalled, mode, recipe, signature, needs)
+            _load("launch.metadata").write_answer(store, self._recalled, mode, recipe, signature, needs)
 
     def _needs_of(self, mode: Mode) -> GradientNeeds:
         facts = self.gradient_facts(mode)
@@ -437,7 +437,7 @@ class Specialisation:
         """What the kernel is, as a `Version`, to be taken through the compiler once more. Raises what its front end
         raises.
         """
-        return _load("versions").version_of(self)
+        return _load("inspect.versions").version_of(self)
 
     def snapshots(self, *, gradient: bool = False, listen: Listener | None = None) -> list[Snapshot]:
         """Every step of the pipeline, run again with somebody watching."""
@@ -447,35 +447,35 @@ class Specialisation:
 
     def gradient_costs(self, arguments: Sequence[Any], read: Any, length: Any) -> Any:
         """What the gradient saves for these scalar arguments, computes again and adds to: the `GradientCosts` of
-        `compiler/gradient_cost.py`. Raises `DifferentiationError`.
+        `compiler/inspect/gradient_cost.py`. Raises `DifferentiationError`.
         """
         pipeline = _load("pipeline")
         unlowered = pipeline.GRADIENT[: len(pipeline.GRADIENT) - len(pipeline.LOWERING)]
         fn, context = pipeline.run_pipeline(self.lowered.function, unlowered, self.config)
         final, _ = pipeline.run_pipeline(fn, pipeline.LOWERING, self.config)
         old = context.gradient.old_values.values
-        return _load("gradient_cost").gradient_costs(fn, final, arguments, read, length, old)
+        return _load("inspect.gradient_cost").gradient_costs(fn, final, arguments, read, length, old)
 
     def python(self, *, gradient: bool = False) -> Any:
         """The plain Python that stands for the kernel where `ti.init(arch=ti.python)` is in force, as a `Stage`."""
         pipeline = _load("pipeline")
         steps = pipeline.PYTHON_STEPS[Mode.GRADIENT if gradient else Mode.PRIMAL]
         fn, _ = pipeline.run_pipeline(self.lowered.function, steps, self.config)
-        return _load("stages").generated_stage(fn, self.config)
+        return _load("inspect.stages").generated_stage(fn, self.config)
 
     def loops(self, *, gradient: bool = False) -> Any:
-        """What LLVM makes of the loops: a `LoopVerdict` of `compiler/remarks.py` each."""
+        """What LLVM makes of the loops: a `LoopVerdict` of `compiler/inspect/remarks.py` each."""
         judge = self.stages(gradient=gradient).judge
         return [] if judge is None else judge()
 
     def tasks(self, *, gradient: bool = False) -> Any:
-        """How a launch runs: a `TaskPlan` of `compiler/schedule.py` for each task."""
+        """How a launch runs: a `TaskPlan` of `compiler/inspect/schedule.py` for each task."""
         last = self.stages(gradient=gradient).last
-        return () if last is None else _load("schedule").plan_tasks(last)
+        return () if last is None else _load("inspect.schedule").plan_tasks(last)
 
     def stages(self, *, gradient: bool = False) -> Any:
-        """The way from the source to machine code, as text: the `Stages` of `compiler/stages.py`."""
-        return _load("stages").stages_of(self, gradient)
+        """The way from the source to machine code, as text: the `Stages` of `compiler/inspect/stages.py`."""
+        return _load("inspect.stages").stages_of(self, gradient)
 
 
 def _with_tangents(buffers: frozenset[Buffer]) -> frozenset[Buffer]:

@@ -20,11 +20,11 @@ from IPython.display import display
 
 from tinote.compiler.driver import Specialisation
 from tinote.errors import KernelSyntaxError, MagicUsageError, suggestion
-from tinote.lang.func import Func
-from tinote.lang.kernel import Kernel, kernel
+from tinote.lang.kernels.func import Func
+from tinote.lang.kernels.kernel import Kernel, kernel
 from tinote.magics.report import show_gradient, show_times
 from tinote.source import Span
-from tinote.viz.explorer import explore
+from tinote.viz.explorer.widget import explore
 
 __all__ = ["KernelMagics"]
 

@@ -12,7 +12,7 @@ import tinote as ti
 from tests.lang.recalled.support import is_recalled
 from tinote.compiler.driver import Mode, Origin, binary_cache
 from tinote.errors import DifferentiationError, KernelIndexError, KernelTypeError
-from tinote.runtime.cache import open_store
+from tinote.runtime.store import open_store
 
 
 def test_options_count(load: Any) -> None:
@@ -216,7 +216,7 @@ def test_another_machine_compiles_its_own(load: Any, monkeypatch: pytest.MonkeyP
 
 
 def test_another_compiler_compiles_its_own(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    recall = sys.modules["tinote.compiler.recall"]
+    recall = sys.modules["tinote.compiler.cache.lookup"]
     text = "@ti.kernel\ndef run(a: ti.i32) -> ti.i32:\n    return a * 555\n"
     load(text).run(1)
     monkeypatch.setattr(recall, "package_stamp", lambda: "another")

@@ -24,10 +24,10 @@ from tinote.errors import DifferentiationError, KernelFiniteError, KernelMemoryE
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.bars import bar
 from tinote.lang.ad.binomial import advances, distance
-from tinote.lang.ad.recording import Backward, Custom, Recording, living_buffers
-from tinote.lang.arguments import Arguments, Foreign, arguments_of, own
-from tinote.lang.kernel import Instance
-from tinote.lang.world import is_viewed, memory_of, recorder, world
+from tinote.lang.ad.journal.recording import Backward, Custom, Recording, living_buffers
+from tinote.lang.kernels.arguments import Arguments, Foreign, arguments_of, own
+from tinote.lang.kernels.kernel import Instance
+from tinote.lang.session.state import is_viewed, memory_of, recorder, world
 from tinote.runtime.memory import Memory, readable_size
 from tinote.source import Span, caller
 

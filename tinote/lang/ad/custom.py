@@ -42,13 +42,13 @@ from tinote.errors import DifferentiationError, Note
 from tinote.ir import primitives
 from tinote.ir.nodes import Atomic, Buffer
 from tinote.ir.query import walk
-from tinote.lang.ad.forward_mode import FwdMode
-from tinote.lang.ad.recording import Custom, Recording
-from tinote.lang.arguments import Foreign, arguments_of
-from tinote.lang.fields import Field
-from tinote.lang.func import Func
-from tinote.lang.kernel import Instance
-from tinote.lang.world import recorder
+from tinote.lang.ad.functional.forward_mode import FwdMode
+from tinote.lang.ad.journal.recording import Custom, Recording
+from tinote.lang.data.fields import Field
+from tinote.lang.kernels.arguments import Foreign, arguments_of
+from tinote.lang.kernels.func import Func
+from tinote.lang.kernels.kernel import Instance
+from tinote.lang.session.state import recorder
 from tinote.source import NOWHERE, Span, caller
 
 __all__ = ["Replaced", "grad_for", "grad_replaced", "no_grad"]

@@ -25,12 +25,12 @@ import numpy as np
 from tinote.compiler.modes import Mode
 from tinote.errors import DifferentiationError, KernelFiniteError, Note, TinoteError
 from tinote.ir.messages import turn_of
-from tinote.lang.ad.functional import refuse_open_recorder
-from tinote.lang.ad.recording import Custom
-from tinote.lang.ad.states import gradients_kept
+from tinote.lang.ad.functional.functional import refuse_open_recorder
+from tinote.lang.ad.journal.recording import Custom
+from tinote.lang.ad.memory.states import gradients_kept
+from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.tape import Tape
-from tinote.lang.ad.undo import numbers
-from tinote.lang.world import gradient_memories, world
+from tinote.lang.session.state import gradient_memories, world
 from tinote.source import Span, caller
 
 __all__ = ["Finding", "NanReport", "find_nan"]
