@@ -187,7 +187,7 @@ class Arguments:
         """
         standing = stand_ins.get() if self._actual else None
         if standing is not None:
-            standing.launching(self)
+            standing.launching(self.arrays, self.touched.written, self.specialisation.source.span)
 
     def _set(self, buffers: frozenset[Buffer]) -> frozenset[Buffer]:
         return frozenset([self.actual(b) for b in buffers]) if self._actual else buffers

@@ -10,9 +10,9 @@ several names, and the derivatives are the partial ones, by each name. Memory th
 from __future__ import annotations
 
 import ctypes
+from collections.abc import Set
 from contextvars import ContextVar
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -23,9 +23,6 @@ from tinote.lang.data.fields import Field
 from tinote.lang.session.state import is_viewed, memory_of, world
 from tinote.source import Span
 
-if TYPE_CHECKING:
-    from tinote.lang.kernels.arguments import Arguments
-
 __all__ = ["StandIns", "stand_ins", "viewed_field"]
 
 Array = np.ndarray[Any, Any]
@@ -35,18 +32,16 @@ Array = np.ndarray[Any, Any]
 _EFFORT = 10_000
 
 
-@dataclass(eq=False)
 class _StandIn:
-    """`field` stands in for `array`, argument number `position`, which held `start`. `others`: further names under
-    which this memory is used, with the place where that is so.
-    """
+    """`field` stands in for `array`, argument number `position`."""
 
-    field: Field
-    array: Array
-    position: int
-    start: Array
-    others: list[tuple[str, Span]] = field(default_factory=list)
-    written: bool = False
+    def __init__(self, field: Field, array: Array, position: int) -> None:
+        self.field = field
+        self.array = array
+        self.position = position
+        self.start = array.copy()  # what it held before
+        self.others: list[tuple[str, Span]] = []  # further names under which this memory is used, and where
+        self.written = False
 
 
 class StandIns:
@@ -73,21 +68,19 @@ class StandIns:
                 self._place,
                 hint=f"pass '{viewed}' itself, or a copy of the view",
             )
-        found = _StandIn(made, array, position, array.copy())
+        found = _StandIn(made, array, position)
         for other in self._all.values():
             if _overlap(array, other.array):
                 found.others.append((f"argument {other.position}", self._place))
                 other.others.append((name, self._place))
         self._all[made.buffer] = found
 
-    def launching(self, arguments: Arguments) -> None:
-        """A kernel is about to be launched. Raises `DifferentiationError` where it writes to memory that the function
-        uses under several names.
+    def launching(self, arrays: list[tuple[Buffer, BoundArray]], written: Set[Buffer], span: Span) -> None:
+        """A kernel at `span` is about to be launched with these arrays. Raises `DifferentiationError` where it writes
+        to memory that the function uses under several names.
         """
-        span = arguments.specialisation.source.span
-        written = arguments.touched.written
         met: list[_StandIn] = []
-        for buffer, bound in arguments.arrays:
+        for buffer, bound in arrays:
             known = self._all.get(buffer)
             if known is not None:
                 known.written = known.written or buffer in written
@@ -178,13 +171,13 @@ def viewed_field(first: int, last: int) -> str | None:
 
 def _bytes_at(bound: BoundArray) -> Array:
     """The memory of an array argument."""
-    return np.frombuffer((ctypes.c_char * bound.nbytes).from_address(bound.address), np.uint8)
+    return np.ctypeslib.as_array((ctypes.c_uint8 * bound.nbytes).from_address(bound.address))
 
 
 def _overlap(a: Array, b: Array) -> bool:
     """Whether two arrays have elements in common."""
     try:
-        return np.shares_memory(a, b, max_work=_EFFORT)
+        return np.shares_memory(a, b, max_work=_EFFORT)  # pyright: ignore[reportArgumentType]
     except np.exceptions.TooHardError:
         return True
 
