@@ -17,7 +17,8 @@ from tinote.compiler.requests import GRADIENT, PRIMAL, Request
 from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer, BufferKind
 from tinote.lang.kernels.access_region import Footprint, Footprints
-from tinote.lang.session.state import is_viewed, memory_of, world
+from tinote.lang.kernels.stand_ins import stand_ins, viewed_field
+from tinote.lang.session.state import memory_of
 from tinote.source import Span
 
 __all__ = ["Arguments", "Foreign", "arguments_of", "own", "place_in"]
@@ -148,6 +149,7 @@ class Arguments:
         """Raise `DifferentiationError` when arguments share memory in a way that a gradient does not know of."""
         if not self._actual:
             return
+        self.refuse_other_names()
         written = self.touched.written
         span = self.specialisation.source.span
         met: list[tuple[str, Buffer, int, int]] = []
@@ -172,15 +174,21 @@ class Arguments:
 
     @staticmethod
     def _refuse_view(formal: Buffer, actual: Foreign, span: Span) -> None:
-        for buffer in list(world.views):
-            memory = memory_of(buffer) if is_viewed(buffer) else None
-            if memory is not None and actual.meets(memory.address, memory.address + memory.nbytes):
-                name = next((f.name for f in list(world.fields) if f.buffer is buffer), buffer.name)
-                raise DifferentiationError(
-                    f"argument '{formal.name}' is a view of '{name}', and a gradient would take it for a constant",
-                    span,
-                    hint=f"pass '{name}' itself, or a copy of the view",
-                )
+        name = viewed_field(actual.first, actual.last)
+        if name is not None:
+            raise DifferentiationError(
+                f"argument '{formal.name}' is a view of '{name}', and a gradient would take it for a constant",
+                span,
+                hint=f"pass '{name}' itself, or a copy of the view",
+            )
+
+    def refuse_other_names(self) -> None:
+        """Raise `DifferentiationError` when an array is written that the function which is being differentiated uses
+        under another name too.
+        """
+        standing = stand_ins.get() if self._actual else None
+        if standing is not None:
+            standing.launching(self.arrays, self.touched.written, self.specialisation.source.span)
 
     def _set(self, buffers: frozenset[Buffer]) -> frozenset[Buffer]:
         return frozenset([self.actual(b) for b in buffers]) if self._actual else buffers
