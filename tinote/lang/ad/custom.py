@@ -37,7 +37,7 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
-from tinote.compiler.modes import Mode
+from tinote.compiler.requests import GRADIENT
 from tinote.errors import DifferentiationError, Note
 from tinote.ir import primitives
 from tinote.ir.nodes import Atomic, Buffer
@@ -222,7 +222,7 @@ class _Inside:
     """The recorder within a replaced function: nothing is recorded, but what is overwritten is told to the tape."""
 
     clears_duals = False
-    gradients = Mode.GRADIENT
+    gradients = GRADIENT
 
     def __init__(self, tape: Recording, custom: Custom) -> None:
         self._tape = tape
@@ -266,7 +266,7 @@ class _Constant:
     """The recorder within a function without gradient."""
 
     clears_duals = False
-    gradients = Mode.GRADIENT
+    gradients = GRADIENT
 
     def __init__(self, tape: Recording, place: Span) -> None:
         self._tape = tape
