@@ -217,11 +217,9 @@ class Program:
     @property
     def text(self) -> str:
         before = [line for one in self.before for line in one.lines()]
+        head = ["def before(held, log):", *(before or ["    pass"]), "", "", "def program(a, q, held, log):"]
         body = [line for one in self.body for line in one.lines()]
-        return "\n".join(
-            ["def before(held, log):", *(before or ["    pass"]), "", "", "def program(a, q, held, log):", "    begin()"]
-            + [*body, "    finish()", f"    return {self.result}", ""]
-        )
+        return "\n".join([*head, "    begin()", *body, "    finish()", f"    return {self.result}", ""])
 
     @property
     def lossy(self) -> bool:
@@ -640,7 +638,7 @@ def _statements(one: Stmt) -> Iterator[tuple[Stmt, ...]]:
             yield (replace(one, after=made),)
     for k, part in enumerate(one.parts):
         for made in _expressions(part):
-            yield (replace(one, parts=one.parts[:k] + (made,) + one.parts[k + 1 :]),)
+            yield (replace(one, parts=(*one.parts[:k], made, *one.parts[k + 1 :])),)
 
 
 def _expressions(one: Expr) -> Iterator[Expr]:
@@ -650,7 +648,7 @@ def _expressions(one: Expr) -> Iterator[Expr]:
     for k, part in enumerate(one.parts):
         if f"{{{k}}}" in one.form:
             for made in _expressions(part):
-                yield replace(one, parts=one.parts[:k] + (made,) + one.parts[k + 1 :])
+                yield replace(one, parts=(*one.parts[:k], made, *one.parts[k + 1 :]))
 
 
 # ---- showing
@@ -659,22 +657,21 @@ def _expressions(one: Expr) -> Iterator[Expr]:
 def source(program: Program, start: dict[str, object], driver: str) -> str:
     """The program as Python that runs by itself: the kernels that it uses, the values it starts from, and `driver`."""
     text = program.text
-    parts = re.split(r"\n\n\n", LIBRARY)
+    head, *parts = LIBRARY.split("\n\n\n")
     used: list[str] = []
     for part in parts:
-        name = re.search(r"(?:def|class) (\w+)", part)
-        if not part.startswith("@") or (
-            name
-            and re.search(rf"\b{name[1]}\b|\bbody\b", text)
-            and (re.search(rf"\b{name[1]}\b", text) or name[1] == "Body")
-        ):
+        name = re.search(
+            r"^(?:def |class )?(\w+)", part[part.find("\n") + 1 :] if part[0] == "@" else part, re.MULTILINE
+        )
+        assert name is not None
+        known = name[1].replace("Body", "body")
+        if re.search(rf"\b{known}\b", text):
             used.append(part)
-    if not any("class Body" in part for part in used):
-        used = [part for part in used if not part.startswith("body =")]
-    head = used[0].replace("both = ", "ti.init(default_fp=ti.f64)\nboth = ", 1)
-    values = [f"{name}.from_numpy(np.array({value!r}))" for name, value in start.items() if name in FIELDS]
-    given = [f"{name} = {value!r}" for name, value in start.items() if name in ("a",)]
-    given += [f"{name} = np.array({value!r})" for name, value in start.items() if name == "q"]
-    return "\n\n\n".join(
-        [head, *used[1:], text, "\n".join([*given, "held, log = [], []", *values, "before(held, log)", driver])]
-    )
+    given = ["held, log = [], []"]
+    for name, value in start.items():
+        if name in FIELDS:
+            given.append(f"{name}.from_numpy(np.array({value!r}))")
+        else:
+            given.append(f"{name} = {value!r}" if name == "a" else f"{name} = np.array({value!r})")
+    head = head.replace("both = ", "ti.init(default_fp=ti.f64)\nboth = ")
+    return "\n\n\n".join([head, *used, text, "\n".join([*given, "before(held, log)", driver])])

@@ -10,6 +10,7 @@ wrong in the same way, as Python that runs.
 
 from __future__ import annotations
 
+import contextlib
 import io
 import linecache
 import time
@@ -367,10 +368,8 @@ def check(library: Library, program: Program, names: list[str]) -> list[str]:
             continue
         if found is not None:
             least = shrunk(library, program, name, found.kind)
-            try:
+            with contextlib.suppress(Wild):
                 found = problem(library, least, name) or found
-            except Wild:
-                pass
             pytest.fail(
                 f"seed {program.seed}, {name}: {found.kind}\n{found.what}\n\n{shown(least, name)}", pytrace=False
             )
@@ -397,3 +396,97 @@ def test_random_programs(random_programs: range) -> None:
         flow, names = flows(seed)
         compared += bool(check(library, write(seed, flow), names))
     assert compared > 0.7 * len(random_programs), f"only {compared} programs said something"
+
+
+def test_looking_at_values_changes_no_derivative(random_programs: range) -> None:
+    """Not in the last bit."""
+    library, looked = Library(0), 0
+    for seed in random_programs[::4]:
+        program = write(seed, flows(seed)[0])
+        plain = program.without_looks()
+        if plain == program or program.lossy:
+            continue
+        point, direction = start_of(seed), direction_of(seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found, wanted = [by_tape(Trial(library, one), point, direction) for one in (program, plain)]
+        assert found == wanted, f"seed {seed}\n{program.text}"
+        looked += 1
+    assert looked > 0.05 * len(random_programs)
+
+
+# ---- the oracle itself
+
+
+def test_a_slope_and_its_error() -> None:
+    found = slope(lambda h: np.array([np.sin(1 + 2 * h), np.exp(3 * h)]))
+    assert (np.abs(found.value - [2 * np.cos(1), 3]) <= found.error).all()
+    assert (found.error < 1e-7).all()
+    kinks: list[Callable[[float], Array]] = [lambda h: np.abs(np.array(h + 1e-4)), lambda h: np.array(1.0 * (h > 1e-3))]
+    for kink in kinks:
+        with pytest.raises(Wild):
+            slope(kink)
+
+
+@pytest.mark.parametrize("name", ["tape", "jvp"])
+def test_a_wrong_derivative_is_noticed_and_shown_small(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    right = INTERFACES[name]
+
+    def wrong(trial: Trial, point: Point, direction: Point) -> Derivative:
+        found = right.run(trial, point, direction)
+        return found._replace(along=found.along * 1.0001) if "advance(" in trial.program.text else found
+
+    monkeypatch.setitem(INTERFACES, name, right._replace(run=wrong))
+    library = Library(0)
+    seeds = (seed for seed in range(0, 100, 2) if "advance(" in write(seed, "none").text)
+    with pytest.raises(pytest.fail.Exception) as caught:
+        for seed in seeds:
+            check(library, write(seed, "none"), [name])
+    message = str(caught.value)
+    program = message[message.index("def program") :].split("\n\n")[0]
+    assert len(program.splitlines()) <= 6, message
+    assert "advance(" in program
+
+
+@pytest.mark.parametrize("name", list(DRIVERS))
+def test_what_is_shown_runs_by_itself(name: str) -> None:
+    programs = [write(seed, "none") for seed in range(100)]
+    program = next(p for p in programs if p.before and "body." in p.text and "ti.ad.checkpoint" not in p.text)
+    space: dict[str, Any] = {}
+    text = shown(program, name)
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        compiled(text, f"shown_{name}.py", space)
+    assert printed.getvalue().strip()
+
+
+def test_the_same_seed_gives_the_same_program() -> None:
+    assert write(7, "full") == write(7, "full")
+    assert len({write(seed, "full").text for seed in range(50)}) == 50
+    texts = "".join([write(seed, "full").text for seed in range(300)])
+    for part in (
+        "held[0]",
+        "ti.ad.checkpoint",
+        "np.",
+        "ti.sin",
+        ".copy_from",
+        ".fill",
+        "to_numpy",
+        "float(",
+        "+= ",
+        "push(",
+    ):
+        assert part in texts
+
+
+def test_programs_do_not_depend_on_their_tapes() -> None:
+    """A program runs plainly, twice with the same result."""
+    library, ran = Library(0), 0
+    for seed in range(100):
+        trial, point = Trial(library, write(seed, "full")), start_of(seed)
+        try:
+            first, again = trial.plainly(point, point), trial.plainly(point, point)
+        except Wild:
+            continue
+        assert all((first[name] == again[name]).all() for name in first)
+        ran += 1
+    assert ran > 80
