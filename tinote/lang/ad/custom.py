@@ -227,7 +227,9 @@ class _Inside(Recorder):
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched."""
-        touched = arguments_of(instance, values).touched
+        arguments = arguments_of(instance, values)
+        arguments.refuse_other_names()
+        touched = arguments.touched
         self._custom.loaded |= {b for b in touched.loaded - self._custom.renewed if b.primal is None}
         for buffer in touched.written:
             if isinstance(buffer, Foreign):
@@ -261,6 +263,7 @@ class _Constant(Recorder):
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched."""
         arguments = arguments_of(instance, values)
+        arguments.refuse_other_names()
         touched = instance.specialisation.touched()
         for formal, buffer in arguments.pairs(touched.written):
             if isinstance(buffer, Foreign):

@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from tinote.compiler.modes import Mode
+from tinote.compiler.requests import Checks, Derivative, Request
 from tinote.errors import DifferentiationError, KernelFiniteError, Note, TinoteError
 from tinote.ir.messages import turn_of
 from tinote.lang.ad.functional.functional import refuse_open_recorder
@@ -113,7 +113,7 @@ def find_nan(tape: Tape) -> NanReport:
 
 
 def _search(tape: Tape, *, backward: bool) -> Finding | None:
-    sweep = tape.sweep(Mode.FINITE_GRADIENT, _look_behind)
+    sweep = tape.sweep(Request(Derivative.REVERSE, checks=Checks.FINITE), _look_behind)
     launches = world.launches
     try:
         if backward:

@@ -12,7 +12,7 @@ from numbers import Integral
 from typing import Any, Protocol
 
 from tinote.compiler.launch.summary import TaskSummary
-from tinote.compiler.modes import Mode
+from tinote.compiler.requests import GRADIENT, Request
 from tinote.config import Config
 from tinote.errors import FieldError, suggestion
 from tinote.ir.nodes import Buffer
@@ -87,7 +87,7 @@ class Recorder:
     #: whether a write from Python sets duals to zero
     clears_duals = False
     #: what `kernel.grad` runs meanwhile; None: it is refused
-    gradients: Mode | None = Mode.GRADIENT
+    gradients: Request | None = GRADIENT
 
     def launching(self, instance: Any, values: tuple[Any, ...]) -> Any:
         """A kernel is about to be launched. Gives the machine code to run in place of the primal, if any."""

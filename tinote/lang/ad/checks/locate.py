@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from tinote.compiler.requests import GRADIENT
 from tinote.errors import DifferentiationError
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.memory.undo import numbers
@@ -88,7 +89,7 @@ class _Detective(Recorder):
         written: frozenset[Buffer],
         kept: dict[Buffer, Any],
     ) -> None:
-        gradient = instance.specialisation.gradient()
+        gradient = instance.specialisation.code(GRADIENT)
         needs = arguments_of(instance, values).needs
         if needs.old_values or needs.copied:
             return  # it needs more than a launch on its own leaves

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from tinote.compiler.driver import Code
+from tinote.compiler.requests import TANGENT
 from tinote.errors import DifferentiationError
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.functional.seeds import seed_array
@@ -81,7 +82,7 @@ class FwdMode(Recorder):
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> Code:
         """The kernel is launched in its version with tangents."""
         self.follow(instance, values, varying=False)
-        return instance.specialisation.tangent()
+        return instance.specialisation.code(TANGENT)
 
     def follow(self, instance: Instance, values: tuple[Any, ...], *, varying: bool) -> None:
         """Follow values that vary through memory without a dual. `varying`: the launch gets some as arguments."""

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from contextvars import Token
 from typing import Any
 
-from tinote.compiler.modes import Mode
+from tinote.compiler.requests import GRADIENT, Request
 from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.broken_path import LostValues
@@ -45,9 +45,9 @@ class Journal(Recorder):
 
     gradients = None  # a derivative that a kernel computes would not be recorded
     #: which of a kernel's gradients the reverse sweep runs
-    derivative = Mode.GRADIENT
+    derivative = GRADIENT
     #: how a launch runs that saves the old values which its gradient needs
-    saves_by = Mode.RECORDING
+    saves_by = Request(records=True)
 
     def __init__(
         self,
@@ -215,11 +215,11 @@ class Journal(Recorder):
             for event in self.records:
                 claim_gradients(event.gradient_tasks, clear=clear)
 
-    def reverse(self, gradients: Mode | None = None, *, restore: bool = True) -> None:
+    def reverse(self, gradients: Request | None = None, *, restore: bool = True) -> None:
         """Run the gradients of all that was recorded (`Sweep`), by default those of `derivative`."""
         self.sweep(gradients).run(restore=restore)
 
-    def sweep(self, gradients: Mode | None = None, done: Callable[[Custom], None] | None = None) -> Sweep:
+    def sweep(self, gradients: Request | None = None, done: Callable[[Custom], None] | None = None) -> Sweep:
         """A reverse sweep through all that was recorded, to be run."""
         return Sweep(self.events, self.saved, gradients or self.derivative, done)
 

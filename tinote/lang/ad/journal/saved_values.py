@@ -10,8 +10,9 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
-from tinote.compiler.modes import Mode
+from tinote.compiler.requests import Request
 from tinote.errors import DifferentiationError, KernelMemoryError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.events import Custom, Launch
@@ -70,7 +71,7 @@ class SavedValues:
 
     # ---- while the journal is written
 
-    def launching(self, instance: Instance, values: tuple[object, ...], arguments: Arguments, saves_by: Mode) -> Launch:
+    def launching(self, instance: Instance, values: tuple[Any, ...], arguments: Arguments, saves_by: Request) -> Launch:
         """A kernel is about to be launched. `saves_by`: how it runs if it has to save old values."""
         log, needs = self.log, arguments.needs
         # Where nothing is needed, it does not matter what is written.
@@ -164,7 +165,7 @@ class SavedValues:
         return [buffer for buffer, _ in event.footprint.needed]
 
     def _saving(
-        self, instance: Instance, values: tuple[object, ...], arguments: Arguments, saves_by: Mode
+        self, instance: Instance, values: tuple[Any, ...], arguments: Arguments, saves_by: Request
     ) -> SavingLaunch:
         """A launch that saves the old values which its gradient needs."""
         buffer, _ = arguments.needs.old_values[0]

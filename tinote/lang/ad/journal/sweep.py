@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from tinote.compiler.modes import Mode
+from tinote.compiler.requests import Checks, Request
 from tinote.errors import KernelFiniteError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
@@ -29,7 +29,7 @@ class Sweep:
         self,
         events: Sequence[Event],
         saved: SavedValues,
-        gradients: Mode,
+        gradients: Request,
         done: Callable[[Custom], None] | None = None,
     ) -> None:
         self._events = events
@@ -121,7 +121,7 @@ class Sweep:
                 for buffer, box in event.footprint.written:
                     log.disturb(buffer, box)
                 try:
-                    event.instance.specialisation.code(Mode.FINITE).launch(event.values_again())
+                    event.instance.specialisation.code(Request(checks=Checks.FINITE)).launch(event.values_again())
                 except KernelFiniteError as error:
                     first, self.at = error, event
                 # Earlier launches find again what this one has overwritten once more.
