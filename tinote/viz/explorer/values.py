@@ -11,7 +11,7 @@ from tinote.compiler.driver import Specialisation
 from tinote.compiler.inspect.observe import CopiedMemory, Seen, observe
 from tinote.compiler.inspect.observe_adjoints import Adjoints, observed_adjoints, primals_of
 from tinote.compiler.inspect.stages import Stage
-from tinote.compiler.modes import defaults_of
+from tinote.compiler.requests import defaults_of
 from tinote.errors import TinoteError
 from tinote.ir.interpret import StepLimitError
 from tinote.ir.memory import Number
