@@ -137,7 +137,7 @@ def _indentation(line: str) -> int:
 
 
 class _Binding:
-    """A variable as a stage binds it: in which line, the how manieth of those that the line binds, and its operands.
+    """A variable as a stage binds it: its line, its position among those that the line binds, and its operands.
 
     `expression` is a number for what it is computed from, down to memory.
     """
