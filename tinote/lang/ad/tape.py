@@ -113,10 +113,10 @@ class Tape(Journal):
             warnings.warn("a tape validates only in debug mode: call ti.init(debug=True)", stacklevel=2)
             validation = False
         raises = validation is True or on_overwrite == "error"
-        self._rules = AccessRules(raises=raises) if validation or raises else None
+        self.rules = AccessRules(raises=raises) if validation or raises else None
         self._check = GradientCheck(grad_check, loss) if grad_check else None
         super().__init__(
-            [one for one in (self._rules, self._check) if one is not None],
+            [one for one in (self.rules, self._check) if one is not None],
             saves=on_overwrite != "unchecked",
             keep=keep or self._check is not None,
         )
@@ -128,7 +128,7 @@ class Tape(Journal):
     @property
     def violations(self) -> list[Violation]:
         """Where the rules of access were broken, in order; empty for a tape that does not check them."""
-        return [] if self._rules is None else list(self._rules.violations)
+        return [] if self.rules is None else list(self.rules.violations)
 
     def graph(self) -> TapeGraph:
         """A picture of what was recorded so far."""
@@ -156,8 +156,8 @@ class Tape(Journal):
         self.stop()
         try:
             if kind is None:
-                if self._rules is not None:
-                    self._rules.look_outside()
+                if self.rules is not None:
+                    self.rules.look_outside()
                 self._differentiate()
                 if self._check is not None:
                     self.grad_report = self._check.compare(self)
