@@ -202,6 +202,8 @@ def _stop_grad(e: Emitter, x: Any) -> Any:
 
 
 _define("surrogate", "x z", lambda e, x, z: apply(e, p.surrogate, x, z))
+_define("in_reverse", "x y", lambda e, x, y: apply(e, p.in_reverse, x, y))
+_define("strong_zero", "a b", lambda e, a, b: apply(e, p.scale, a, b))
 _define("held", "x", lambda e, x: apply(e, p.held, x))
 _define("stop_gradient", "x", _stop_gradient)
 _define("stop_grad", "x", _stop_grad)

@@ -107,6 +107,7 @@ NAMES = (
     "frexp",
     "grouped",
     "held",
+    "in_reverse",
     "int",
     "inverse",
     "isinf",
@@ -161,6 +162,7 @@ NAMES = (
     "step",
     "stop_grad",
     "stop_gradient",
+    "strong_zero",
     "sub",
     "sum",
     "surrogate",
@@ -191,6 +193,8 @@ _NOT_PUBLIC = frozenset(
         "zip",
         "machine_epsilon",
         "held",
+        "in_reverse",
+        "strong_zero",
     ]
 )
 

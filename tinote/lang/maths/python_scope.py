@@ -246,6 +246,8 @@ PYTHON: dict[str, Callable[..., Any]] = {
     "static_print": print,
     "surrogate": _surrogate,
     "held": lambda x: np.array(x)[()],
+    "in_reverse": _surrogate,
+    "strong_zero": lambda a, b: np.where(np.equal(a, 0), a, np.multiply(a, b))[()],
     "stop_gradient": lambda x: np.array(x)[()],
     "machine_epsilon": _machine_epsilon,
 }
