@@ -1,5 +1,5 @@
-"""Whatever is asked of a kernel comes from an earlier process: gradients of every kind, also those that overwrite, launches
-that save old values, checks of the access rules, searches for NaN.
+"""Whatever is asked of a kernel comes from an earlier process: gradients of every kind, also those that overwrite,
+launches that save old values, checks of the access rules, searches for NaN.
 """
 
 from __future__ import annotations
@@ -12,6 +12,9 @@ import tinote as ti
 from tests.lang.recalled.support import is_recalled
 from tinote.compiler.driver import Origin
 from tinote.compiler.requests import Checks, Derivative, Request
+
+# Some of these programs break the rules of access on purpose.
+pytestmark = pytest.mark.filterwarnings("ignore:.*a tape that validates refuses it")
 
 FIELDS = """
 from tinote.errors import AccessRuleError

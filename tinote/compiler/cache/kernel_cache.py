@@ -72,8 +72,8 @@ class KernelCache:
         self._store.put(_key(found, request), json.dumps(data).encode())
 
     def renew(self, buffers: set[Buffer], *, current: bool) -> None:
-        """Memory that belongs to a field may have come since: where not all of `buffers` are known, look anew. `current`:
-        whether the captures are still what they were; if not, other code would be found.
+        """Memory that belongs to a field may have come since: where not all of `buffers` are known, look anew.
+        `current`: whether the captures are still what they were; if not, other code would be found.
         """
         if self._dependencies is not None and not buffers.issubset(self._dependencies.buffers):
             self._dependencies = None
