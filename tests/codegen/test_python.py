@@ -20,7 +20,7 @@ from tests.properties.test_programs import report
 from tests.properties.writer import Program
 from tinote.compiler.codegen.python.module import WRITERS, generate
 from tinote.compiler.codegen.python.text import lines_of
-from tinote.compiler.modes import Mode
+from tinote.compiler.requests import GRADIENT, TANGENT, Request
 from tinote.config import Config
 from tinote.errors import CompilerBug, KernelMemoryError
 from tinote.ir import nodes
@@ -341,12 +341,14 @@ def test_random_programs(random_programs: range, capsys: pytest.CaptureFixture[s
         report(generate_program, problem, seed, SIZE)
 
 
-@pytest.mark.parametrize("mode", [Mode.GRADIENT, Mode.TANGENT])
-def test_derivatives_of_random_programs(mode: Mode, random_programs: range, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("derivative", [GRADIENT, TANGENT])
+def test_derivatives_of_random_programs(
+    derivative: Request, random_programs: range, capsys: pytest.CaptureFixture[str]
+) -> None:
     def problem(program: Program) -> str:
         assert program.loss is not None
         assert program.loss.adjoint is not None
-        fn = prepared(program.function, mode)
+        fn = prepared(program.function, derivative)
         wanted, found = program.memory(), program.memory()
         for memory in (wanted, found):
             interpret(program.function, program.arguments, memory)

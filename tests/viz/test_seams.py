@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 VIZ = Path(__file__).parents[2] / "tinote" / "viz"
-#: these know fields, kernels, errors or matplotlib; what they import is no part of a live view
-EXEMPT = ("__init__.py", "cover.py", "fields.py", "matplot.py", "ui.py")
+#: these know fields, kernels, the IR or matplotlib; what they import is no part of a live view
+EXEMPT = ("__init__.py", "cover.py", "fields.py", "matplot.py", "syntax.py", "ui.py")
 LIVE = [
     path.relative_to(VIZ).as_posix()
     for folder in ("draw", "live", "notebook", "window")

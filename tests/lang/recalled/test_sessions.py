@@ -10,7 +10,8 @@ import pytest
 
 import tinote as ti
 from tests.lang.recalled.support import is_recalled
-from tinote.compiler.driver import Mode, Origin, binary_cache
+from tinote.compiler.driver import Origin, binary_cache
+from tinote.compiler.requests import GRADIENT
 from tinote.errors import DifferentiationError, KernelIndexError, KernelTypeError
 from tinote.runtime.store import open_store
 
@@ -115,7 +116,7 @@ def wrong():
     assert second.main() == [6] * 4
     (specialisation,) = second.square.specialisations()
     assert is_recalled(second.square)
-    assert dict(specialisation.compiled())[Mode.GRADIENT].cached
+    assert dict(specialisation.compiled())[GRADIENT].cached
     for module in (second, load(text)):
         with pytest.raises(DifferentiationError, match="hidden"):
             module.wrong()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tinote.compiler.modes import Mode
 from tinote.compiler.pipeline import Listener, Snapshot
+from tinote.compiler.requests import PRIMAL, Request
 from tinote.ir.nodes import Function
 from tinote.ir.text import show
 
@@ -15,9 +15,9 @@ def print_first(fn: Function, seconds: float) -> None:
     _print(fn.name, "front end", seconds, fn)
 
 
-def printer(name: str, mode: Mode) -> Listener:
+def printer(name: str, request: Request) -> Listener:
     """Prints the function after a step that changed it."""
-    title = name if mode is Mode.PRIMAL else f"{name}, {mode.value}"
+    title = name if request is PRIMAL else f"{name}, {request.name}"
 
     def listen(snapshot: Snapshot) -> None:
         if snapshot.after is not snapshot.before:

@@ -28,9 +28,9 @@ from tinote.compiler.driver import Specialisation
 from tinote.compiler.inspect.native_text import Located, assembly_lines, llvm_lines
 from tinote.compiler.inspect.remarks import LoopVerdict, judge_loops
 from tinote.compiler.inspect.versions import Version, version_of
-from tinote.compiler.modes import Mode
-from tinote.compiler.pipeline import LOWERING, PYTHON_STEPS, STEPS, Snapshot, run_pipeline
+from tinote.compiler.pipeline import LOWERING, Snapshot, python_steps_for, run_pipeline, steps_for
 from tinote.compiler.protocol import FunctionSource
+from tinote.compiler.requests import GRADIENT, PRIMAL
 from tinote.config import Config
 from tinote.ir.nodes import Function, Op, Var
 from tinote.ir.query import buffers_of, walk
@@ -202,8 +202,8 @@ def stages_of(kernel: Specialisation | Version, gradient: bool = False) -> Stage
 def _snapshots(version: Version, gradient: bool) -> list[Snapshot]:
     """Every step of the pipeline, run once more."""
     seen: list[Snapshot] = []
-    steps = PYTHON_STEPS if version.config.arch == "python" else STEPS
-    run_pipeline(version.function, steps[Mode.GRADIENT if gradient else Mode.PRIMAL], version.config, seen.append)
+    steps = python_steps_for if version.config.arch == "python" else steps_for
+    run_pipeline(version.function, steps(GRADIENT if gradient else PRIMAL), version.config, seen.append)
     return seen
 
 

@@ -13,8 +13,8 @@ from typing import Any, NamedTuple
 
 from tinote.compiler.cache.lookup import Recalled
 from tinote.compiler.launch.summary import TaskSummary, Touched
-from tinote.compiler.modes import Mode
 from tinote.compiler.protocol import FunctionSource, Warned
+from tinote.compiler.requests import Request
 from tinote.ir.access_region import Reach, Reaches, step_of_data, step_to_data
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar, Tensor, scalar_named
@@ -243,7 +243,7 @@ Answer = tuple[Recipe, Signature | None, Needs | None]
 def write_answer(
     store: Store,
     recalled: Recalled,
-    mode: Mode,
+    request: Request,
     recipe: Recipe,
     signature: Signature | None,
     needs: Needs | None,
@@ -258,12 +258,12 @@ def write_answer(
         ]
     except Unsaid:
         return
-    store.put(digest("mode", recalled.key, mode.value), json.dumps(data).encode())
+    store.put(digest("mode", recalled.key, request.name), json.dumps(data).encode())
 
 
-def read_answer(store: Store, recalled: Recalled, mode: Mode) -> Answer | None:
+def read_answer(store: Store, recalled: Recalled, request: Request) -> Answer | None:
     """What an earlier process left, if it did."""
-    data = store.get(digest("mode", recalled.key, mode.value))
+    data = store.get(digest("mode", recalled.key, request.name))
     if data is None:
         return None
     codec = Codec(recalled.buffers, recalled.sources)

@@ -19,7 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tinote.compiler.modes import Mode
+from tinote.compiler.requests import Request
 from tinote.errors import DifferentiationError, KernelFiniteError, KernelMemoryError, Note
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.bars import bar
@@ -279,7 +279,7 @@ class _Chain:
             memory_of(buffer).restore(copy)
         return snapshot.position
 
-    def _replay(self, t: int, listener: Callable[[Buffer], None], back: Mode, *, taping: bool) -> None:
+    def _replay(self, t: int, listener: Callable[[Buffer], None], back: Request, *, taping: bool) -> None:
         self.report.recomputed += 1
         world.launches = self._seeds[t]  # the same draws
         runner = _Runner(self, listener, t, taping=taping)

@@ -11,12 +11,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from tinote.compiler.driver import BoundArray, GradientNeeds, Mode, Specialisation
+from tinote.compiler.driver import BoundArray, GradientNeeds, Specialisation
 from tinote.compiler.launch.summary import TaskSummary, Touched
+from tinote.compiler.requests import GRADIENT, PRIMAL, Request
 from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer, BufferKind
 from tinote.lang.kernels.access_region import Footprint, Footprints
-from tinote.lang.session.state import is_viewed, memory_of, world
+from tinote.lang.kernels.stand_ins import stand_ins, viewed_field
+from tinote.lang.session.state import memory_of
 from tinote.source import Span
 
 __all__ = ["Arguments", "Foreign", "arguments_of", "own", "place_in"]
@@ -39,12 +41,12 @@ class Foreign(Buffer):
 
 
 class Arguments:
-    """A launch: a specialisation and the values that it is launched with. `mode`: the gradient that is asked about."""
+    """A launch: a specialisation and the values that it is launched with. `request`: which gradient is meant."""
 
-    def __init__(self, specialisation: Specialisation, values: Sequence[Any], mode: Mode = Mode.GRADIENT) -> None:
+    def __init__(self, specialisation: Specialisation, values: Sequence[Any], request: Request = GRADIENT) -> None:
         self.specialisation = specialisation
         self.values = tuple(values)
-        self.mode = mode
+        self.request = request
         self._actual: dict[Buffer, Buffer] = {}
         for formal, bound in zip(specialisation.arrays, self.values, strict=False):
             own_buffer = bound.buffer
@@ -82,23 +84,23 @@ class Arguments:
     @property
     def tasks(self) -> tuple[TaskSummary, ...]:
         """What each task of the primal does."""
-        return self._tasks(self.specialisation.primal().tasks)
+        return self._tasks(self.specialisation.code(PRIMAL).tasks)
 
     @property
     def gradient_tasks(self) -> tuple[TaskSummary, ...]:
         """What each task of the gradient does."""
-        return self._tasks(self.specialisation.code(self.mode).tasks)
+        return self._tasks(self.specialisation.code(self.request).tasks)
 
     @cached_property
     def needs(self) -> GradientNeeds:
         """What the gradient asks of memory. Raises `DifferentiationError`, also for a kernel that computes values to be
         differentiated from gradients, even if nothing comes back through it.
         """
-        found = self.specialisation.gradient_needs(self.mode)
+        found = self.specialisation.gradient_needs(self.request)
         touched = self.specialisation.touched()
         reads = any(b.primal is not None for b in touched.loaded)
         if reads and any(b.adjoint is not None for b in touched.written):
-            self.specialisation.refuse_gradient_access(self.mode)
+            self.specialisation.refuse_gradient_access(self.request)
         if not self._actual:
             return found
         return GradientNeeds(
@@ -113,13 +115,13 @@ class Arguments:
     @cached_property
     def asks(self) -> bool:
         """Whether the gradient reads values of fields or ndarrays."""
-        reaches = self.specialisation.gradient_needs(self.mode).reaches
+        reaches = self.specialisation.gradient_needs(self.request).reaches
         return bool(reaches.restored or reaches.needed)
 
     @cached_property
     def _footprints(self) -> Footprints:
-        reaches = self.specialisation.gradient_needs(self.mode).reaches
-        return Footprints(reaches, self.actual, lambda buffer: not isinstance(buffer, Foreign))
+        reaches = self.specialisation.gradient_needs(self.request).reaches
+        return Footprints(reaches, self.actual, _outlives_a_launch)
 
     def footprint(self, values: Sequence[Any]) -> Footprint:
         """Which elements of fields and ndarrays a launch with these values needs and writes. Raises
@@ -139,7 +141,7 @@ class Arguments:
         for formal, actual in self.pairs(self.specialisation.touched().loaded):
             place = place_in(severed, actual)
             if place is not None:
-                carried = self.specialisation.refuse_broken_chain(formal, place, self.mode)
+                carried = self.specialisation.refuse_broken_chain(formal, place, self.request)
                 found += [(self.actual(further), write) for further, write in carried]
         return found
 
@@ -147,6 +149,7 @@ class Arguments:
         """Raise `DifferentiationError` when arguments share memory in a way that a gradient does not know of."""
         if not self._actual:
             return
+        self.refuse_other_names()
         written = self.touched.written
         span = self.specialisation.source.span
         met: list[tuple[str, Buffer, int, int]] = []
@@ -171,15 +174,21 @@ class Arguments:
 
     @staticmethod
     def _refuse_view(formal: Buffer, actual: Foreign, span: Span) -> None:
-        for buffer in list(world.views):
-            memory = memory_of(buffer) if is_viewed(buffer) else None
-            if memory is not None and actual.meets(memory.address, memory.address + memory.nbytes):
-                name = next((f.name for f in list(world.fields) if f.buffer is buffer), buffer.name)
-                raise DifferentiationError(
-                    f"argument '{formal.name}' is a view of '{name}', and a gradient would take it for a constant",
-                    span,
-                    hint=f"pass '{name}' itself, or a copy of the view",
-                )
+        name = viewed_field(actual.first, actual.last)
+        if name is not None:
+            raise DifferentiationError(
+                f"argument '{formal.name}' is a view of '{name}', and a gradient would take it for a constant",
+                span,
+                hint=f"pass '{name}' itself, or a copy of the view",
+            )
+
+    def refuse_other_names(self) -> None:
+        """Raise `DifferentiationError` when an array is written that the function which is being differentiated uses
+        under another name too.
+        """
+        standing = stand_ins.get() if self._actual else None
+        if standing is not None:
+            standing.launching(self.arrays, self.touched.written, self.specialisation.source.span)
 
     def _set(self, buffers: frozenset[Buffer]) -> frozenset[Buffer]:
         return frozenset([self.actual(b) for b in buffers]) if self._actual else buffers
@@ -191,17 +200,22 @@ class Arguments:
         return tuple([task._replace(touched=self._touched(task.touched)) for task in tasks]) if self._actual else tasks
 
 
-def arguments_of(instance: Any, values: Sequence[Any], mode: Mode = Mode.GRADIENT) -> Arguments:
+def arguments_of(instance: Any, values: Sequence[Any], request: Request = GRADIENT) -> Arguments:
     """The launch of an instance with these values. Without array arguments all launches do the same to memory: they
     share one answer.
     """
     known: Arguments | None = instance.arguments
-    if known is None or known.mode is not mode:
+    if known is None or known.request is not request:
         specialisation = instance.specialisation
         if specialisation.arrays:
-            return Arguments(specialisation, values, mode)
-        known = instance.arguments = Arguments(specialisation, (), mode)
+            return Arguments(specialisation, values, request)
+        known = instance.arguments = Arguments(specialisation, (), request)
     return known
+
+
+def _outlives_a_launch(buffer: Buffer) -> bool:
+    """Whether memory is a field's or an ndarray's: not what a launch only has while it runs."""
+    return buffer.kind in (BufferKind.FIELD, BufferKind.ARRAY) and not isinstance(buffer, Foreign)
 
 
 def own(buffers: Iterable[Buffer]) -> list[Buffer]:

@@ -22,7 +22,6 @@ from numbers import Integral, Real
 from typing import Any
 
 from tinote.compiler.driver import bad_argument
-from tinote.compiler.modes import Defaults, defaults_of
 from tinote.compiler.protocol import (
     ArgumentSpec,
     ArrayArgument,
@@ -35,6 +34,7 @@ from tinote.compiler.protocol import (
     struct_of,
     type_of,
 )
+from tinote.compiler.requests import Defaults, defaults_of
 from tinote.config import Config
 from tinote.errors import KernelTypeError
 from tinote.ir.types import Scalar, Tensor, i64

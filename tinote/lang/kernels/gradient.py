@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinote.compiler.modes import Mode
+from tinote.compiler.requests import GRADIENT
 from tinote.errors import DifferentiationError, Note, TinoteError, at_users_frames, users_trace
 from tinote.lang.kernels.arguments import arguments_of
 from tinote.lang.session.state import claim_gradients, recorder
@@ -26,15 +26,15 @@ class KernelGradient:
     def __call__(self, /, *args: Any, **kwargs: Any) -> None:
         try:
             open_recorder = recorder.get()
-            mode = Mode.GRADIENT if open_recorder is None else open_recorder.gradients
-            if mode is None:
+            request = GRADIENT if open_recorder is None else open_recorder.gradients
+            if request is None:
                 raise DifferentiationError(
                     f"the gradient of {self._kernel!r} runs inside of a tape, which would not know of it",
                     caller(),
                     hint="call it behind the block, or in a function with a replaced gradient",
                 )
             instance, values = self._kernel.prepare(args, kwargs)
-            native = instance.specialisation.code(mode)
+            native = instance.specialisation.code(request)
             needs = instance.specialisation.gradient_needs()
             for buffer, place in needs.old_values:
                 raise DifferentiationError(

@@ -6,8 +6,9 @@ import types
 from collections.abc import Iterable
 from typing import Any
 
-from tinote.compiler.driver import Code, Mode, Origin, Specialisation
+from tinote.compiler.driver import Code, Origin, Specialisation
 from tinote.compiler.protocol import ArrayArgument, Capture, CaptureKind, StructArgument, TemplateArgument
+from tinote.compiler.requests import PRIMAL, Request
 from tinote.errors import TinoteError
 from tinote.lang.data.structured import results_of
 from tinote.lang.tables import Table
@@ -53,7 +54,7 @@ class Instance:
         self.specialisation = specialisation
         self.arguments: Any = None  # what launches without arrays do to memory (`arguments.py`)
         self.kernel_name = specialisation.source.name
-        self.primal = specialisation.primal()
+        self.primal = specialisation.code(PRIMAL)
         self.needs_seed = specialisation.uses_random
         signature = specialisation.signature
         self.result = results_of(specialisation.source, signature.returns, signature.returns_tuple)
@@ -203,10 +204,10 @@ class Instances(Table, list[Instance]):
         return super()._repr_html_() if self else self._nothing
 
 
-def _origins(compiled: Iterable[tuple[Mode, Code]]) -> str:
+def _origins(compiled: Iterable[tuple[Request, Code]]) -> str:
     return ", ".join(
-        native.origin.value if mode is Mode.PRIMAL else f"{mode.value}: {native.origin.value}"
-        for mode, native in compiled
+        native.origin.value if request is PRIMAL else f"{request.name}: {native.origin.value}"
+        for request, native in compiled
     )
 
 

@@ -20,7 +20,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from tinote.compiler.driver import Specialisation
-from tinote.compiler.modes import defaults_of
 from tinote.compiler.protocol import (
     ArgumentSpec,
     FunctionSource,
@@ -30,6 +29,7 @@ from tinote.compiler.protocol import (
     struct_of,
     type_of,
 )
+from tinote.compiler.requests import defaults_of
 from tinote.config import Config
 from tinote.errors import CompilerBug, KernelTypeError, TinoteError, at_users_frames, users_trace
 from tinote.ir.types import Tensor

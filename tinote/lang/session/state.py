@@ -12,7 +12,7 @@ from numbers import Integral
 from typing import Any, Protocol
 
 from tinote.compiler.launch.summary import TaskSummary
-from tinote.compiler.modes import Mode
+from tinote.compiler.requests import Request
 from tinote.config import Config
 from tinote.errors import FieldError, suggestion
 from tinote.ir.nodes import Buffer
@@ -85,7 +85,7 @@ class Recorder(Protocol):
     clears_duals: bool  # whether a write from Python sets duals to zero
 
     @property
-    def gradients(self) -> Mode | None:
+    def gradients(self) -> Request | None:
         """What `kernel.grad` runs in this block; None: it is refused."""
 
     def launching(self, instance: Any, values: tuple[Any, ...]) -> Any:

@@ -11,7 +11,7 @@ from tinote.compiler.driver import Specialisation
 from tinote.compiler.inspect.observe import CopiedMemory, Seen, observe
 from tinote.compiler.inspect.observe_adjoints import Adjoints, observed_adjoints, primals_of
 from tinote.compiler.inspect.stages import Stage
-from tinote.compiler.modes import defaults_of
+from tinote.compiler.requests import defaults_of
 from tinote.errors import TinoteError
 from tinote.ir.interpret import StepLimitError
 from tinote.ir.memory import Number
@@ -22,7 +22,7 @@ __all__ = ["observed_values", "parameters_of"]
 
 
 def parameters_of(specialisation: Specialisation) -> list[dict[str, Any]]:
-    """The scalar arguments that somebody has to give before values can be observed."""
+    """The scalar arguments, which the user gives before values can be observed."""
     return [
         {"name": v.name or f"argument {n}", "float": element_type(v.type).kind == "f"}
         for n, v in enumerate(specialisation.lowered.function.region.params)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinote.compiler.modes import Mode
+from tinote.compiler.requests import GRADIENT
 from tinote.errors import DifferentiationError
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.memory.undo import numbers
@@ -58,7 +58,7 @@ class _Detective:
     """A recorder that tries each launch out before it happens."""
 
     clears_duals = False
-    gradients = Mode.GRADIENT
+    gradients = GRADIENT
 
     def __init__(self, slope_of: Callable[..., Any], step: float, tolerance: float) -> None:
         self._slope_of = slope_of
@@ -92,7 +92,7 @@ class _Detective:
         written: frozenset[Buffer],
         kept: dict[Buffer, Any],
     ) -> None:
-        gradient = instance.specialisation.gradient()
+        gradient = instance.specialisation.code(GRADIENT)
         needs = arguments_of(instance, values).needs
         if needs.old_values or needs.copied:
             return  # it needs more than a launch on its own leaves

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from tinote.compiler.driver import Code
-from tinote.compiler.modes import Mode
+from tinote.compiler.requests import GRADIENT, TANGENT
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.functional.seeds import seed_array
@@ -41,7 +41,7 @@ class FwdMode:
 
     #: A write from Python inside of the block stores a constant, whose dual is zero, or shifts what is there.
     clears_duals = True
-    gradients = Mode.GRADIENT
+    gradients = GRADIENT
 
     def __init__(self, loss: Field | Sequence[Field], param: Field | Sequence[Field], seed: Any = None) -> None:
         losses, params = _fields(loss, "loss"), _fields(param, "param")
@@ -82,7 +82,7 @@ class FwdMode:
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> Code:
         """The kernel is launched in its version with tangents."""
         self._follow(instance, values, varying=False)
-        return instance.specialisation.tangent()
+        return instance.specialisation.code(TANGENT)
 
     def _follow(self, instance: Instance, values: tuple[Any, ...], *, varying: bool) -> None:
         """Follow values that vary through memory without a dual. `varying`: the launch gets some as arguments."""

@@ -15,7 +15,8 @@ a field (`loss`). With both `argnums` and `wrt`, derivatives come as a pair: of 
 
 Inside of `f` a float that is differentiated stands for its value in arithmetic, comparisons and calls of kernels, and
 an array is an ndarray that kernels take in its place; what Python itself reads of an array or a field is a constant.
-`f` runs for real: what it writes stays written. The gradients and duals of all fields are left as they were.
+`f` runs for real: what it writes stays written. An array that it writes must have one name only: one that is passed
+twice, or shares memory with another, is refused. The gradients and duals of all fields are left as they were.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinote.errors import DifferentiationError
-from tinote.lang.ad.functional.inputs import Array, Bound, Derivative, number_or_array, shape_of
+from tinote.lang.ad.functional.inputs import Array, Bound, Derivative, arrays_among, number_or_array, shape_of
 from tinote.lang.ad.functional.seeds import seed_array
 from tinote.lang.ad.functional.tracing import Pushes, SecondOrder, Trace, give_gradients_duals
 from tinote.lang.ad.functional.variables import Variable, Variables
@@ -149,7 +150,7 @@ def jacobian(
 
     `mode`: `"forward"` (a run of `f` for each number of the inputs; fields need duals) or `"reverse"` (a reverse run
     for each number of the result; fields need gradients). By default the one with fewer runs, as far as the fields have
-    what it needs. `f` starts from the same fields each time. Raises `DifferentiationError`.
+    what it needs. `f` starts from the same fields and arrays each time. Raises `DifferentiationError`.
     """
     task = Derivative("jacobian", f, wrt, loss, argnums)
     if mode not in (None, "forward", "reverse"):
@@ -236,17 +237,18 @@ def _columns(task: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
     result = () if task.loss is None else shape_of(task.loss)
     shapes = [one.shape for one in task.bound(args, Variables()).inputs]
     start = remembered()
-    found: list[Array] = []
-    for which, shape in enumerate(shapes):
-        count = int(np.prod(shape))
-        whole = np.zeros((*result, count))
-        for column in range(count):
-            bring_back(start)
-            seeds = [np.zeros(other) for other in shapes]
-            seeds[which].reshape(-1)[column] = 1
-            whole[..., column] = _pushed(task, lambda _, seeds=seeds: seeds, args, kwargs)[1]
-        found.append(whole.reshape(result + shape))
-    return found
+    arrays = [(array, array.copy()) for array in arrays_among([*args, *kwargs.values()])]
+    found = [np.zeros((*result, int(np.prod(shape)))) for shape in shapes]
+    columns = [(which, column) for which, whole in enumerate(found) for column in range(whole.shape[-1])]
+    for number, (which, column) in enumerate(columns, 1):
+        bring_back(start)
+        for array, held in arrays:
+            array[...] = held
+        seeds = [np.zeros(shape) for shape in shapes]
+        seeds[which].reshape(-1)[column] = 1
+        pushed = _pushed(task, lambda _, seeds=seeds: seeds, args, kwargs, repeats=number < len(columns))
+        found[which][..., column] = pushed[1]
+    return [whole.reshape(result + shape) for whole, shape in zip(found, shapes, strict=True)]
 
 
 # ---- runs
@@ -280,7 +282,8 @@ def recorded(task: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 def _recorded(task: Derivative, bound: Bound, trace: Trace, kwargs: dict[str, Any]) -> Run:
     trace.start()
     try:
-        returned = task.f(*bound.args, **kwargs)
+        with bound.running():
+            returned = task.f(*bound.args, **kwargs)
     except BaseException:
         trace.forget()
         raise
@@ -294,7 +297,6 @@ def _recorded(task: Derivative, bound: Bound, trace: Trace, kwargs: dict[str, An
     except BaseException:
         trace.forget()
         raise
-    bound.put_back()
     return Run(trace, bound, result)
 
 
@@ -333,15 +335,21 @@ def pull_back(run: Run, seed: Array, *, keep: bool = False) -> list[Any]:
 
 
 def _pushed(
-    task: Derivative, seeds: Callable[[Bound], list[Array]], args: tuple[Any, ...], kwargs: dict[str, Any]
+    task: Derivative,
+    seeds: Callable[[Bound], list[Array]],
+    args: tuple[Any, ...],
+    kwargs: dict[str, Any],
+    *,
+    repeats: bool = False,
 ) -> tuple[Any, Any]:
-    """The result, and the Jacobian times a direction for each input."""
+    """The result, and the Jacobian times a direction for each input. `repeats`: there will be another run."""
     variables = Variables()
-    bound = task.bound(args, variables, duals=True)
+    bound = task.bound(args, variables, duals=True, repeats=repeats)
     along = bound.point_variables(seeds(bound))
     with Pushes([field for field, _ in along], [d for _, d in along], variables):
         try:
-            returned = task.f(*bound.args, **kwargs)
+            with bound.running():
+                returned = task.f(*bound.args, **kwargs)
         finally:
             variables.open = False
         result = _result(task, returned)
@@ -351,7 +359,6 @@ def _pushed(
             if isinstance(result, Variable)
             else (number_or_array(result), number_or_array(result.dual))
         )
-    bound.put_back()
     return found
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -19,9 +20,10 @@ from tinote.lang.ad.functional.variables import Variable, Variables
 from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import numpy_type
 from tinote.lang.data.ndarrays import stand_in
+from tinote.lang.kernels.stand_ins import StandIns, stand_ins
 from tinote.source import Span, caller
 
-__all__ = ["Array", "Bound", "Derivative", "Input", "number_or_array", "shape_of", "size_of"]
+__all__ = ["Array", "Bound", "Derivative", "Input", "arrays_among", "number_or_array", "shape_of", "size_of"]
 
 Array = np.ndarray[Any, Any]
 
@@ -94,9 +96,11 @@ class Derivative:
         """Whether all fields have a `grad` or `dual`."""
         return all(f.has_grad if mode == "grad" else f.has_dual for f in self._fields())
 
-    def bound(self, args: Sequence[Any], variables: Variables, *, duals: bool = False) -> Bound:
-        """The inputs of one run with these arguments. `duals`: arrays get one beside their gradient."""
-        return Bound(self, args, variables, duals)
+    def bound(self, args: Sequence[Any], variables: Variables, *, duals: bool = False, repeats: bool = False) -> Bound:
+        """The inputs of one run with these arguments. `duals`: arrays get one beside their gradient. `repeats`: there
+        will be another run, which is to begin with the same arrays.
+        """
+        return Bound(self, args, variables, duals, repeats)
 
     def shaped(self, found: Sequence[Any]) -> Any:
         """Results in the order of the inputs, as the caller asked for them: one, or a tuple for several; for arguments
@@ -139,20 +143,15 @@ class Input:
             return np.asarray(found) if self.given is not None else found
         return sys.modules["torch"].from_numpy(np.asarray(found))
 
-    def put_back(self) -> None:
-        """What kernels wrote to the stand-in goes to the caller's array."""
-        if self.given is not None and self.field is not None:
-            target = _numpy(self.given)
-            if target.flags.writeable:
-                target[...] = self.field.to_numpy()
-
 
 class Bound:
     """One run's inputs, in the order of results: arguments, then fields. `args`: what `f` is called with."""
 
-    def __init__(self, task: Derivative, args: Sequence[Any], variables: Variables, duals: bool) -> None:
+    def __init__(self, task: Derivative, args: Sequence[Any], variables: Variables, duals: bool, repeats: bool) -> None:
         found = list(args)
         self.inputs: list[Input] = []
+        self._repeats = repeats
+        self._stand_ins = StandIns(task.place, keeps=repeats)
         for position in task.argnums:
             if position >= len(found):
                 raise DifferentiationError(
@@ -161,10 +160,43 @@ class Bound:
                     hint="pass it by position",
                 )
             made = _argument(task, position, found[position], variables, duals)
+            if made.given is not None and made.field is not None:
+                self._stand_ins.add(made.field, _numpy(made.given), position)
             self.inputs.append(made)
             found[position] = made.variable if made.variable is not None else made.field
         self.inputs += [Input(field) for field in task.wrt]
+        self._refuse_repeated(task)
         self.args = tuple(found)
+
+    def _refuse_repeated(self, task: Derivative) -> None:
+        known: dict[Field, str] = {}
+        for number, one in enumerate(self.inputs):
+            if one.field is None:
+                continue
+            is_argument = number < len(task.argnums)
+            name = f"argument {task.argnums[number]}" if is_argument else f"'{one.field.name}' in wrt"
+            if one.field in known:
+                raise DifferentiationError(
+                    f"{known[one.field]} and {name} of ti.ad.{task.what} are one array: it has a single derivative",
+                    task.place,
+                    hint="name it once, or pass a copy",
+                )
+            known[one.field] = name
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """While the function runs, arrays of the caller's are stood in for. Afterwards they hold what kernels wrote, or
+        what they held before if there will be another run.
+        """
+        token = stand_ins.set(self._stand_ins)
+        try:
+            yield
+        finally:
+            stand_ins.reset(token)
+            if self._repeats:
+                self._stand_ins.take_back()
+        if not self._repeats:
+            self._stand_ins.put_back()
 
     def point(self, directions: Sequence[Array]) -> None:
         """Set the tangents of the inputs."""
@@ -180,11 +212,6 @@ class Bound:
             elif one.field is not None:
                 fields.append((one.field, direction))
         return fields
-
-    def put_back(self) -> None:
-        """Give what kernels wrote to stand-ins to the caller."""
-        for one in self.inputs:
-            one.put_back()
 
     def directions(self, seed: Any, task: Derivative) -> list[Array]:
         """A seed, of the structure of a result, as an array for each input. Raises `DifferentiationError`."""
@@ -243,6 +270,12 @@ def _numpy(value: Any) -> Any:
     if torch is not None and isinstance(value, torch.Tensor):
         return value.detach().numpy()
     return None
+
+
+def arrays_among(values: Iterable[Any]) -> list[Array]:
+    """The arrays and tensors among arguments that can be written, as NumPy's."""
+    found = [_numpy(value) for value in values]
+    return [array for array in found if array is not None and array.flags.writeable]
 
 
 # ---- shapes

@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from tinote.compiler.launch.native import Code
-from tinote.compiler.modes import Mode
+from tinote.compiler.requests import PRIMAL, Derivative, Request
 from tinote.errors import DifferentiationError
 from tinote.ir.buffers import Buffer
 from tinote.ir.types import Tensor
@@ -24,6 +24,8 @@ from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import world
 
 __all__ = ["Pushes", "SecondOrder", "Trace", "give_gradients_duals"]
+
+_PUSHFORWARD = Request(Derivative.FORWARD, arguments=True)
 
 
 class _Link(NamedTuple):
@@ -61,7 +63,7 @@ class _Launch:
         specialisation = self.instance.specialisation
         arrays = len(specialisation.arrays)
         scalars = values[arrays:]
-        code = specialisation.code(Mode.PUSHFORWARD if self.tangents else Mode.PRIMAL)
+        code = specialisation.code(_PUSHFORWARD if self.tangents else PRIMAL)
         kinds = [t.kind for t in code.parameters[: len(scalars)]]
         floats = [value for kind, value in zip(kinds, scalars, strict=True) if kind == "f"]
         for kind, value in zip(kinds, scalars, strict=True):
@@ -107,7 +109,7 @@ def _plain(values: tuple[Any, ...]) -> tuple[Any, ...]:
 class Trace(Recording):
     """A recording with `variables`. `reverse` starts from the gradients of fields and from `seed`."""
 
-    mode = Mode.PULLBACK
+    mode = Request(Derivative.REVERSE, arguments=True)
     #: whether launches carry tangents along
     tangents = False
 
@@ -166,8 +168,8 @@ class SecondOrder(Trace):
     the gradients of fields, and in the tangents of the variables' adjoints.
     """
 
-    mode = Mode.SECOND
-    saves_by = Mode.RECORDING_PUSHFORWARD
+    mode = Request(Derivative.FORWARD_OVER_REVERSE, arguments=True)
+    saves_by = Request(Derivative.FORWARD, arguments=True, records=True)
     tangents = True
     clears_duals = True
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from tinote.compiler.modes import Mode
+from tinote.compiler.requests import Request
 from tinote.ir.nodes import Buffer
 from tinote.lang.kernels.arguments import arguments_of, own
 from tinote.lang.kernels.kernel import Instance
@@ -21,7 +21,7 @@ class Backward:
 
     clears_duals = False
 
-    def __init__(self, gradients: Mode) -> None:
+    def __init__(self, gradients: Request) -> None:
         self.gradients = gradients
         self._overwritten: dict[Buffer, Memory] = {}
 

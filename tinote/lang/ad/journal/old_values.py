@@ -8,7 +8,7 @@ from typing import Any
 
 from tinote.compiler.driver import Specialisation
 from tinote.compiler.launch.native import BoundArray
-from tinote.compiler.modes import Mode
+from tinote.compiler.requests import Request
 from tinote.ir.buffers import Buffer
 from tinote.lang.data.layout import array_over
 from tinote.lang.session.state import memory_of
@@ -25,7 +25,7 @@ class SavingLaunch:
     """
 
     def __init__(
-        self, specialisation: Specialisation, values: Sequence[Any], mode: Mode, make_room: Callable[[int], None]
+        self, specialisation: Specialisation, values: Sequence[Any], mode: Request, make_room: Callable[[int], None]
     ) -> None:
         self._native, old = specialisation.recording(mode)
         self._arrays = len(specialisation.arrays)

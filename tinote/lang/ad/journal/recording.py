@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from tinote.compiler.modes import Mode
+from tinote.compiler.requests import GRADIENT, Checks, Request
 from tinote.errors import DifferentiationError, KernelFiniteError, KernelMemoryError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.backward import Backward
@@ -69,9 +69,9 @@ class Recording:
 
     clears_duals = False
     #: which of a kernel's gradients runs on the way back
-    mode = Mode.GRADIENT
+    mode = GRADIENT
     #: how a launch runs that saves the old values which its gradient needs
-    saves_by = Mode.RECORDING
+    saves_by = Request(records=True)
     gradients = None  # a derivative that a kernel computes would not be recorded
 
     def __init__(
@@ -405,7 +405,7 @@ class Recording:
                 for buffer, box in record.footprint.written:
                     log.disturb(buffer, box)
                 try:
-                    record.instance.specialisation.code(Mode.FINITE).launch(record.values_again())
+                    record.instance.specialisation.code(Request(checks=Checks.FINITE)).launch(record.values_again())
                 except KernelFiniteError as error:
                     first, self.at = error, position
                 # Earlier launches find again what this one has overwritten once more.
