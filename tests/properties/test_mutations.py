@@ -107,7 +107,11 @@ def nothing_reaches_the_start(reverser: Any, carried: Any, outs: Any, initial: A
 _backward_write, _settle = reverse.Reverser.backward_write, reverse.Reverser.settle
 DIFFERENTIATION = {
     "overwritten values are not noticed": (gradient, "find_hazards", lambda fn, loads: ()),
-    "no copies between loops": (gradient, "plan_storage", lambda fn, found: plan_storage(fn, found)._replace(copies={})),
+    "no copies between loops": (
+        gradient,
+        "plan_storage",
+        lambda fn, found: plan_storage(fn, found)._replace(copies={}),
+    ),
     "the adjoint of an overwritten element stays": (reverse.Reverser, "backward_write", adjoint_stays),
     "initial values of loops have no part": (reverse.Reverser, "settle", nothing_reaches_the_start),
     "no branch is reversed": (reverse.Reverser, "backward_if", lambda self, op, adjoints: None),

@@ -115,9 +115,7 @@ def _stored(fn: Function, adjoint: Adjoint, plan: StoragePlan, defaults: Default
     kept = [b for b in plan.buffers if b.kind is not BufferKind.TEMPORARY]
     anew = [b for b in kept if begins_anew(fn, b)]
     grad = with_temporaries(Function(f"{fn.name}.grad", region, fn.loc), anew)
-    return Gradient(
-        grad, tuple(needed), adjoint.broken, fn, frozenset(kept).difference(anew), copies=plan.provided
-    )
+    return Gradient(grad, tuple(needed), adjoint.broken, fn, frozenset(kept).difference(anew), copies=plan.provided)
 
 
 def _refuse_unavailable(region: Region, fn: Function) -> None:

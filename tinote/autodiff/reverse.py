@@ -144,7 +144,7 @@ class Reverser:
             if isinstance(op, Store | Atomic):
                 changes = self.adjoint_of(op.buffer) is not None or self.is_varied(op.value)
             else:
-                changes = any([self.find_changing(inner) for inner in op.regions])
+                changes = True in [self.find_changing(inner) for inner in op.regions]
             if changes:
                 self.changing.add(op)
         return len(self.changing) > before
@@ -329,8 +329,8 @@ class Reverser:
     def adjoint_body(
         self, region: Region, params: tuple[Var, ...], seeds: list[Atom | None], adjoints: dict[Var, Atom]
     ) -> tuple[Region, _Carried]:
-        """One iteration of a loop backwards, and what the reverse loop carries, which is free in it: the adjoint of each
-        varying value that the primal loop carries, and of each varying variable from outside.
+        """One iteration of a loop backwards, and what the reverse loop carries, which is free in it: the adjoint of
+        each varying value that the primal loop carries, and of each varying variable from outside.
         """
         outer = self.outer_varied(region)
         active = [k for k, q in enumerate(params) if q in self.varied]

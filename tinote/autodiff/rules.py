@@ -28,9 +28,10 @@ __all__ = ["RULES", "Emit", "NoDerivative", "Rule"]
 
 
 class Emit:
-    """What rules build with: arithmetic on atoms of one float type, with the zeros and ones left out. `definitions`: how
-    the variables of the primal function are computed. `discardable`: those whose value may not count. `holds`: whether
-    something is held constant.
+    """What rules build with: arithmetic on atoms of one float type, with the zeros and ones left out.
+
+    `definitions`: how the variables of the primal function are computed. `discardable`: those whose value may not
+    count. `holds`: whether something is held constant.
     """
 
     __slots__ = ("builder", "definitions", "discardable", "holds")

@@ -27,8 +27,8 @@ used, times the trip count.
 An iteration of an operation that overwrites what its own gradient needs cannot be executed again: it would read what
 later iterations have written. Such an operation is executed once in its original order, with its effects, and what the
 reverse part uses of it is pushed, except for arithmetic, which is recomputed from what was pushed. Which ones these are
-is said by a `StoragePlan` (`overwriting.py` makes it). The launch has to begin with the overwritten buffers as they were
-before the primal launch.
+is said by a `StoragePlan` (`overwriting.py` makes it). The launch has to begin with the overwritten buffers as they
+were before the primal launch.
 
 Method: reversal with recomputation, and with a tape of values; cf. Griewank and Walther, "Evaluating Derivatives", 2nd
 ed., 2008, chapter 12, and Hascoët and Pascual, "The Tapenade Automatic Differentiation tool", 2013.
@@ -78,10 +78,10 @@ DEFAULTS = Defaults()
 class StoragePlan(NamedTuple):
     """What a gradient executes with its effects, because these overwrite values that it uses.
 
-    `executed`: the top-level operations that keep their effects, and `buffers` what these effects are on. `fused`: those
-    among them that are executed in the reverse part, in front of their own reverse. `copies`: for one of these that
-    something further down depends on, pairs of a copy and a buffer: the forward part copies the buffer and executes the
-    operation, and the reverse part copies it back before it executes the operation again.
+    `executed`: the top-level operations that keep their effects, and `buffers` what these effects are on. `fused`:
+    those among them that are executed in the reverse part, in front of their own reverse. `copies`: for one of these
+    that something further down depends on, pairs of a copy and a buffer: the forward part copies the buffer and
+    executes the operation, and the reverse part copies it back before it executes the operation again.
     """
 
     executed: frozenset[Op]
@@ -237,8 +237,8 @@ class _Storage:
         return (*start.body, *self.supplied(frame), reverse)
 
     def reverse_structure(self, op: Op, primal: Op, frame: _Frame, *, pushed: bool, effects: bool = False) -> Op:
-        """The reverse of a loop or branch. `pushed`: what it uses of inside was pushed when the primal one was executed;
-        otherwise this is executed again in here, perhaps with its `effects`.
+        """The reverse of a loop or branch. `pushed`: what it uses from inside was pushed when the primal one was
+        executed; otherwise that is executed again in here, perhaps with its `effects`.
         """
         args = tuple([self.look(a, frame) for a in op.args])
         regions: list[Region] = []
@@ -249,7 +249,8 @@ class _Storage:
                 inside.asked[primal.index] = op.index
             new = self.reverse(region, inside)
             start = [*self.supplied(inside)]
-            regions.append(Region(new.params, (*self.popped_parameters(inside, primal), *start, *new.body), new.yields))
+            pops = self.popped_parameters(inside, primal)  # those, too, that what is recomputed starts from
+            regions.append(Region(new.params, (*pops, *start, *new.body), new.yields))
         new = op.rebuilt(args, tuple(regions))
         if pushed and isinstance(new, For):
             # The values come back in the opposite order of that in which they were pushed.
