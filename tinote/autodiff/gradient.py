@@ -17,7 +17,7 @@ from tinote.autodiff.sequential_reverse import put_in_order
 from tinote.autodiff.storage import NO_PLAN, StoragePlan, store
 from tinote.autodiff.unfold import order_is_free, unfold_atomics
 from tinote.autodiff.write_conflicts import refuse_races
-from tinote.errors import DifferentiationError, Note
+from tinote.errors import DifferentiationError, Note, broken_gradient_path
 from tinote.ir.access import Access
 from tinote.ir.nodes import Atom, Atomic, Buffer, BufferKind, Function, Lit, Load, Prim, Region, Store
 from tinote.ir.primitives import Defaults, surrogate
@@ -145,12 +145,8 @@ def refuse_broken_chain(buffer: Buffer, place: Span, fn: Function, *, arguments:
     writes, returned = reached_from(fn, buffer)
     notes = [Note(f"from there they reach '{w.buffer.name}'", w.loc) for w in writes if w.buffer.adjoint is not None]
     if notes or (returned and arguments):
-        raise DifferentiationError(
-            f"'{buffer.name}' has no gradient, but values that are differentiated go through it",
-            place,
-            hint=f"make '{buffer.name}' with needs_grad=True",
-            notes=notes[:1] or [Note("from there this kernel returns them", fn.loc)],
-        )
+        further = notes[:1] or [Note("from there this kernel returns them", fn.loc)]
+        raise broken_gradient_path(buffer.name, place, further)
     return writes
 
 
