@@ -17,6 +17,8 @@ from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.domains import domain_of, is_domain, static_items
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expansion import Expansion, define, simple, takes_place
+from tinote.compiler.frontend.formatting import static_text, text_parts
+from tinote.compiler.frontend.places import combine, converted, negative
 from tinote.compiler.frontend.scopes import Constant
 from tinote.compiler.frontend.values import (
     FieldDomain,
@@ -50,10 +52,10 @@ def _atomic(name: str, prim: Primitive, negate: bool = False) -> None:
             hint = "write one of its elements: `x[i]`" if space_of(place) is not None else ""
             e.error(f"`{name}` needs a variable or an element of a field, not {describe(place)}", hint)
         wanted = e.wanted
-        operand = Value(e.converted(value, place.type, "the target"))
+        operand = Value(converted(e, value, place.type, "the target"))
         if negate:
-            operand = Value(e.negative(operand.atom, place.type))
-        return e.combine(place, prim, operand, wanted)
+            operand = Value(negative(e, operand.atom, place.type))
+        return combine(e, place, prim, operand, wanted)
 
     BUILTINS[name] = takes_place(simple(name, "x y", expand))
 
@@ -186,7 +188,7 @@ def _static_assert(e: Emitter, condition: Any, message: Any) -> None:
 
 def _static_print(e: Emitter, *items: Any) -> None:
     e.reproducible = False  # who compiles again wants to read it again
-    print(*[describe(i) if isinstance(i, Value) else e.static_text(i) for i in items])
+    print(*[describe(i) if isinstance(i, Value) else static_text(e, i) for i in items])
 
 
 _define("static_assert", "condition message=", _static_assert)
@@ -208,7 +210,7 @@ def _print(e: Emitter, args: list[Any], kwargs: dict[str, Any]) -> None:
     parts.append(end)
     texts: list[str | None] = []
     shown: list[tuple[Any, str]] = []
-    for part in e.text_parts(parts):
+    for part in text_parts(e, parts):
         if not isinstance(part, str):
             texts.append(None)
             shown.append(part)

@@ -113,7 +113,7 @@ class Arguments:
     @cached_property
     def _regions(self) -> RegionEvaluator:
         regions = self.specialisation.gradient_facts(self.request).regions
-        return RegionEvaluator(regions, self.actual, lambda buffer: not isinstance(buffer, Foreign))
+        return RegionEvaluator(regions, self.actual, _outlives_a_launch)
 
     def footprint(self, values: Sequence[Any]) -> Footprint:
         """Which elements of fields and ndarrays a launch with these values writes and its gradient reads. Raises
@@ -203,6 +203,11 @@ def arguments_of(instance: Any, values: Sequence[Any], request: Request = GRADIE
             return Arguments(specialisation, values, request)
         known = instance.arguments = Arguments(specialisation, (), request)
     return known
+
+
+def _outlives_a_launch(buffer: Buffer) -> bool:
+    """Whether memory is a field's or an ndarray's: not what a launch only has while it runs."""
+    return buffer.kind in (BufferKind.FIELD, BufferKind.ARRAY) and not isinstance(buffer, Foreign)
 
 
 def own(buffers: Iterable[Buffer]) -> list[Buffer]:

@@ -13,6 +13,7 @@ from typing import Any
 from tinote.compiler.frontend import structs
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
+from tinote.compiler.frontend.places import converted
 from tinote.compiler.frontend.tensors import METHODS, REQUIRED
 from tinote.compiler.frontend.values import MemoryPlace, Place, StructValue, literal_indices
 from tinote.compiler.protocol import buffer_of, component_of, members_of, space_of, struct_of
@@ -63,7 +64,7 @@ def fill(e: Emitter, target: Any, value: Any) -> None:
         for member, part in [(m, x) for m, x, _ in structs.paired(e, target, value, "it")] if struct else pairs:
             fill(e, member, part)
     elif isinstance(target, Place):
-        target.store(e.b, e.converted(value, target.type, "it"))
+        target.store(e.b, converted(e, value, target.type, "it"))
     else:
         e.error(f"{describe(target)} cannot be filled", "fill a variable, a field, or an element of one")
 
