@@ -107,7 +107,8 @@ def _plain(run: Callable[[Function], Function], form: Form) -> Step:
     return Step(lambda fn, _: run(fn), form, run.__name__)
 
 
-def _simplify(form: Form) -> Fixpoint:
+def _simplify(form: Form, *, keep_checks: bool = False) -> Fixpoint:
+    """`keep_checks`: the program is still as it was written, and what it drops leaves its checks."""
     return Fixpoint(
         "simplify",
         (
@@ -115,7 +116,11 @@ def _simplify(form: Form) -> Fixpoint:
             _plain(cse, form),
             _plain(forward_stores, form),
             _plain(hoist_invariants, form),
-            _plain(eliminate_dead, form),
+            Step(
+                lambda fn, context: eliminate_dead(fn, keep_checks=keep_checks and context.config.bounds_check),
+                form,
+                "eliminate_dead",
+            ),
         ),
     )
 
@@ -169,7 +174,7 @@ SIMPLIFICATION: Steps = (
     _plain(promote_locals, Form.PROMOTED),
     _plain(scalarise, Form.SCALAR),
     Step(_check_overflow, Form.SCALAR, "check_overflow"),
-    _simplify(Form.SCALAR),
+    _simplify(Form.SCALAR, keep_checks=True),
     _plain(narrow_loops, Form.SCALAR),
 )
 

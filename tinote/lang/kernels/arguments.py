@@ -121,7 +121,7 @@ class Arguments:
     @cached_property
     def _footprints(self) -> Footprints:
         reaches = self.specialisation.gradient_needs(self.request).reaches
-        return Footprints(reaches, self.actual, lambda buffer: not isinstance(buffer, Foreign))
+        return Footprints(reaches, self.actual, _outlives_a_launch)
 
     def footprint(self, values: Sequence[Any]) -> Footprint:
         """Which elements of fields and ndarrays a launch with these values needs and writes. Raises
@@ -211,6 +211,11 @@ def arguments_of(instance: Any, values: Sequence[Any], request: Request = GRADIE
             return Arguments(specialisation, values, request)
         known = instance.arguments = Arguments(specialisation, (), request)
     return known
+
+
+def _outlives_a_launch(buffer: Buffer) -> bool:
+    """Whether memory is a field's or an ndarray's: not what a launch only has while it runs."""
+    return buffer.kind in (BufferKind.FIELD, BufferKind.ARRAY) and not isinstance(buffer, Foreign)
 
 
 def own(buffers: Iterable[Buffer]) -> list[Buffer]:
