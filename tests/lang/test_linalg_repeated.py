@@ -1,10 +1,10 @@
-"""Derivatives of decompositions at repeated and nearly repeated values: right to about the root of the rounding error, or
-NaN where the choice of vectors counts.
+"""Derivatives of decompositions at repeated and nearly repeated values: right to about the root of the rounding error,
+or NaN where the choice of vectors counts.
 
     pytest tests/lang/test_linalg_repeated.py --random-programs 2000
 
-The oracle: for F(A) = Q g(Λ) Qᵀ the derivative in closed form by divided differences (Daleckii and Krein, 1965), and for
-U g(Σ) Vᵀ, with g odd, that of the symmetric matrix ((0, A), (Aᵀ, 0)), whose function it is a block of.
+The oracle: for F(A) = Q g(Λ) Qᵀ the derivative in closed form by divided differences (Daleckii and Krein, 1965), and
+for U g(Σ) Vᵀ, with g odd, that of the symmetric matrix ((0, A), (Aᵀ, 0)), whose function it is a block of.
 """
 
 from collections.abc import Callable
