@@ -123,7 +123,7 @@ print("survived", damaged)
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_process_that_finds_everything_damaged(tmp_path: Path, seed: int) -> None:
-    """Among it the support module, which a process links before anything else."""
+    """Among it the native runtime, which a process links before anything else."""
     folder = tmp_path / "cache"
     result(child(ANSWER, folder))
     found = result(

@@ -69,7 +69,7 @@ def package_stamp() -> str:
     while waiting:
         with os.scandir(waiting.pop()) as listing:
             for item in listing:
-                if item.name.endswith(".py"):
+                if item.name.endswith((".py", ".ll")):
                     status = item.stat()
                     found.append(f"{item.name} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}")
                 elif item.name not in _SHOWING and item.is_dir():
