@@ -10,9 +10,11 @@
 | `runners.py` | the parent's side of a child: steady cost, first call, import |
 | `harness.py` | takes turns, keeps minima, judges right or wrong |
 | `report.py` | the table and the JSON |
+| `compare.py`, `trees.py`, `verdict.py` | this tree beside another one, judged by paired ratios |
+| `workloads.py` | the workloads by name |
 | `c_compiler.py` | C at run time, with the system's compiler |
 | `gravity/`, `launch/`, `first_call.py`, `import_time.py` | the workloads, each a module with a tuple `CASES` |
 
-A new workload is a module with such a tuple and one line in `__main__.py`. Its contenders are modules with one
+A new workload is a module with such a tuple and one line in `workloads.py`. Its contenders are modules with one
 function, `create(package, **parameters) -> Subject`. A peer is imported only by the module that contends with it.
 """

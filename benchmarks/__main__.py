@@ -8,42 +8,35 @@ import json
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 
-from benchmarks import first_call, gradients, gravity, import_time, launch, mpm
-from benchmarks.contract import Case, Contender
+from benchmarks.contract import Case
 from benchmarks.harness import Row, Settings, measure
 from benchmarks.peers import PEERS
-from benchmarks.report import as_json, machine, table
+from benchmarks.report import as_json, machine, table, tell
 from benchmarks.runners import Interpreters
+from benchmarks.workloads import WORKLOADS, restrict
 
-__all__ = ["WORKLOADS", "main"]
-
-WORKLOADS: Mapping[str, tuple[Case, ...]] = {
-    "gravity": gravity.CASES,
-    "gradients": gradients.CASES,
-    "first_call": first_call.CASES,
-    "import": import_time.CASES,
-    "launch": launch.CASES,
-    "mpm": mpm.CASES,
-}
+__all__ = ["main"]
 
 INTERRUPTED = 130
 
 IN_A_BROWSER = ("frames", "explorer")
 """Benchmarks with options of their own, which need the browser tests' extra."""
 
+COMMANDS = ("compare", *IN_A_BROWSER)
+"""First words that are no workload but a module with a `main` of its own."""
+
 
 def main(arguments: Sequence[str] | None = None, workloads: Mapping[str, tuple[Case, ...]] = WORKLOADS) -> int:
     """Run what the command line asks for; return 1 if any contender failed or was wrong, else 0."""
     given = sys.argv[1:] if arguments is None else list(arguments)
-    if given[:1] and given[0] in IN_A_BROWSER:
+    if given[:1] and given[0] in COMMANDS:
         return importlib.import_module(f"benchmarks.{given[0]}").main(given[1:])
     described = parser(workloads)
     options = described.parse_args(arguments)
     if unknown := [name for name in options.workloads if name not in workloads]:
-        described.error(f"no workload {unknown[0]!r}; there are {', '.join([*workloads, *IN_A_BROWSER])}")
+        described.error(f"no workload {unknown[0]!r}; there are {', '.join([*workloads, *COMMANDS])}")
     if options.json:
         try:
             options.json.open("a").close()  # Now, and not when all has been measured.
@@ -74,7 +67,8 @@ def parser(workloads: Mapping[str, tuple[Case, ...]]) -> argparse.ArgumentParser
     described = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description=__doc__,
-        epilog=f"{' and '.join(IN_A_BROWSER)} measure in a browser: `python -m benchmarks {IN_A_BROWSER[0]} --help`.",
+        epilog=f"`compare COMMIT` holds this tree against another; {' and '.join(IN_A_BROWSER)} measure in a browser. "
+        "`python -m benchmarks compare --help` tells more.",
     )
     described.add_argument(
         "workloads", nargs="*", metavar="WORKLOAD", help=f"which to run: {', '.join(workloads)} (default: all)"
@@ -118,21 +112,6 @@ def assignment(text: str) -> tuple[str, str]:
     if not equals or name not in PEERS:
         raise argparse.ArgumentTypeError(f"expected NAME=PATH with NAME one of {', '.join(PEERS)}")
     return name, path
-
-
-def restrict(case: Case, names: Sequence[str] | None) -> Case:
-    """Return `case` with only the contenders whose name begins with one of `names`."""
-
-    def wanted(contender: Contender) -> bool:
-        return not names or contender.name.split()[0] in names
-
-    return replace(case, contenders=tuple(filter(wanted, case.contenders)))
-
-
-def tell(progress: str) -> None:
-    """Show progress on a terminal, in one line that the next replaces."""
-    if sys.stderr.isatty():
-        print(f"\r\033[K{progress}", end="", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -1,10 +1,11 @@
-"""The table for people and the JSON for programs."""
+"""The table for people, the JSON for programs, and progress meanwhile."""
 
 from __future__ import annotations
 
 import os
 import platform
 import statistics
+import sys
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,7 +14,7 @@ from benchmarks.c_compiler import compiler_version
 from benchmarks.contract import OURS, Case
 from benchmarks.harness import Row, Settings
 
-__all__ = ["as_json", "duration", "machine", "table"]
+__all__ = ["as_json", "duration", "machine", "table", "tell"]
 
 C = "C"
 
@@ -146,3 +147,9 @@ def processor_name() -> str:
     except OSError:
         pass
     return platform.processor() or platform.machine()
+
+
+def tell(progress: str) -> None:
+    """Show progress on a terminal, in one line that the next replaces."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{progress}", end="", file=sys.stderr, flush=True)

@@ -18,7 +18,17 @@ from pathlib import Path
 from benchmarks.contract import Case, Contender, Mode, UnavailableError
 from benchmarks.peers import cold_environment, peer_of, warm_environment
 
-__all__ = ["ContenderError", "FirstCall", "Import", "Interpreters", "Runner", "Steady", "WarmCall", "runner_for"]
+__all__ = [
+    "ROOT",
+    "ContenderError",
+    "FirstCall",
+    "Import",
+    "Interpreters",
+    "Runner",
+    "Steady",
+    "WarmCall",
+    "runner_for",
+]
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -48,10 +58,14 @@ class Runner(ABC):
     """Measures one contender of one case."""
 
     version = ""
+    parts = 1.0
+    """Of how many parts a run consists, one of which `slice` tells the time of."""
     _child: Child | None = None
 
-    def __init__(self, contender: Contender, case: Case, interpreters: Interpreters) -> None:
+    def __init__(self, contender: Contender, case: Case, interpreters: Interpreters, tree: Path = ROOT) -> None:
+        """`tree`: the folder that holds the packages `tinote` and `benchmarks` which are run."""
         self.contender = contender
+        self.tree = tree
         self.python = interpreters.of(contender.package)
         self.parameters = {**case.parameters, **contender.parameters}
 
@@ -81,9 +95,14 @@ class Child:
     """A worker process, its pipe, and its folder for caches and temporary files, empty at first and gone at the end."""
 
     def __init__(
-        self, contender: Contender, parameters: Mapping[str, str | int], python: str, kept: Path | None = None
+        self,
+        contender: Contender,
+        parameters: Mapping[str, str | int],
+        python: str,
+        tree: Path = ROOT,
+        kept: Path | None = None,
     ) -> None:
-        """`kept`: a folder for caches that other processes use too."""
+        """`tree`: the folder of the packages; `kept`: a folder for caches that other processes use too."""
         package = contender.package
         start = {
             "module": contender.module,
@@ -100,8 +119,8 @@ class Child:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=errors,
-                cwd=ROOT,
-                env=environment(warm_environment(kept) if kept else cold_environment(package, folder)),
+                cwd=tree,
+                env=environment(warm_environment(kept) if kept else cold_environment(package, folder), tree),
                 text=True,
                 encoding="utf-8",
             )
@@ -166,9 +185,10 @@ class Steady(Runner):
     """The cost of one run, in a process that stays."""
 
     def start(self) -> float:
-        self._child = Child(self.contender, self.parameters, self.python)
+        self._child = Child(self.contender, self.parameters, self.python, self.tree)
         self.version = self._child.version
         self._child.ask("build")
+        self.parts = self._child.ask("parts")
         return self._child.ask("check")
 
     def slice(self, seconds: float) -> float:
@@ -204,7 +224,7 @@ class FirstCall(Runner):
         return self._deviation
 
     def _new_child(self) -> Child:
-        return Child(self.contender, self.parameters, self.python)
+        return Child(self.contender, self.parameters, self.python, self.tree)
 
     def _end(self, child: Child) -> None:
         """Nobody asks for what it would leave."""
@@ -222,7 +242,7 @@ class WarmCall(FirstCall):
         self._kept.cleanup()
 
     def _new_child(self) -> Child:
-        return Child(self.contender, self.parameters, self.python, Path(self._kept.name))
+        return Child(self.contender, self.parameters, self.python, self.tree, Path(self._kept.name))
 
     def _end(self, child: Child) -> None:
         child.leave()
@@ -257,8 +277,8 @@ class Import(Runner):
         try:
             done = subprocess.run(
                 [self.python, "-c", program],
-                cwd=ROOT,
-                env=environment({}),
+                cwd=self.tree,
+                env=environment({}, self.tree),
                 capture_output=True,
                 text=True,
                 timeout=PATIENCE,
@@ -278,23 +298,23 @@ class Import(Runner):
         return float(words[-1])
 
 
-def runner_for(contender: Contender, case: Case, interpreters: Interpreters) -> Runner:
-    """Return the runner for what `case` measures."""
+def runner_for(contender: Contender, case: Case, interpreters: Interpreters, tree: Path = ROOT) -> Runner:
+    """Return the runner for what `case` measures, with the packages of `tree`."""
     kinds: dict[Mode, type[Runner]] = {
         Mode.STEADY: Steady,
         Mode.FIRST_CALL: FirstCall,
         Mode.WARM_CALL: WarmCall,
         Mode.IMPORT: Import,
     }
-    return kinds[case.mode](contender, case, interpreters)
+    return kinds[case.mode](contender, case, interpreters, tree)
 
 
-def environment(extra: Mapping[str, str]) -> dict[str, str]:
-    """Return this process's environment with the repository importable, no GPU in sight, and `extra`.
+def environment(extra: Mapping[str, str], tree: Path = ROOT) -> dict[str, str]:
+    """Return this process's environment with the packages of `tree` importable, no GPU in sight, and `extra`.
 
     Bytecode files may be written: an installer has made those of the peers, and a checkout makes its own when it is
     first imported.
     """
     kept = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
-    path = os.pathsep.join(filter(None, (str(ROOT), kept.get("PYTHONPATH"))))
+    path = os.pathsep.join(filter(None, (str(tree), kept.get("PYTHONPATH"))))
     return {**kept, "PYTHONPATH": path, "CUDA_VISIBLE_DEVICES": "", "JAX_PLATFORMS": "cpu", **extra}

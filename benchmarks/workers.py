@@ -5,6 +5,7 @@ Run as `python -m benchmarks.workers START`, where START is a JSON object with "
 sent with another:
 
     build       builds the subject and runs it once   -> {"seconds": of both together}
+    parts       counts the parts of a run             -> {"parts": 1, as a rule}
     check       runs it from its initial data         -> {"deviation": from the NumPy reference}
     slice 50    runs it again and again for 50 ms     -> {"seconds": minimum of one run, or of each of its parts}
     leave       ends the process in good order, so that packages write their caches
@@ -114,6 +115,8 @@ def answer(worker: Worker, request: str) -> dict[str, float]:
     match request.split():
         case ["build"]:
             return {"seconds": worker.build()}
+        case ["parts"]:
+            return {"parts": worker.subject.parts}
         case ["check"]:
             return {"deviation": worker.check()}
         case ["slice", milliseconds]:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import random
+import re
+import subprocess
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -11,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from benchmarks import explorer
-from benchmarks.__main__ import WORKLOADS, main
+from benchmarks import compare, explorer
+from benchmarks.__main__ import main
 from benchmarks.contract import TOLERANCE, Case, Contender, Mode
 from benchmarks.gradients import system as gradients
 from benchmarks.gravity.system import SOFTENING, initial_positions, reference_forces
@@ -21,6 +24,8 @@ from benchmarks.mpm import system as mpm
 from benchmarks.peers import PEERS
 from benchmarks.report import duration, table
 from benchmarks.runners import Interpreters
+from benchmarks.verdict import LEAST_ROUNDS, Round, Verdict, judge, order_statistic
+from benchmarks.workloads import WORKLOADS
 
 STUB = '''
 import atexit
@@ -264,3 +269,152 @@ def test_limits_of_the_explorer_are_held_against_minima() -> None:
     lines = [line.split() for line in printed.splitlines()[1:]]
     assert [line[-6:] for line in lines[:1]] == [["100", "ms", "300", "ms", "200", "ms"]]
     assert [line[-7:] for line in lines[1:]] == [["210", "ms", "250", "ms", "200", "ms", "above"]]
+
+
+# Comparing two trees
+
+
+def noisy_round(generator: random.Random, ratio: float) -> Round:
+    """Ten pairs of slices as a shared machine gives them, where the new tree takes `ratio` times the old one's time.
+
+    Processes differ by about 2 % as long as they live; slices vary by 1 %, one in five is disturbed, up to six times;
+    and one round in six is slow throughout.
+    """
+    machine = generator.uniform(1, 6) if generator.random() < 1 / 6 else 1.0
+    luck_old, luck_new = generator.lognormvariate(0, 0.02), generator.lognormvariate(0, 0.02)
+
+    def seconds(luck: float) -> float:
+        disturbance = generator.uniform(1, 6) if generator.random() < 0.2 else 1.0
+        return 1e-3 * machine * luck * disturbance * (1 + abs(generator.gauss(0, 0.01)))
+
+    return Round(tuple([(seconds(luck_old), ratio * seconds(luck_new)) for _ in range(10)]))
+
+
+@pytest.mark.parametrize(
+    ("ratio", "never", "mostly"),
+    [
+        (1.0, {Verdict.SLOWER, Verdict.FASTER}, {Verdict.SAME, Verdict.UNCLEAR}),
+        (1.15, {Verdict.SAME, Verdict.FASTER}, {Verdict.SLOWER}),
+        (0.85, {Verdict.SAME, Verdict.SLOWER}, {Verdict.FASTER}),
+    ],
+)
+def test_noise_is_no_verdict_and_a_change_is_one(ratio: float, never: set[Verdict], mostly: set[Verdict]) -> None:
+    generator = random.Random(1)
+    verdicts = [judge([noisy_round(generator, ratio) for _ in range(10)]).verdict for _ in range(300)]
+    assert not never & set(verdicts)
+    assert sum([verdict in mostly for verdict in verdicts]) > 0.95 * len(verdicts)
+
+
+def test_a_change_within_the_tolerance_is_not_slower() -> None:
+    generator = random.Random(2)
+    verdicts = [judge([noisy_round(generator, 1.02) for _ in range(10)]).verdict for _ in range(300)]
+    assert verdicts.count(Verdict.SLOWER) <= 3
+
+
+def test_five_rounds_have_no_interval_and_six_have() -> None:
+    one = Round(((1.0, 2.0),))
+    assert judge([one] * (LEAST_ROUNDS - 1)).verdict is Verdict.UNCLEAR
+    assert judge([one] * LEAST_ROUNDS).verdict is Verdict.SLOWER
+    # All but one at each end of nine span the median with 1 - 2 * (1 + 9) / 512 = 0.96, of eight with only 0.93.
+    assert [order_statistic(count) for count in (5, 6, 8, 9, 12)] == [None, 0, 0, 1, 2]
+
+
+def test_what_is_disturbed_is_left_out_and_counted() -> None:
+    quiet, slow = Round(((1.0, 1.0), (1.0, 9.0))), Round(((5.0, 7.0),))
+    judgement = judge([*[quiet] * 6, slow])
+    assert (judgement.rounds, judgement.disturbed_rounds, judgement.disturbed_pairs) == (6, 1, 6)
+    assert judgement.verdict is Verdict.SAME and judgement.paired.high == 1.0
+    one_side = Round(((1.0, 7.0),))  # the old tree was quick: a fact about the new one, and no disturbance
+    assert judge([*[quiet] * 6, one_side]).disturbed_rounds == 0
+
+
+TREE_STUB = """
+import importlib
+import time
+
+from benchmarks.contract import Subject
+
+
+class Spin(Subject):
+    def __init__(self, package, name):
+        self.microseconds, self.result = getattr(importlib.import_module(package), name)
+
+    def run(self, count):
+        until = time.perf_counter() + count * self.microseconds * 1e-6
+        while time.perf_counter() < until:
+            pass
+
+    def deviation(self):
+        return self.result
+
+
+def create(package, name):
+    return Spin(package, name)
+"""
+
+
+@pytest.fixture
+def repository(tmp_path: Path) -> Path:
+    """A repository whose package tells how long its programs take: committed and as it is now."""
+    (tmp_path / "tree_stub.py").write_text(TREE_STUB, encoding="utf-8")
+    repository = tmp_path / "repository"
+    package = repository / "tinote" / "__init__.py"
+    package.parent.mkdir(parents=True)
+    package.write_text("same = worse = better = breaks = errs = (200, 0.0)\n", encoding="utf-8")
+    settings = ["-c", "user.name=nobody", "-c", "user.email=nobody@example.org"]
+    for arguments in (["init", "--quiet"], ["add", "."], [*settings, "commit", "--quiet", "--message", "all"]):
+        subprocess.run(["git", *arguments], cwd=repository, check=True)
+    changed = "same = (200, 0.0)\nworse = (600, 0.0)\nbetter = (60, 0.0)\nerrs = (200, 0.5)\nadded = (200, 0.0)\n"
+    package.write_text(changed, encoding="utf-8")
+    return repository
+
+
+def compared(repository: Path, *names: str) -> tuple[int, dict[str, dict[str, object]]]:
+    """Compare the tree with its commit; the status, and the rows of the JSON."""
+    cases = tuple([Case(name, (Contender("tinote", "tree_stub", "tinote", {"name": name}),)) for name in names])
+    out = repository / "out.json"
+    arguments = ["HEAD", "--minutes", "0", "--slice", "1", "--json", str(out)]
+    status = compare.main(arguments, {"stub": cases}, repository)
+    return status, {row["name"]: row for row in json.loads(out.read_text(encoding="utf-8"))["rows"]}
+
+
+def test_a_slower_tree_is_found_and_measured_twice(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    status, rows = compared(repository, "same", "worse", "better", "added")
+    assert status == 1
+    assert rows["worse"]["verdict"] == "SLOWER" and 2.5 < rows["worse"]["ratio"] < 3.5
+    assert len(rows["worse"]["rounds"]) == len(rows["worse"]["rounds_again"]) == LEAST_ROUNDS
+    assert rows["better"]["verdict"] == "faster" and rows["better"]["rounds_again"] == []
+    assert rows["same"]["verdict"] in ("same", "unclear")
+    assert rows["added"]["verdict"] == "not compared"
+    assert (
+        "the old tree cannot run it: AttributeError: module 'tinote' has no attribute 'added'" in rows["added"]["note"]
+    )
+    printed = capsys.readouterr().out
+    assert re.search(r"^\| worse \| \d+ µs \| \d+ µs \| \d\.\d{3} \|.*\| SLOWER: confirmed", printed, re.MULTILINE)
+
+
+def test_a_tree_that_is_as_quick_as_it_was_ends_with_0(repository: Path) -> None:
+    status, rows = compared(repository, "same", "added")
+    assert status == 0 and not rows["same"]["note"]
+
+
+@pytest.mark.parametrize(("name", "reason"), [("breaks", "AttributeError"), ("errs", "wrong: deviates by 5.0e-01")])
+def test_a_tree_that_fails_or_is_wrong_ends_with_1(repository: Path, name: str, reason: str) -> None:
+    status, rows = compared(repository, name)
+    assert status == 1 and rows[name]["verdict"] == "FAILED" and reason in rows[name]["note"]
+
+
+def test_a_commit_that_is_none_is_told(repository: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        compare.main(["no-such-commit"], repository=repository)
+    assert ended.value.code == 2
+    assert "no such commit: no-such-commit" in capsys.readouterr().err
+
+
+def test_every_row_of_ours_is_compared(capsys: pytest.CaptureFixture[str]) -> None:
+    ours = [c for cases in WORKLOADS.values() for case in cases for c in case.contenders if c.package == "tinote"]
+    assert compare.main(["--list"]) == 0
+    listed = capsys.readouterr().out.splitlines()
+    assert len(listed) == len(set(listed)) == len(ours)
+    assert compare.main(["--list", "--row", "launch", "--row", "template"]) == 0
+    assert len(capsys.readouterr().out.splitlines()) == 1

@@ -1,10 +1,10 @@
 """The driver: from a kernel's source and the kinds of its arguments to something that can be launched.
 
-A `Specialisation` is one kernel for one template signature. Its primal, its gradient and its tangent are compiled
-apart, each when it is first needed. Machine code holds no address and no field's identity, so `Specialisation`s whose
-final IR is the same share one binary; and it outlives the process: what an earlier one has compiled from the same
-source, constants and types is found on disk (`recall`). Then neither the front end nor the passes are loaded, which is
-why this file reaches them, and code generation, through `importlib`.
+A `Specialisation` is one kernel for one template signature. Each `Request` for a program made of it, such as its
+gradient, is compiled apart, when it is first needed. Machine code holds no address and no field's identity, so
+`Specialisation`s whose final IR is the same share one binary; and it outlives the process: what an earlier one has
+compiled from the same source, constants and types is found on disk (`cache/`). Then neither the front end nor the
+passes are loaded, which is why this file reaches them, and code generation, through `importlib`.
 """
 
 from __future__ import annotations
@@ -15,7 +15,10 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tinote.compiler.frontend.protocol import (
+from tinote.compiler.launch.metadata import Facts, GradientFacts, Signature
+from tinote.compiler.launch.native import BoundArray, Code, Native, Origin, Profiled, binary_cache
+from tinote.compiler.launch.summary import Touched, touched_by
+from tinote.compiler.protocol import (
     ArgumentSpec,
     ArrayArgument,
     Capture,
@@ -23,34 +26,26 @@ from tinote.compiler.frontend.protocol import (
     Lowered,
     Warned,
 )
-from tinote.compiler.modes import Mode
-from tinote.compiler.native import BoundArray, Code, Native, Origin, Profiled, binary_cache
-from tinote.compiler.summary import Touched, touched_by
+from tinote.compiler.requests import GRADIENT, PRIMAL, Request
 from tinote.compiler.waiting import Enter, compilation
 from tinote.config import Config
 from tinote.errors import KernelTypeError
-from tinote.ir.memory import Storage
 from tinote.ir.nodes import Buffer, BufferKind, Function
-from tinote.ir.reach import NO_REACHES, Reach, Reaches
 from tinote.ir.types import Scalar, Tensor
 from tinote.runtime.memory import Memory
 from tinote.source import NOWHERE, Span
 
 if TYPE_CHECKING:
-    from tinote.autodiff.gradient import Gradient
-    from tinote.autodiff.old_values import OldValues
+    from tinote.compiler.cache.kernel_cache import KernelCache
+    from tinote.compiler.launch.metadata import ExecutableMetadata
     from tinote.compiler.pipeline import Context, Listener, Snapshot
-    from tinote.compiler.recall import Question, Recalled
-    from tinote.compiler.recipe import Recipe, Signature
-    from tinote.ir.checked_accesses import Instrumented
-    from tinote.runtime.cache import Store
     from tinote.runtime.jit import Binary
+    from tinote.runtime.store import Store
 
 __all__ = [
     "BoundArray",
     "Code",
-    "GradientNeeds",
-    "Mode",
+    "Compiled",
     "Native",
     "Origin",
     "Specialisation",
@@ -64,22 +59,11 @@ def _load(name: str) -> Any:
     return importlib.import_module(f"tinote.compiler.{name}")
 
 
-class GradientNeeds(NamedTuple):
-    """What a gradient launch reads of the primal's memory, and where a varying value is stored into memory without a
-    gradient (`Gradient.severed`). `restored`: what must be as it was before the primal launch when the gradient begins;
-    `overwritten` says why: a buffer, where it is read, and where it is overwritten afterwards. `old_values`: the
-    buffers whose old values the primal launch must have saved (`Specialisation.recording`), and where it returned them.
-    `copied`: the arrays of which a launch of the gradient needs memory for a copy, behind its arrays and old values.
-    `reaches`: the same by elements, and what the primal writes.
-    """
+class Compiled(NamedTuple):
+    """The result of a request: what a launch calls, and what it must know."""
 
-    loaded: frozenset[Buffer]
-    severed: tuple[tuple[Buffer, Span], ...]
-    restored: frozenset[Buffer] = frozenset()
-    overwritten: tuple[tuple[Buffer, Span, Span], ...] = ()
-    old_values: tuple[tuple[Buffer, Span], ...] = ()
-    copied: tuple[Buffer, ...] = ()
-    reaches: Reaches = NO_REACHES
+    code: Code
+    facts: Facts
 
 
 class Specialisation:
@@ -97,21 +81,18 @@ class Specialisation:
         #: the parameters that are memory known at launch only; a launch's values begin with them
         self.arrays = tuple([a.buffer for a in self.arguments if isinstance(a, ArrayArgument)])
         self.config = config
-        self._memory_of = memory_of
-        self._saved: dict[Buffer, Memory] = {}
         self.front_end_seconds = 0.0
-        self._codes: dict[Mode, Code] = {}
+        self._memory_of = memory_of
+        self._copies: dict[Buffer, Memory] = {}
         self._lowered: Lowered | None = None
+        self._captures: tuple[Capture, ...] = ()
         self._signature: Signature | None = None
-        self._gradient_facts: dict[Mode, Gradient] = {}
-        self._gradient_needs: dict[Mode, GradientNeeds] = {}
+        self._results: dict[Request, Compiled] = {}
+        self._differentiated: dict[Request, Function] = {}
         self._duals: set[Buffer] = set()
-        self._instrumented: Instrumented | None = None
-        self._old_values: OldValues | None = None
-        self._question: Question | None = None
-        self._recalled: Recalled | None = None
         started = time.perf_counter()
-        if not self._recall():
+        self._cache = self._open_cache()
+        if not self._is_found():
             self._lower()
         self.seconds = time.perf_counter() - started
 
@@ -136,21 +117,20 @@ class Specialisation:
     @property
     def captures(self) -> tuple[Capture, ...]:
         """What the code depends on outside of the kernel."""
-        return self.lowered.captures if self._recalled is None else self._recalled.captures
+        return self._captures
 
     @property
     def signature(self) -> Signature:
         """What the kernel returns, draws, touches and warns of."""
         if self._signature is None:
             lowered = self.lowered
-            self._signature = _load("recipe").Signature(
+            self._signature = Signature(
                 lowered.returns,
                 lowered.returns_tuple,
                 lowered.uses_random,
                 touched_by(lowered.function.region),
                 (*lowered.warnings, *self._broken_rules(lowered.function)),
             )
-        assert self._signature is not None
         return self._signature
 
     def _broken_rules(self, fn: Function) -> list[Warned]:
@@ -159,7 +139,7 @@ class Specialisation:
         """
         if not self.config.debug:
             return []
-        proofs = importlib.import_module("tinote.autodiff.proofs").proved_violations(fn)
+        proofs = importlib.import_module("tinote.autodiff.static_violations").proved_violations(fn)
         return [Warned(proof.message, proof.later) for proof in proofs]
 
     @property
@@ -181,101 +161,61 @@ class Specialisation:
 
     def is_current(self) -> bool:
         """Whether everything that the code captured is still what it was."""
-        if self._recalled is None and self._lowered is None:
-            return True
-        return all(capture.unchanged() for capture in self.captures)
+        return all(capture.unchanged() for capture in self._captures)
 
     # ---- code
 
-    def primal(self) -> Code:
-        """What runs the kernel, compiled at the first call."""
-        return self.code(Mode.PRIMAL)
-
-    def gradient(self) -> Code:
-        """What runs the gradient, compiled at the first call. Raises `DifferentiationError` when it cannot be
-        right.
-        """
-        return self.code(Mode.GRADIENT)
-
-    def tangent(self) -> Code:
-        """What computes tangents beside values, compiled at the first call. Raises
-        `DifferentiationError`.
-        """
-        return self.code(Mode.TANGENT)
-
-    def checked(self) -> tuple[Code, Instrumented]:
-        """What checks the access rules beside what the kernel does, compiled at the first call, and
-        what it leaves in its shadows. A launch's values begin with the kernel's arrays, the shadows and the ledger.
-        """
-        code = self.code(Mode.CHECKED)
-        assert self._instrumented is not None
-        return code, self._instrumented
-
-    def recording(self, mode: Mode = Mode.RECORDING) -> tuple[Code, OldValues]:
-        """What runs the kernel and saves the old values which its gradient needs, compiled at the first
-        call, and what they are. A launch's values begin with the kernel's arrays and a buffer for each old value; so do
-        those of a gradient that reads them. `mode`: one that `records`.
-        """
-        code = self.code(mode)
-        assert self._old_values is not None
-        return code, self._old_values
-
-    def shapes_of_old_values(self, values: Sequence[Any], memory: Storage) -> list[tuple[int, ...]]:
-        """How large the buffers for old values (`recording`) must be for a launch with these values, on memory as it is
-        before.
-        """
-        old = self._old_values
-        if old is None or old.bounds is None:
-            return []
-        interpreter = importlib.import_module("tinote.ir.interpret")
-        return old.shapes(interpreter.interpret(old.bounds, values[len(self.arrays) :], memory))
-
-    def compiled(self) -> Iterator[tuple[Mode, Code]]:
-        """What was needed so far."""
-        yield from self._codes.items()
-
-    def gradient_facts(self, mode: Mode = Mode.GRADIENT) -> Gradient:
-        """What reverse differentiation in `mode` found out about the kernel. Runs the passes, also if the machine code
-        came from disk.
-        """
-        if mode not in self._gradient_facts:
-            facts = self._run(mode)[1].gradient
-            assert facts is not None
-            self._gradient_facts[mode] = facts
-        return self._gradient_facts[mode]
-
-    def gradient_needs(self, mode: Mode = Mode.GRADIENT) -> GradientNeeds:
-        """What the gradient in `mode` asks of memory; compiles it if need be."""
-        self.code(mode)
-        if mode not in self._gradient_needs:
-            self._gradient_needs[mode] = self._needs_of(mode)
-        return self._gradient_needs[mode]
-
-    def refuse_broken_chain(self, buffer: Buffer, place: Span, mode: Mode) -> list[tuple[Buffer, Span]]:
-        """What becomes of a varying value in `buffer`, which has no gradient and was stored to at `place`: the stores
-        that carry it on. Raises `DifferentiationError` when the kernel differentiates with respect to it in `mode`.
-        """
-        gradient = importlib.import_module("tinote.autodiff.gradient")
-        arguments = mode is not Mode.GRADIENT
-        writes = gradient.refuse_broken_chain(buffer, place, self.gradient_facts(mode).primal, arguments=arguments)
-        return [(write.buffer, write.loc) for write in writes]
-
-    def refuse_gradient_access(self, mode: Mode) -> None:
-        """Raise `DifferentiationError` when the kernel works on gradients other than as constants."""
-        importlib.import_module("tinote.autodiff.gradient").refuse_gradient_access(self.gradient_facts(mode).primal)
-
-    def code(self, mode: Mode) -> Code:
-        """What runs the kernel in `mode`, compiled at the first call. Raises `DifferentiationError`."""
-        if mode.has_tangents:
+    def compiled(self, request: Request) -> Compiled:
+        """The result of a request, compiled at the first call. Raises `DifferentiationError`."""
+        if request.has_tangents:
             self._look_at_duals()
-        found: Code | None = self._codes.get(mode)
+        found = self._results.get(request)
         if found is None:
             started = time.perf_counter()
-            recalled = self._recalled_native(mode) if mode.remembered else None
-            found = recalled or self._compile(mode)
-            found.seconds = time.perf_counter() - started  # of this mode: the front end's are apart
-            self._codes[mode] = found
+            found = self._results[request] = self._from_disk(request) or self._compile(request)
+            found.code.seconds = time.perf_counter() - started  # of this request: the front end's are apart
         return found
+
+    def code(self, request: Request) -> Code:
+        """What runs the kernel, its gradient, … A launch's values begin with the arrays of its `Facts`. Raises
+        `DifferentiationError`.
+        """
+        return self.compiled(request).code
+
+    def gradient_facts(self, request: Request = GRADIENT) -> GradientFacts:
+        """What the launch of a gradient asks of memory. Raises `DifferentiationError`."""
+        found = self.compiled(request).facts.gradient
+        assert found is not None
+        return found
+
+    def results(self) -> Iterator[tuple[Request, Code]]:
+        """What was needed so far."""
+        for request, (code, _) in self._results.items():
+            yield request, code
+
+    def differentiated(self, request: Request = GRADIENT) -> Function:
+        """What reverse differentiation works on: the kernel in scalar form, with its loops as the gradient runs them.
+        Runs the passes, if the machine code came from disk.
+        """
+        found = self._differentiated.get(request)
+        if found is None:
+            gradient = self._run(request)[1].gradient
+            assert gradient is not None
+            found = self._differentiated[request] = gradient.primal
+        return found
+
+    def refuse_broken_path(self, buffer: Buffer, place: Span, request: Request) -> list[tuple[Buffer, Span]]:
+        """What becomes of a varying value in `buffer`, which has no gradient and was stored to at `place`: the stores
+        that carry it on. Raises `DifferentiationError` when the kernel differentiates with respect to it.
+        """
+        gradient = importlib.import_module("tinote.autodiff.gradient")
+        fn = self.differentiated(request)
+        writes = gradient.refuse_broken_chain(buffer, place, fn, arguments=request.arguments)
+        return [(write.buffer, write.loc) for write in writes]
+
+    def refuse_gradient_access(self, request: Request) -> None:
+        """Raise `DifferentiationError` when the kernel works on gradients other than as constants."""
+        importlib.import_module("tinote.autodiff.gradient").refuse_gradient_access(self.differentiated(request))
 
     def _look_at_duals(self) -> None:
         """A field may have got a dual since: then code that computes tangents, and what an earlier process left of it,
@@ -284,14 +224,13 @@ class Specialisation:
         fields = [b for b in (*self.touched().loaded, *self.touched().written) if b.primal is None]
         pairs = [(b.tangent, b.adjoint and b.adjoint.tangent) for b in fields]
         duals = {dual for pair in pairs for dual in pair if dual is not None}
-        if self._recalled is not None and not duals.issubset(self._recalled.buffers):
-            self._recalled = None
+        if self._cache is not None:
+            self._cache.renew(duals, current=self.is_current())
         if duals != self._duals:
             self._duals = duals
-            for mode in [m for m in self._codes if m.has_tangents]:
-                del self._codes[mode]
-                self._gradient_facts.pop(mode, None)
-                self._gradient_needs.pop(mode, None)
+            for request in [r for r in self._results if r.has_tangents]:
+                del self._results[request]
+                self._differentiated.pop(request, None)
 
     def _lower(self) -> None:
         started = time.perf_counter()
@@ -299,57 +238,53 @@ class Specialisation:
             enter("front end")
             lowered: Lowered = _load("frontend.lower").lower(self.source, self.arguments, self.config)
         self._lowered = lowered
+        self._captures = lowered.captures
         self.front_end_seconds = time.perf_counter() - started
         if self.config.print_ir:
-            _load("printing").print_first(lowered.function, self.front_end_seconds)
+            _load("inspect.printing").print_first(lowered.function, self.front_end_seconds)
 
-    def _run(self, mode: Mode, listen: Listener | None = None, enter: Enter | None = None) -> tuple[Function, Context]:
+    def _run(
+        self, request: Request, listen: Listener | None = None, enter: Enter | None = None
+    ) -> tuple[Function, Context]:
         pipeline = _load("pipeline")
-        steps = pipeline.PYTHON_STEPS if self.config.arch == "python" else pipeline.STEPS
-        return pipeline.run_pipeline(self.lowered.function, steps[mode], self.config, listen, enter)
+        steps_for = pipeline.python_steps_for if self.config.arch == "python" else pipeline.steps_for
+        return pipeline.run_pipeline(self.lowered.function, steps_for(request), self.config, listen, enter)
 
-    def _compile(self, mode: Mode) -> Code:
+    def _compile(self, request: Request) -> Compiled:
         name = self.source.name
-        with compilation(name if mode is Mode.PRIMAL else f"{name}, {mode.value}") as enter:
-            return self._compile_telling(mode, enter)
+        with compilation(name if request is PRIMAL else f"{name}, {request.name}") as enter:
+            return self._compile_telling(request, enter)
 
-    def _compile_telling(self, mode: Mode, enter: Enter) -> Code:
-        listen = _load("printing").printer(self.source.name, mode) if self.config.print_ir else None
-        fn, facts = self._run(mode, listen, enter)
-        arrays = self.arrays
-        if facts.gradient is not None:
-            self._gradient_facts[mode] = facts.gradient
-            saved = [value.buffer for value in facts.gradient.old_values.values]
-            arrays = (*arrays, *saved, *[copy for copy, _ in facts.gradient.copies])
-        if mode.records:
-            self._old_values = facts.old_values
-            arrays = (*arrays, *[value.buffer for value in facts.old_values.values])
-        if facts.instrumented is not None:
-            self._instrumented = facts.instrumented
-            arrays = (*arrays, *[shadow for _, shadow in facts.instrumented.shadows], facts.instrumented.ledger)
+    def _compile_telling(self, request: Request, enter: Enter) -> Compiled:
+        listen = _load("inspect.printing").printer(self.source.name, request) if self.config.print_ir else None
+        fn, context = self._run(request, listen, enter)
+        if context.gradient is not None:
+            self._differentiated[request] = context.gradient.primal
+        facts: Facts = _load("launch.facts").facts_of(context, request, self.arrays)
         if self.config.arch == "python":
-            code = _load("python_launch").PythonCode
-            return code(fn, self.config, self.source.globals, self._memory_for, arrays)
+            code = _load("launch.python_launch").PythonCode
+            return Compiled(code(fn, self.config, self.source.globals, self._memory_for, facts.arrays), facts)
         enter("LLVM IR")
-        recipe, text = _load("backend").make_recipe(fn, self.config)
-        binary, origin = binary_cache.get(recipe.code, text, self.config.opt_level, self._store(), enter)
-        native = self._bind(recipe, binary, origin, arrays)
-        if mode.remembered:
-            self._remember(mode, recipe)
-        return native
+        metadata, text = _load("launch.backend").make_executable(fn, self.config)
+        binary, origin = binary_cache.get(metadata.code, text, self.config.opt_level, self._store(), enter)
+        native = self._bind(metadata, binary, origin, facts)
+        if self._cache is not None:
+            entry = _load("cache.kernel_cache").Entry(metadata, facts, self.signature if request is PRIMAL else None)
+            self._cache.put(request, entry, self._lowered)
+        return Compiled(native, facts)
 
-    def _bind(self, recipe: Recipe, binary: Binary, origin: Origin, arrays: Sequence[Buffer]) -> Native:
-        kind = Profiled if recipe.clocks else Native
-        return kind(recipe, binary, origin, self.config, self._memory_for, arrays)
+    def _bind(self, metadata: ExecutableMetadata, binary: Binary, origin: Origin, facts: Facts) -> Native:
+        kind = Profiled if metadata.clocks else Native
+        return kind(metadata, binary, origin, self.config, self._memory_for, facts.arrays)
 
     def _memory_for(self, buffer: Buffer) -> Memory:
         """A field's own memory; for a copy that launches make, memory of this specialisation's."""
         if buffer.kind is not BufferKind.SAVED:
             return self._memory_of(buffer)
-        found = self._saved.get(buffer)
+        found = self._copies.get(buffer)
         if found is None:
             extents = [n or 0 for n in (*buffer.shape, *buffer.element)]
-            found = self._saved[buffer] = Memory(max(math.prod(extents), 1) * buffer.dtype.size)
+            found = self._copies[buffer] = Memory(max(math.prod(extents), 1) * buffer.dtype.size)
         return found
 
     # ---- from one process to the next
@@ -357,75 +292,40 @@ class Specialisation:
     def _store(self) -> Store | None:
         if not self.config.offline_cache or self.config.arch == "python":
             return None
-        store = importlib.import_module("tinote.runtime.cache").open_store()
+        store = importlib.import_module("tinote.runtime.store").open_store()
         return None if store.problem else store
 
-    def _recall(self) -> bool:
-        """Take the machine code that an earlier process made from the same, if there is some."""
+    def _open_cache(self) -> KernelCache | None:
         store = self._store()
         if store is None or self.config.print_ir:
-            return False
-        recall = _load("recall")
-        machine = importlib.import_module("tinote.runtime.jit").machine_name()
-        self._question = recall.question_of(self.source, self.arguments, self.config, machine)
-        for recalled in recall.recall(self._question, store):
-            self._recalled = recalled
-            native = self._recalled_native(Mode.PRIMAL)
-            if native is not None:
-                self._codes[Mode.PRIMAL] = native
-                return True
-        self._recalled = None
-        return False
+            return None
+        return _load("cache.kernel_cache").KernelCache(self.source, self.arguments, self.config, store)
 
-    def _recalled_native(self, mode: Mode) -> Native | None:
-        """The machine code for a mode as an earlier process left it, if it did."""
-        store = self._store()
-        if store is None or self._recalled is None or self.config.print_ir:
+    def _is_found(self) -> bool:
+        """Whether an earlier process has left machine code made from the same."""
+        if self._cache is None:
+            return False
+        found = self._from_disk(PRIMAL)
+        if found is None:
+            return False
+        self._captures = self._cache.captures
+        self._results[PRIMAL] = found
+        return True
+
+    def _from_disk(self, request: Request) -> Compiled | None:
+        """The result of a request as an earlier process left it, if it did."""
+        if self._cache is None:
             return None
         started = time.perf_counter()
-        answer = _load("recipe").read_answer(store, self._recalled, mode)
-        if answer is None:
+        entry = self._cache.get(request)
+        found = None if entry is None else binary_cache.find(entry.metadata.code, self.config.opt_level, self._store())
+        if entry is None or found is None:
             return None
-        recipe, signature, needs = answer
-        found = binary_cache.find(recipe.code, self.config.opt_level, store)
-        if found is None:
-            return None
-        if signature is not None:
-            self._signature = signature
-        if needs is not None:
-            self._gradient_needs[mode] = GradientNeeds(*needs)
-        native = self._bind(recipe, *found, self.arrays)
+        if entry.signature is not None:
+            self._signature = entry.signature
+        native = self._bind(entry.metadata, *found, entry.facts)
         native.seconds = time.perf_counter() - started
-        return native
-
-    def _remember(self, mode: Mode, recipe: Recipe) -> None:
-        """Leave the recipe to later processes."""
-        store = self._store()
-        if store is None or self._question is None:
-            return
-        if self._recalled is None and self._lowered is not None and self._lowered.reproducible:
-            self._recalled = _load("recall").remember(self._question, self._lowered.captures, store)
-        if self._recalled is not None:
-            signature = self.signature if mode is Mode.PRIMAL else None
-            needs = self._needs_of(mode) if mode.reverses else None
-            _load("recipe").write_answer(store, self._recalled, mode, recipe, signature, needs)
-
-    def _needs_of(self, mode: Mode) -> GradientNeeds:
-        facts = self.gradient_facts(mode)
-        loaded, restored = frozenset([op.buffer for op in facts.needed_loads]), facts.restored
-        reaches: Reaches = importlib.import_module("tinote.ir.reaching").reaches_of(
-            facts.primal, facts.needed_loads, facts.restored
-        )
-        if mode is Mode.SECOND:  # tangents come along with their values
-            loaded, restored = _with_tangents(loaded), _with_tangents(restored)
-            reaches = reaches._replace(
-                needed=_reaches_with_tangents(reaches.needed), restored=_reaches_with_tangents(reaches.restored)
-            )
-        severed = tuple([(store.buffer, store.loc) for store in facts.severed])
-        overwritten = tuple([(h.load.buffer, h.load.loc, h.write.loc) for h in facts.hazards])
-        old_values = tuple([(value.op.buffer, value.op.loc) for value in facts.old_values.values])
-        copied = tuple([array for _, array in facts.copies])
-        return GradientNeeds(loaded, severed, restored, overwritten, old_values, copied, reaches)
+        return Compiled(native, entry.facts)
 
     # ---- looking inside
 
@@ -437,54 +337,45 @@ class Specialisation:
         """What the kernel is, as a `Version`, to be taken through the compiler once more. Raises what its front end
         raises.
         """
-        return _load("versions").version_of(self)
+        return _load("inspect.versions").version_of(self)
 
     def snapshots(self, *, gradient: bool = False, listen: Listener | None = None) -> list[Snapshot]:
         """Every step of the pipeline, run again with somebody watching."""
         seen: list[Snapshot] = []
-        self._run(Mode.GRADIENT if gradient else Mode.PRIMAL, listen or seen.append)
+        self._run(GRADIENT if gradient else PRIMAL, listen or seen.append)
         return seen
 
     def gradient_costs(self, arguments: Sequence[Any], read: Any, length: Any) -> Any:
         """What the gradient saves for these scalar arguments, computes again and adds to: the `GradientCosts` of
-        `compiler/gradient_cost.py`. Raises `DifferentiationError`.
+        `compiler/inspect/gradient_cost.py`. Raises `DifferentiationError`.
         """
         pipeline = _load("pipeline")
-        unlowered = pipeline.GRADIENT[: len(pipeline.GRADIENT) - len(pipeline.LOWERING)]
+        unlowered = pipeline.steps_for(GRADIENT, lower=False)
         fn, context = pipeline.run_pipeline(self.lowered.function, unlowered, self.config)
         final, _ = pipeline.run_pipeline(fn, pipeline.LOWERING, self.config)
         old = context.gradient.old_values.values
-        return _load("gradient_cost").gradient_costs(fn, final, arguments, read, length, old)
+        return _load("inspect.gradient_cost").gradient_costs(fn, final, arguments, read, length, old)
 
     def python(self, *, gradient: bool = False) -> Any:
         """The plain Python that stands for the kernel where `ti.init(arch=ti.python)` is in force, as a `Stage`."""
         pipeline = _load("pipeline")
-        steps = pipeline.PYTHON_STEPS[Mode.GRADIENT if gradient else Mode.PRIMAL]
+        steps = pipeline.python_steps_for(GRADIENT if gradient else PRIMAL)
         fn, _ = pipeline.run_pipeline(self.lowered.function, steps, self.config)
-        return _load("stages").generated_stage(fn, self.config)
+        return _load("inspect.stages").generated_stage(fn, self.config)
 
     def loops(self, *, gradient: bool = False) -> Any:
-        """What LLVM makes of the loops: a `LoopVerdict` of `compiler/remarks.py` each."""
+        """What LLVM makes of the loops: a `LoopVerdict` of `compiler/inspect/remarks.py` each."""
         judge = self.stages(gradient=gradient).judge
         return [] if judge is None else judge()
 
     def tasks(self, *, gradient: bool = False) -> Any:
-        """How a launch runs: a `TaskPlan` of `compiler/schedule.py` for each task."""
+        """How a launch runs: a `TaskPlan` of `compiler/inspect/schedule.py` for each task."""
         last = self.stages(gradient=gradient).last
-        return () if last is None else _load("schedule").plan_tasks(last)
+        return () if last is None else _load("inspect.schedule").plan_tasks(last)
 
     def stages(self, *, gradient: bool = False) -> Any:
-        """The way from the source to machine code, as text: the `Stages` of `compiler/stages.py`."""
-        return _load("stages").stages_of(self, gradient)
-
-
-def _with_tangents(buffers: frozenset[Buffer]) -> frozenset[Buffer]:
-    return buffers | {b.tangent for b in buffers if b.tangent is not None}
-
-
-def _reaches_with_tangents(reaches: tuple[Reach, ...]) -> tuple[Reach, ...]:
-    tangents = [reach._replace(buffer=b) for reach in reaches if (b := reach.buffer.tangent) is not None]
-    return (*reaches, *tangents)
+        """The way from the source to machine code, as text: the `Stages` of `compiler/inspect/stages.py`."""
+        return _load("inspect.stages").stages_of(self, gradient)
 
 
 def bad_argument(kernel: str, name: str, wanted: object, value: object, span: Span = NOWHERE) -> KernelTypeError:

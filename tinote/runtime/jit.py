@@ -23,8 +23,8 @@ import llvmlite.binding as llvm
 from llvmlite.binding.newpassmanagers import NewPassManager
 
 from tinote.errors import CompilerBug
-from tinote.runtime.cache import digest, open_store, package_stamp
 from tinote.runtime.native import defined_functions, runtime_text
+from tinote.runtime.store import digest, open_store, package_stamp
 from tinote.runtime.threads import CALLED, NativeRuntime, available_cores
 
 __all__ = [

@@ -9,8 +9,8 @@ from typing import Any
 from tinote.compiler.frontend.arithmetic import apply, conjunction, disjunction, power, reduce, tensor, total
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
-from tinote.compiler.frontend.protocol import AXES, swizzle, type_of
 from tinote.compiler.frontend.values import BoundMethod, PartPlace, Place, Value, literal_indices
+from tinote.compiler.protocol import AXES, swizzle, type_of
 from tinote.ir import primitives as p
 from tinote.ir.types import Scalar
 
@@ -233,7 +233,7 @@ def _row_of(e: Emitter, m: Any, index: Any) -> Any:
 REQUIRED = object()
 
 #: name -> (implementation on the emitter, the owner and the parameters; parameters with their defaults); what more than
-#: vectors and matrices have is added by `wholes`
+#: vectors and matrices have is added by `elements`
 METHODS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "norm": (length, {"eps": 0}),
     "norm_sqr": (length_squared, {}),

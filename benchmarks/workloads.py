@@ -1,0 +1,29 @@
+"""Every workload that is measured, by the name that the command line knows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from benchmarks import first_call, gradients, gravity, import_time, launch, mpm
+from benchmarks.contract import Case, Contender
+
+__all__ = ["WORKLOADS", "restrict"]
+
+WORKLOADS: Mapping[str, tuple[Case, ...]] = {
+    "gravity": gravity.CASES,
+    "gradients": gradients.CASES,
+    "first_call": first_call.CASES,
+    "import": import_time.CASES,
+    "launch": launch.CASES,
+    "mpm": mpm.CASES,
+}
+
+
+def restrict(case: Case, names: Sequence[str] | None) -> Case:
+    """Return `case` with only the contenders whose name begins with one of `names`."""
+
+    def wanted(contender: Contender) -> bool:
+        return not names or contender.name.split()[0] in names
+
+    return replace(case, contenders=tuple(filter(wanted, case.contenders)))

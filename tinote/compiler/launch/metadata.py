@@ -1,0 +1,112 @@
+"""What a launch must know of what was compiled: metadata of machine code, the kernel's signature, facts about memory.
+
+All of it is plain enough to outlive the process (`cache/codec.py` writes what the annotations here say).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from tinote.compiler.launch.summary import TaskSummary, Touched
+from tinote.compiler.protocol import Warned
+from tinote.ir.buffers import Buffer
+from tinote.ir.checked_accesses import CheckedAccesses
+from tinote.ir.launch_values import SymbolicRegions, SymbolicShapes
+from tinote.ir.types import Scalar, Tensor
+from tinote.runtime.profile import Clock
+from tinote.runtime.sites import Site
+from tinote.source import Span
+
+__all__ = ["ExecutableMetadata", "Facts", "GradientFacts", "OverwrittenInput", "Place", "Signature"]
+
+
+class ExecutableMetadata(NamedTuple):
+    """Where arguments, addresses and results go in machine code, what its sites mean, what its tasks do to memory.
+
+    `code` identifies the machine code. Offsets are bytes in the launch block; `parameters` are the scalar arguments in
+    the order of their slots.
+    """
+
+    code: str
+    slots: int
+    scratch_bytes: int
+    parameters: tuple[Scalar, ...]
+    pointers: tuple[tuple[Buffer, int], ...]
+    extents: tuple[tuple[Buffer, int, int], ...]
+    results: tuple[tuple[int, Scalar], ...]
+    sites: tuple[Site, ...]
+    tasks: tuple[TaskSummary, ...]
+    clocks: tuple[Clock, ...] = ()
+
+
+class Signature(NamedTuple):
+    """What a caller needs to know of a kernel: what it gives back, whether the last argument is the launch seed, what
+    it does to memory, and what compiling it warned of.
+    """
+
+    returns: tuple[Scalar | Tensor, ...] | None
+    returns_tuple: bool
+    uses_random: bool
+    touched: Touched
+    warnings: tuple[Warned, ...]
+
+
+class Place(NamedTuple):
+    """Memory, and where in the source something becomes of it."""
+
+    buffer: Buffer
+    span: Span
+
+
+class OverwrittenInput(NamedTuple):
+    """The gradient needs what was `read` here, and the kernel has overwritten it afterwards."""
+
+    buffer: Buffer
+    read: Span
+    written: Span
+
+
+class GradientFacts(NamedTuple):
+    """What the launch of a gradient asks of memory.
+
+    `loaded`: what it reads of the primal's memory. `restored`: what must be as it was before the primal launch
+    when the gradient begins; `overwritten` says why. `old_values`: the buffers whose old values the primal launch must
+    have saved (`Facts.saved`), and where it returned them. `copied`: the arrays of which a launch needs memory for a
+    copy, behind its arrays and old values. `severed`: where a value that is differentiated is stored into memory
+    without a gradient. `regions`: the same by elements, and what the primal writes.
+    """
+
+    loaded: frozenset[Buffer]
+    restored: frozenset[Buffer]
+    overwritten: tuple[OverwrittenInput, ...]
+    old_values: tuple[Place, ...]
+    copied: tuple[Buffer, ...]
+    severed: tuple[Place, ...]
+    regions: SymbolicRegions
+
+    def with_memory(self, actual: Callable[[Buffer], Buffer]) -> GradientFacts:
+        """The same of the memory that a launch binds to the code's buffers; `regions` stay as they are."""
+        return GradientFacts(
+            frozenset(map(actual, self.loaded)),
+            frozenset(map(actual, self.restored)),
+            tuple([one._replace(buffer=actual(one.buffer)) for one in self.overwritten]),
+            tuple([one._replace(buffer=actual(one.buffer)) for one in self.old_values]),
+            tuple(map(actual, self.copied)),
+            tuple([one._replace(buffer=actual(one.buffer)) for one in self.severed]),
+            self.regions,
+        )
+
+
+class Facts(NamedTuple):
+    """What is known of the result of a request, beside its code.
+
+    `arrays`: the buffers that a launch's values begin with: the kernel's own array arguments, and behind them whatever
+    the request adds. `gradient`: of a request that reverses. `saved`: the old values that a recording launch leaves
+    in arrays of these shapes. `checks`: what a launch that checks the access rules leaves in its shadows.
+    """
+
+    arrays: tuple[Buffer, ...]
+    gradient: GradientFacts | None = None
+    saved: SymbolicShapes | None = None
+    checks: CheckedAccesses | None = None

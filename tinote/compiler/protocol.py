@@ -1,0 +1,458 @@
+"""What the front end and the floor above it agree on: how Python objects show what they are to a kernel, and what
+goes into and comes out of `lower`.
+
+The front end never imports the language's classes. It asks an object for one of these attributes:
+
+    __tinote_buffer__() -> Buffer             memory that a kernel may index: a field, an ndarray
+    __tinote_value__() -> nested tuples       a captured constant vector or matrix, as Python numbers
+    __tinote_function__: FunctionSource       a device function, inlined where it is called
+    __tinote_self__                           the object that a device function is bound to, if any
+    __tinote_replacement__                    what holds the gradient of a device function in `gradient`, if it is told
+    __tinote_kernel__                         a kernel: calling one from a kernel is refused
+    __tinote_type__() -> Scalar | Tensor      a type annotation; called in a kernel, a constructor
+    __tinote_name__                           the name of a built-in; the front end expands it (`builtins.BUILTINS`),
+                                              unless it says that it is one of these:
+    __tinote_primitive__: Primitive           a built-in that emits a primitive
+    __tinote_composed__() -> FunctionSource   a built-in that is written in the language itself, inlined as if its body
+                                              stood in the place of the call
+    __tinote_space__() -> Buffer              what is indexed like this memory without being it: a field of structs
+    __tinote_component__() -> tuple of ints   with a space: one component of each of its elements
+    __tinote_members__() -> dict              a struct by its members: of fields (with a space), or of constants
+    __tinote_struct__() -> StructInfo         a type of structs; called in a kernel, a constructor
+    __tinote_static__                         a Python function that kernels may call with constants, at compile time
+    __tinote_template__                       the annotation of a parameter that is passed as it is
+    __tinote_array__                          the annotation of a parameter that is memory known at launch only
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import linecache
+import types
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, NamedTuple
+
+from tinote.compiler.definitions import read_definition
+from tinote.compiler.private_names import spell_out
+from tinote.errors import KernelSyntaxError
+from tinote.ir.nodes import Buffer, Function
+from tinote.ir.types import Scalar, Tensor, f32, i32, u1
+from tinote.source import Span
+
+__all__ = [
+    "AXES",
+    "FUNCTIONS",
+    "PYTHON_FUNCTIONS",
+    "ArgumentSpec",
+    "ArrayArgument",
+    "Capture",
+    "CaptureKind",
+    "FunctionSource",
+    "Lowered",
+    "StructArgument",
+    "StructInfo",
+    "TemplateArgument",
+    "ValueArgument",
+    "Warned",
+    "buffer_of",
+    "builtin_of",
+    "component_of",
+    "constant_of",
+    "constant_rows",
+    "function_of",
+    "function_source",
+    "is_array",
+    "is_small_array",
+    "is_template",
+    "members_of",
+    "space_of",
+    "struct_of",
+    "swizzle",
+    "type_of",
+]
+
+
+class FunctionSource:
+    """A kernel's or device function's source, memorised at decoration.
+
+    `tree` has the line numbers and columns of the user's file or cell. `closure` maps free names to their cells, which
+    may be filled or changed later; `defaults` and `annotations` map parameters (and "return") to what Python evaluated
+    for them.
+    """
+
+    __slots__ = ("annotations", "closure", "defaults", "file", "globals", "is_func", "name", "text", "tree")
+
+    def __init__(
+        self,
+        name: str,
+        tree: ast.FunctionDef,
+        file: str,
+        globals: dict[str, Any],
+        closure: Mapping[str, types.CellType],
+        text: str,
+        is_func: bool,
+        defaults: Mapping[str, Any] | None = None,
+        annotations: Mapping[str, Any] | None = None,
+    ) -> None:
+        self.name = name
+        self.tree = tree
+        self.file = file
+        self.globals = globals
+        self.closure = dict(closure)
+        self.text = text
+        self.is_func = is_func
+        self.defaults = dict(defaults or {})
+        self.annotations = dict(annotations or {})
+
+    @property
+    def parameters(self) -> list[ast.arg]:
+        """Every parameter that takes one argument, in order."""
+        arguments = self.tree.args
+        return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+
+    def enclosed(self) -> dict[str, Any]:
+        """The names of the functions around it that have a value now."""
+        found: dict[str, Any] = {}
+        for name, cell in self.closure.items():
+            try:
+                found[name] = cell.cell_contents
+            except ValueError:  # not assigned yet
+                continue
+        return found
+
+    @property
+    def span(self) -> Span:
+        """The `def` line."""
+        tree = self.tree
+        return Span(self.file, tree.lineno, tree.col_offset, tree.lineno, 0)
+
+    def __repr__(self) -> str:
+        return f"<source of {self.name}, {self.file}:{self.tree.lineno}>"
+
+
+def function_source(function: types.FunctionType, is_func: bool = False) -> FunctionSource:
+    """The source of a Python function, from the file or cell it was compiled from. Raises `KernelSyntaxError` when
+    there is no source or it is not a `def`.
+    """
+    code = function.__code__
+    file, first = code.co_filename, code.co_firstlineno
+    linecache.checkcache(file)
+    lines = linecache.getlines(file, function.__globals__)
+    place = Span(file, first)
+    if first > len(lines):
+        raise KernelSyntaxError(
+            f"the source of `{function.__name__}` is not available", place, "define it in a file or a notebook cell"
+        )
+    try:
+        text, statement = read_definition(lines, first, file)
+    except SyntaxError as error:
+        raise KernelSyntaxError(f"the source of `{function.__name__}` cannot be parsed: {error.msg}", place) from None
+    if not isinstance(statement, ast.FunctionDef):
+        raise KernelSyntaxError(
+            "a kernel or device function is made from a `def`", place, "lambdas and async functions cannot be compiled"
+        )
+    if "__" in text:
+        spell_out(statement, code.co_qualname)
+    closure = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
+    names = [p.arg for p in (*statement.args.posonlyargs, *statement.args.args)]
+    values = function.__defaults__ or ()
+    defaults = dict(zip(names[len(names) - len(values) :], values, strict=True)) | (function.__kwdefaults__ or {})
+    return FunctionSource(
+        function.__name__,
+        statement,
+        file,
+        function.__globals__,
+        closure,
+        text,
+        is_func,
+        defaults,
+        function.__annotations__,
+    )
+
+
+class StructInfo(NamedTuple):
+    """A type of structs: the type of each member, in order, its device functions, whose first parameter is the struct,
+    and the names of the methods that are Python's alone.
+    """
+
+    name: str
+    members: Mapping[str, Scalar | Tensor | StructInfo]
+    methods: Mapping[str, Any]
+    python_methods: tuple[str, ...] = ()
+
+    def leaves(self) -> tuple[Scalar | Tensor, ...]:
+        """The types of all numbers, vectors and matrices in it, in order."""
+        found: list[Scalar | Tensor] = []
+        for t in self.members.values():
+            found += t.leaves() if isinstance(t, StructInfo) else [t]
+        return tuple(found)
+
+    @property
+    def count(self) -> int:  # pyright: ignore[reportIncompatibleMethodOverride] (nobody counts in the triple)
+        """How many numbers are in it."""
+        return sum(t.count if isinstance(t, Tensor) else 1 for t in self.leaves())
+
+
+class TemplateArgument(NamedTuple):
+    """A parameter that stands for a Python object at compile time: a field, a number, `self`, anything."""
+
+    value: Any
+
+
+class ValueArgument(NamedTuple):
+    """A parameter that is a number, a vector or a matrix at run time; it becomes one scalar parameter a component, in
+    row-major order.
+    """
+
+    type: Scalar | Tensor
+
+
+class StructArgument(NamedTuple):
+    """A parameter that is a struct at run time; each member is one as it would be alone."""
+
+    info: StructInfo
+
+
+class ArrayArgument(NamedTuple):
+    """A parameter that is memory known at launch only."""
+
+    buffer: Buffer
+
+
+ArgumentSpec = TemplateArgument | ValueArgument | StructArgument | ArrayArgument
+
+
+class CaptureKind(Enum):
+    """How a captured object was found."""
+
+    NAME = "name"  # owner: a namespace
+    CELL = "cell"  # owner: a closure cell
+    BUILTIN = "builtin"  # owner: a namespace that does not have the name, so that it is Python's own
+    ATTRIBUTE = "attribute"  # owner: any object
+    CONTENT = "content"  # owner: a list, dict, set or constant vector or matrix; the value is a copy of its content
+
+
+class Capture(NamedTuple):
+    """Something outside of the kernel that its code depends on: where it was read, and what was found."""
+
+    kind: CaptureKind
+    owner: Any
+    key: Any
+    value: Any
+
+    def current(self) -> Any:
+        """What stands there now. Raises what the reading raises when it is gone."""
+        match self.kind:
+            case CaptureKind.NAME:
+                return self.owner[self.key]
+            case CaptureKind.BUILTIN:
+                return self.owner[self.key] if self.key in self.owner else getattr(builtins, self.key)
+            case CaptureKind.CELL:
+                return self.owner.cell_contents
+            case CaptureKind.ATTRIBUTE:
+                return getattr(self.owner, self.key)
+            case CaptureKind.CONTENT:
+                return content_of(self.owner)
+
+    def is_same(self) -> bool:
+        """Whether reading it again gives the very object."""
+        try:
+            return self.current() is self.value
+        except (LookupError, AttributeError, ValueError):
+            return False
+
+    def unchanged(self) -> bool:
+        """Whether the same object, or an equal number, text or tuple of them, still stands there."""
+        try:
+            now = self.current()
+        except (LookupError, AttributeError, ValueError):
+            return False
+        return now is self.value or same_constant(now, self.value)
+
+    def __repr__(self) -> str:
+        return f"<captured {self.kind.value} {self.key or ''}>"
+
+
+_CONSTANTS = (bool, int, float, str, bytes)
+
+
+def same_constant(a: Any, b: Any) -> bool:
+    """Whether two compile-time constants are interchangeable: same type and value, tuples item by item, methods by
+    function and owner; other objects by identity.
+    """
+    if a is b:
+        return True
+    if type(a) is not type(b):
+        return False
+    if isinstance(a, tuple):
+        return len(a) == len(b) and all(same_constant(x, y) for x, y in zip(a, b, strict=True))
+    if isinstance(a, _CONSTANTS):
+        return a == b and str(a) == str(b)  # the text tells 0.0 from -0.0
+    # A method is a new object each time it is looked up.
+    source = function_of(a)
+    return (
+        source is not None
+        and source is function_of(b)
+        and getattr(a, "__tinote_self__", None) is getattr(b, "__tinote_self__", None)
+        and getattr(a, "__tinote_replacement__", None) is getattr(b, "__tinote_replacement__", None)
+    )
+
+
+def content_of(owner: Any) -> Any:
+    """A copy of what a captured container or constant holds, as nested tuples and, of NumPy arrays, bytes."""
+    if is_small_array(owner):
+        return owner.dtype.str, owner.shape, owner.tobytes()
+    constant = constant_of(owner)
+    if constant is not None:
+        return constant
+    items = tuple(owner.items()) if isinstance(owner, dict) else tuple(owner)
+    return tuple([content_of(item) if isinstance(item, tuple | list | dict) else item for item in items])
+
+
+class Warned(NamedTuple):
+    """Something that compiles and may surprise."""
+
+    message: str
+    span: Span
+
+
+class Lowered(NamedTuple):
+    """What `lower` returns. `returns`: the types that the kernel gives back, one per returned item, or `None`; each
+    component is one yield of the function, in order. `returns_tuple`: whether the user wrote a tuple type.
+    `uses_random`: whether the last parameter is the launch seed. `reproducible`: whether the same text, arguments and
+    captures always give the same function; not so when Python functions ran, or something was printed, on the way."""
+
+    function: Function
+    captures: tuple[Capture, ...]
+    returns: tuple[Scalar | Tensor, ...] | None
+    returns_tuple: bool
+    uses_random: bool
+    warnings: tuple[Warned, ...]
+    reproducible: bool = True
+
+
+def buffer_of(candidate: Any) -> Buffer | None:
+    """The memory that an object stands for, if any."""
+    ask = getattr(candidate, "__tinote_buffer__", None)
+    return None if ask is None or isinstance(candidate, type) else ask()
+
+
+def space_of(candidate: Any) -> Buffer | None:
+    """The memory whose indices an object has: its own, or that of what it stands for."""
+    found = buffer_of(candidate)
+    if found is not None:
+        return found
+    ask = getattr(candidate, "__tinote_space__", None)
+    return None if ask is None or isinstance(candidate, type) else ask()
+
+
+def component_of(candidate: Any) -> tuple[int, ...] | None:
+    """Which component of the elements of its space an object stands for, if any."""
+    ask = getattr(candidate, "__tinote_component__", None)
+    return None if ask is None or isinstance(candidate, type) else ask()
+
+
+def members_of(candidate: Any) -> dict[str, Any] | None:
+    """The members of a struct of fields or constants, or `None`."""
+    ask = getattr(candidate, "__tinote_members__", None)
+    return None if ask is None or isinstance(candidate, type) else ask()
+
+
+def struct_of(candidate: Any) -> StructInfo | None:
+    """The type of structs that an object is or belongs to, or `None`."""
+    ask = getattr(candidate, "__tinote_struct__", None)
+    return None if ask is None or isinstance(candidate, type) else ask()
+
+
+def constant_of(candidate: Any) -> Any:
+    """The nested tuples of a captured constant vector or matrix, or `None`. A small NumPy array of one or two
+    dimensions is one.
+    """
+    if is_small_array(candidate):
+        return _in_tuples(candidate.tolist())
+    ask = getattr(candidate, "__tinote_value__", None)
+    return None if ask is None or isinstance(candidate, type) else ask()
+
+
+def constant_rows(candidate: Any) -> Any:
+    """The rows of a small NumPy array of two dimensions, which an index of its own selects, as in Python; or `None`."""
+    return _in_tuples(candidate.tolist()) if is_small_array(candidate) and candidate.ndim == 2 else None
+
+
+#: How many numbers a NumPy array may hold that a kernel reads as a constant.
+_LARGEST_CONSTANT = 1024
+
+
+def is_small_array(candidate: Any) -> bool:
+    """Whether something is a NumPy array that a kernel reads as a constant vector or matrix."""
+    kind = type(candidate)
+    return (
+        (kind.__module__, kind.__name__) == ("numpy", "ndarray")
+        and candidate.dtype.kind in "biuf"
+        and candidate.ndim in (1, 2)
+        and 0 < candidate.size <= _LARGEST_CONSTANT
+    )
+
+
+def _in_tuples(value: Any) -> Any:
+    return tuple([_in_tuples(item) for item in value]) if isinstance(value, list) else value
+
+
+#: The functions of the language by name, and Python's own functions (`math.sin`, `abs`, …), each with the one that it
+#: stands for in a kernel. Filled by their definitions.
+FUNCTIONS: dict[str, Any] = {}
+PYTHON_FUNCTIONS: dict[Any, Any] = {}
+
+
+def builtin_of(candidate: Any) -> Any:
+    """The built-in that an object is, or that one of Python's functions stands for; `None` for anything else."""
+    if isinstance(candidate, types.BuiltinFunctionType):
+        return PYTHON_FUNCTIONS.get(candidate)
+    return candidate if isinstance(getattr(candidate, "__tinote_name__", None), str) else None
+
+
+def function_of(candidate: Any) -> FunctionSource | None:
+    """The source of a device function, or `None`."""
+    found = getattr(candidate, "__tinote_function__", None)
+    return found if isinstance(found, FunctionSource) else None
+
+
+AXES = ("xyzw", "rgba", "stpq")
+
+
+def swizzle(name: str, count: int) -> tuple[int, ...] | None:
+    """The positions that a name such as `x` or `zxy` selects of a vector of `count`, or `None` when it is no such
+    name.
+    """
+    for letters in AXES:
+        if name and len(name) <= 4 and all(c in letters for c in name):
+            positions = tuple([letters.index(c) for c in name])
+            return positions if max(positions) < count else None
+    return None
+
+
+def is_template(annotation: Any) -> bool:
+    """Whether an annotation asks for the argument itself."""
+    return getattr(annotation, "__tinote_template__", False) is not False
+
+
+def is_array(annotation: Any) -> bool:
+    """Whether an annotation asks for memory that is known at launch only."""
+    return getattr(annotation, "__tinote_array__", False) is not False
+
+
+def type_of(annotation: Any, default_fp: Scalar = f32, default_ip: Scalar = i32) -> Scalar | Tensor | None:
+    """The IR type that an annotation names, or `None`."""
+    if isinstance(annotation, Scalar | Tensor):
+        return annotation
+    if annotation is float:
+        return default_fp
+    if annotation is int:
+        return default_ip
+    if annotation is bool:
+        return u1
+    ask = getattr(annotation, "__tinote_type__", None)
+    found = ask() if callable(ask) else None
+    return found if isinstance(found, Scalar | Tensor) else None
