@@ -514,15 +514,15 @@ class _Writer:
             "y.from_numpy(y.to_numpy() * {0})",
             "x.from_numpy(np.sin(x.to_numpy()))",
             "x.from_numpy(np.array([{0}, {1}, 0.3]))",
-            "q[1] = {0}",
+            "q[1] = {0}" if not self.early else "y[1] = float(y[2])",
             "c.copy_from(x)",
         )
         return Stmt(form, (self.bounded(names), self.bounded(names)), lossy=True)
 
     def look(self, names: list[str], depth: int) -> Stmt:
         """Values are looked at, and nothing else."""
-        value = self.number(names, 1) if names else Expr(self.pick("norm2()", "total(x)", "weigh(q, 0.5)"))
-        if self.chance(0.6) or "weigh" in str(value):
+        value = self.number(names, 1) if names else Expr(self.pick("norm2()", "total(x)"))
+        if self.chance(0.6):
             value = Expr(self.pick("x[1]", "y[0]", "s[None]", "loss[None]", "norm2()", "total(y)"))
         form = self.pick(
             "log.append({0})",

@@ -53,7 +53,9 @@ def compiled(text: str, file: str, space: dict[str, Any]) -> dict[str, Any]:
 def start_of(seed: int) -> Point:
     numbers = np.random.default_rng(seed)
     shapes = {"x": (3,), "y": (3,), "v": (2, 2), "s": (), "a": (), "q": (3,)}
-    return {name: np.round(numbers.uniform(-1, 1, shape), 3) for name, shape in shapes.items()}
+    found = {name: numbers.uniform(0.02, 1, shape) * numbers.choice((-1, 1), shape) for name, shape in shapes.items()}
+    # Away from 0, where branches and such are decided: no difference sees a kink that it stands upon.
+    return {name: np.asarray(np.round(value, 3)) for name, value in found.items()}
 
 
 def direction_of(seed: int, *without: str) -> Point:
@@ -130,7 +132,7 @@ def slope(at: Callable[[float], Array]) -> Slope:
     h = 2e-3
     coarse, fine = quotient(h), quotient(h / 2)
     error = 2 * np.abs(coarse - fine) + 1e-9 * (1 + np.abs(fine))
-    if (error > 1e-4 * (1 + np.abs(fine))).any():
+    if (error > 1e-6 * (1 + np.abs(fine))).any():
         raise Wild
     return Slope(fine, error)
 
