@@ -674,4 +674,6 @@ def source(program: Program, start: dict[str, object], driver: str) -> str:
         else:
             given.append(f"{name} = {value!r}" if name == "a" else f"{name} = np.array({value!r})")
     head = head.replace("both = ", "ti.init(default_fp=ti.f64)\nboth = ")
-    return "\n\n\n".join([head, *used, text, "\n".join([*given, "before(held, log)", driver])])
+    if program.before:
+        given += ["with ti.ad.Tape(loss):", "    before(held, log)"]
+    return "\n\n\n".join([head, *used, text, "\n".join([*given, driver])])
