@@ -253,7 +253,7 @@ LOOKS: dict[str, Callable[[Any], Any]] = {
     "bool": lambda a: 1 if a else 0,
     "append": lambda a: [].append(a),
     "isnan": lambda a: math.isnan(a),
-    "json": lambda a: json.dumps({"a": a}),
+    "json": lambda a: json.dumps({"a": a}, default=float),
     "float": lambda a: float(a),
     "array": lambda a: np.array([a, 1.0]).mean(),
     "pickle": lambda a: pickle.dumps(a),
@@ -296,8 +296,8 @@ def test_it_is_a_real_number(number: Any) -> None:
     assert isinstance(number, numbers.Real)
     assert isinstance(number, numbers.Number)
     assert number == 2.0
-    assert 2.0 == number
-    assert not number != 2
+    assert operator.eq(2.0, number)
+    assert not operator.ne(number, 2)
     assert hash(number) == hash(2.0)
     assert {2.0: "two"}[number] == "two"
     assert str(number) == "2.0"
