@@ -32,7 +32,7 @@ def joined_text(e: Emitter, node: ast.JoinedStr) -> Any:
         if e.is_static(front) and isinstance(spec, str):
             shown = {ord("r"): repr, ord("s"): str, ord("a"): ascii}.get(item.conversion, lambda v: v)(front)
             try:
-                parts.append(format(shown, spec))
+                parts.append(format(shown, _with_type(spec, [shown])))
             except (TypeError, ValueError) as error:
                 e.error(str(error), node=item.value)
         elif not isinstance(spec, str):
@@ -60,6 +60,7 @@ def formatted(e: Emitter, front: Any, spec: str) -> Formatted:
     """A value that exists at run time, with a format that is checked now."""
     front = e.force(front)
     if spec:
+        spec = _with_type(spec, _samples(e, front))
         if any(int(number) > _WIDEST for number in re.findall(r"\d+", spec)):
             e.error(f"the format `{spec}` is wider than {_WIDEST} characters", kind=KernelSyntaxError)
         for number in _samples(e, front):
@@ -69,6 +70,23 @@ def formatted(e: Emitter, front: Any, spec: str) -> Formatted:
                 kind = {bool: "a truth value", float: "a float", int: "an integer"}[type(number)]
                 e.error(f"the format `{spec}` does not fit {kind}: {error}", kind=KernelSyntaxError)
     return Formatted(front, spec)
+
+
+def _with_type(spec: str, numbers: list[Any]) -> str:
+    """A format as the dialect reads it: a precision without a type counts the digits of floats after the point."""
+    if re.fullmatch(r".*\.\d+", spec) and all(isinstance(number, float) for number in numbers):
+        return spec + "f"
+    return spec
+
+
+class _Constants(Formatter):
+    """`str.format` of what is known at compile time."""
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        return format(value, _with_type(format_spec, [value]))
+
+
+_CONSTANTS = _Constants()
 
 
 def _samples(e: Emitter, front: Any) -> list[Any]:
@@ -83,7 +101,7 @@ def format_text(e: Emitter, template: str, args: list[Any], kwargs: dict[str, An
     """`template.format(*args, **kwargs)`."""
     if all(e.is_static(a) for a in (*args, *kwargs.values())):
         try:
-            return template.format(*args, **kwargs)
+            return _CONSTANTS.vformat(template, args, kwargs)
         except (LookupError, ValueError, TypeError, AttributeError) as error:
             e.error(f"this text cannot be formatted: {error}")
     parts: list[Any] = []
@@ -109,7 +127,7 @@ def format_text(e: Emitter, template: str, args: list[Any], kwargs: dict[str, An
             e.error(f"the text asks for `{{{field}}}`, which `format` is not given")
         if e.is_static(front):
             try:
-                parts.append(format(front, spec or ""))
+                parts.append(format(front, _with_type(spec or "", [front])))
             except (ValueError, TypeError) as error:
                 e.error(f"this text cannot be formatted: {error}")
         else:
