@@ -126,8 +126,9 @@ def result_types(e: Emitter, source: FunctionSource) -> Annotated | None:
 
 def annotated_body(e: Emitter, frame: Frame) -> Any:
     """Lower the body of the function of `frame`; its result, which is none only if no type is annotated."""
+    failures = e.failures
     result = lower_body(e, frame)
-    if result is None and frame.annotated is not None and any(frame.annotated.types):
+    if result is None and e.failures == failures and frame.annotated is not None and any(frame.annotated.types):
         source = frame.source
         e.error(
             f"`{source.name}` is annotated to return a value, and returns none", "add a `return`", source.tree.returns
