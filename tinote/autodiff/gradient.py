@@ -4,10 +4,11 @@ chain from parameter to loss would break.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import NamedTuple
 
 from tinote.autodiff.activity import can_vary, reached_from
+from tinote.autodiff.custom_vjp import lift_values
 from tinote.autodiff.dependence_distance import Shift, refuse_shift
 from tinote.autodiff.old_values import NO_OLD_VALUES, OldValues, plan_old_values, replay
 from tinote.autodiff.overwriting import begins_anew, executed_loads, plan_storage, with_temporaries
@@ -59,13 +60,13 @@ def reverse(
     """
     old = plan_old_values(fn)
     saved = {value.buffer for value in old.values}
-    given, (fn, shift) = fn, put_in_order(unfold_atomics(replay(fn, old), _may_order), saved)
+    given, (fn, shift) = fn, put_in_order(unfold_atomics(replay(lift_values(fn), old), _may_order), saved)
     adjoint = reverser(fn, defaults, arguments=arguments).adjoint()
     _refuse(given, fn, shift, adjoint, arguments=arguments)
     hazards: tuple[Hazard, ...] = ()
     plan = NO_PLAN
     while True:
-        gradient = _stored(fn, adjoint, plan, defaults)
+        gradient = _stored(fn, adjoint, plan, executed_loads(fn, plan, hazards), defaults)
         further = tuple(find_hazards(fn, gradient.needed_loads))
         if not further:
             read = {load.buffer for load in gradient.needed_loads}
@@ -98,9 +99,9 @@ def _refuse(given: Function, fn: Function, shift: Shift | None, adjoint: Adjoint
         refuse_broken_chain(write.buffer, write.loc, fn, arguments=arguments)
 
 
-def _stored(fn: Function, adjoint: Adjoint, plan: StoragePlan, defaults: Defaults) -> Gradient:
+def _stored(fn: Function, adjoint: Adjoint, plan: StoragePlan, found: Set[Load], defaults: Defaults) -> Gradient:
+    """`found`: the loads that find their values in any case."""
     region = store(fn, adjoint, plan, defaults)
-    found = executed_loads(fn, plan)
     needed: dict[Load, None] = {}
     for op in walk(region):
         if (
