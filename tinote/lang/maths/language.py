@@ -29,7 +29,6 @@ __all__ = [
     "block_local",
     "cache_read_only",
     "grouped",
-    "held",
     "loop_config",
     "loop_unique",
     "machine_epsilon",
@@ -42,6 +41,7 @@ __all__ = [
     "static_print",
     "stop_grad",
     "stop_gradient",
+    "stop_gradient_once",
     "surrogate",
 ]
 
@@ -203,8 +203,8 @@ def surrogate(x: Any, z: Any) -> Any:
     return np.broadcast_to(np.asarray(x, float), np.broadcast_shapes(np.shape(x), np.shape(z))).copy()[()]
 
 
-@primitive(p.held)
-def held(x: Any) -> Any:
+@primitive(p.stop_gradient_once)
+def stop_gradient_once(x: Any) -> Any:
     """The value x, which is a constant for the derivative that is taken, and not for the derivative of that one."""
     return _copy(x)
 

@@ -13,7 +13,7 @@ P turns U and V together. Where σᵢ = σⱼ to rounding, U and V are determine
 derivative; P is taken as 0 there. The derivative of whatever does not depend on the turn is then exact: of isotropic
 functions of Σ, and of U Vᵀ.
 
-In these formulas U, Σ and V are `held` constant. Once they carry their own first derivatives, the derivative of the
+In these formulas U, Σ and V are held constant. Once they carry their own first derivatives, the derivative of the
 formulas is the second one of the decomposition: so they are applied twice. The second derivative is not a number where
 P is taken as 0, since the turn does not cancel in it.
 """
@@ -30,7 +30,14 @@ from tinote.lang.maths.arithmetic import abs as abs_
 from tinote.lang.maths.arithmetic import max as max_
 from tinote.lang.maths.arithmetic import select, zero
 from tinote.lang.maths.elementary import sqrt
-from tinote.lang.maths.language import held, machine_epsilon, static, static_assert, stop_gradient, surrogate
+from tinote.lang.maths.language import (
+    machine_epsilon,
+    static,
+    static_assert,
+    stop_gradient,
+    stop_gradient_once,
+    surrogate,
+)
 
 __all__ = ["eig", "polar_decompose", "solve", "svd", "sym_eig"]
 
@@ -163,7 +170,7 @@ def _turns(B: Any, sigma: Any, turn: template) -> Any:  # type: ignore[valid-typ
 @func
 def _with_derivative(a: Any, u: Any, sigma: Any, v: Any, turn: template) -> Any:  # type: ignore[valid-type]
     """U, singular values and V with the derivative of the module's docstring; see `_turns`."""
-    u, sigma, v = held(u), held(sigma), held(v)
+    u, sigma, v = stop_gradient_once(u), stop_gradient_once(sigma), stop_gradient_once(v)
     B = u.transpose() @ a @ v
     P, Q = _turns(B, sigma, turn)
     diagonal = zero(sigma)
@@ -177,8 +184,8 @@ def _rotation_with_derivative(a: Any, R: Any) -> Any:
     """The rotation R of A = R S in three dimensions with its derivative dR = R Ω, where Ω is skew and Ω S + S Ω is
     Rᵀ dA - dAᵀ R: of the vectors that belong to these, ω and w, (tr S - S) ω = w.
     """
-    S = held(0.5 * (R.transpose() @ a + a.transpose() @ R))
-    R = held(R)
+    S = stop_gradient_once(0.5 * (R.transpose() @ a + a.transpose() @ R))
+    R = stop_gradient_once(R)
     M = R.transpose() @ a
     w = Matrix([M[2, 1] - M[1, 2], M[0, 2] - M[2, 0], M[1, 0] - M[0, 1]])
     K = -S
@@ -308,7 +315,7 @@ def sym_eig(A: Any, dt: template = None) -> Any:  # type: ignore[valid-type]
 @func
 def _symmetric_with_derivative(a: Any, values: Any, v: Any, turn: template) -> Any:  # type: ignore[valid-type]
     """Eigenvalues and eigenvectors with their derivative. `turn`: what stands for 1/(λⱼ - λᵢ) where these are equal."""
-    values, v = held(values), held(v)
+    values, v = stop_gradient_once(values), stop_gradient_once(v)
     B = v.transpose() @ a @ v
     scale = abs_(values).max()
     P = zero(B)
