@@ -53,6 +53,7 @@ CASES: dict[str, list[tuple[Scalar, Scalar, tuple[float, ...], float]]] = {
     ],
     "stop_gradient_once": [(f64, f64, (1.5,), 1.5), (f32, f32, (-0.0,), -0.0), (f16, f16, (INF,), INF)],
     "surrogate": [(f64, f64, (1.5, NAN), 1.5), (f32, f32, (-0.0, 7.0), -0.0), (f16, f16, (INF, 1.0), INF)],
+    "in_reverse": [(f64, f64, (1.5, NAN), 1.5), (f32, f32, (-0.0, 7.0), -0.0), (f16, f16, (INF, 1.0), INF)],
     "div": [
         (f32, f32, (1.0, 3.0), THIRD),
         (f64, f64, (1.0, 0.0), INF),

@@ -236,6 +236,7 @@ RULES: dict[Primitive, Rule | NoDerivative] = {
     p.atan2: _atan2,
     p.tanh: lambda e, g, y, a: (e.times(y, g, e.sub(e.lit(1.0, g), e.mul(y, y))),),
     p.surrogate: lambda e, g, y, a: (None, g),
+    p.in_reverse: lambda e, g, y, a: (g, None),
     # What is 0 for an adjoint is 0 for what the adjoint depends on: forward mode over reverse mode.
     p.strong_mul: lambda e, g, y, a: (e.strong_mul(g, a[1]), e.strong_mul(a[0], g)),
     p.stop_gradient_once: NoDerivative("a constant for this derivative", zero=True),

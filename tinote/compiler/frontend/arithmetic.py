@@ -69,6 +69,7 @@ FOLDS: dict[Primitive, Callable[..., Any]] = {
     p.isnan: lambda v: v != v,
     p.select: lambda c, a, b: a if c else b,
     p.surrogate: lambda x, z: float(x),
+    p.in_reverse: lambda x, y: float(x),
     p.stop_gradient_once: float,
     p.floor: _whole(math.floor),
     p.ceil: _whole(math.ceil),

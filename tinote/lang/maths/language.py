@@ -29,6 +29,7 @@ __all__ = [
     "block_local",
     "cache_read_only",
     "grouped",
+    "in_reverse",
     "loop_config",
     "loop_unique",
     "machine_epsilon",
@@ -42,6 +43,7 @@ __all__ = [
     "stop_grad",
     "stop_gradient",
     "stop_gradient_once",
+    "strong_zero",
     "surrogate",
 ]
 
@@ -201,6 +203,18 @@ def stop_grad(x: Any) -> None:
 def surrogate(x: Any, z: Any) -> Any:
     """The value of x with the derivative of z, for functions whose own derivative is of no use."""
     return np.broadcast_to(np.asarray(x, float), np.broadcast_shapes(np.shape(x), np.shape(z))).copy()[()]
+
+
+@primitive(p.in_reverse)
+def in_reverse(x: Any, y: Any) -> Any:
+    """The value x; for reverse mode y, which is as good a value and has a better derivative."""
+    return _copy(x)
+
+
+@primitive(p.strong_mul)
+def strong_zero(a: Any, b: Any) -> Any:
+    """a · b, and a where that is 0, whatever b is."""
+    return np.where(np.equal(a, 0), a, np.multiply(a, b))[()]
 
 
 @primitive(p.stop_gradient_once)

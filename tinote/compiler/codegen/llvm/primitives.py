@@ -282,6 +282,7 @@ EMITTERS: dict[Primitive, Emitter] = {
     p.ceil: _integral("ceil"),
     p.round_: _integral("roundeven"),
     p.surrogate: lambda f, t, atoms, x, z: x,
+    p.in_reverse: lambda f, t, atoms, x, y: x,
     p.strong_mul: _strong_mul,
     p.stop_gradient_once: lambda f, t, atoms, x: x,
     p.cast: _cast,
