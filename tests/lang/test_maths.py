@@ -377,10 +377,6 @@ KERNEL_ONLY = {
 }  # fmt: skip
 
 
-#: only for device functions of the language itself
-INNER = {"stop_gradient_once", "in_reverse", "machine_epsilon", "strong_zero"}
-
-
 def test_every_function_works_in_python_scope() -> None:
     missing = set()
     for name, function in FUNCTIONS.items():
