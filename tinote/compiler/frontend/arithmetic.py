@@ -70,7 +70,7 @@ FOLDS: dict[Primitive, Callable[..., Any]] = {
     p.select: lambda c, a, b: a if c else b,
     p.surrogate: lambda x, z: float(x),
     p.in_reverse: lambda x, y: float(x),
-    p.held: float,
+    p.stop_gradient_once: float,
     p.floor: _whole(math.floor),
     p.ceil: _whole(math.ceil),
     p.round_: _whole(round),

@@ -29,7 +29,6 @@ __all__ = [
     "block_local",
     "cache_read_only",
     "grouped",
-    "held",
     "in_reverse",
     "loop_config",
     "loop_unique",
@@ -43,6 +42,7 @@ __all__ = [
     "static_print",
     "stop_grad",
     "stop_gradient",
+    "stop_gradient_once",
     "strong_zero",
     "surrogate",
 ]
@@ -211,14 +211,14 @@ def in_reverse(x: Any, y: Any) -> Any:
     return _copy(x)
 
 
-@primitive(p.scale)
+@primitive(p.strong_mul)
 def strong_zero(a: Any, b: Any) -> Any:
     """a · b, and a where that is 0, whatever b is."""
     return np.where(np.equal(a, 0), a, np.multiply(a, b))[()]
 
 
-@primitive(p.held)
-def held(x: Any) -> Any:
+@primitive(p.stop_gradient_once)
+def stop_gradient_once(x: Any) -> Any:
     """The value x, which is a constant for the derivative that is taken, and not for the derivative of that one."""
     return _copy(x)
 

@@ -22,7 +22,7 @@ values is taken as `max` takes equal ones: its derivative is that of one branch.
 Forward mode cannot tell the two apart, since what cancels does so further on. There U and V vary by NaN where values
 are closer than `_least`, but for directions that do not turn them. Functions of the values alone have their derivative.
 
-In the formulas of forward mode U, Σ and V are `held` constant. Once they carry their own first derivatives, the
+In the formulas of forward mode U, Σ and V are held constant. Once they carry their own first derivatives, the
 derivative of the formulas is the second one of the decomposition: so they are applied twice. The second derivative is
 not a number where values are closer than ∛ε.
 """
@@ -40,12 +40,12 @@ from tinote.lang.maths.arithmetic import max as max_
 from tinote.lang.maths.arithmetic import select, zero
 from tinote.lang.maths.elementary import sqrt
 from tinote.lang.maths.language import (
-    held,
     in_reverse,
     machine_epsilon,
     static,
     static_assert,
     stop_gradient,
+    stop_gradient_once,
     strong_zero,
     surrogate,
 )
@@ -265,7 +265,7 @@ def _turns(B: Any, sigma: Any, least: Any, a: Any, once: template) -> Any:  # ty
 @func
 def _with_derivative(a: Any, u: Any, sigma: Any, v: Any, least: Any, once: template) -> Any:  # type: ignore[valid-type]
     """U, singular values and V with the derivative of the module's docstring, for forward mode. See `_turns`."""
-    u, sigma, v = held(u), held(sigma), held(v)
+    u, sigma, v = stop_gradient_once(u), stop_gradient_once(sigma), stop_gradient_once(v)
     B = u.transpose() @ a @ v
     P, Q = _turns(B, sigma, least, a, once)
     diagonal = zero(sigma)
@@ -321,8 +321,8 @@ def _rotation_with_derivative(a: Any, R: Any) -> Any:
     """The rotation R of A = R S in three dimensions with its derivative dR = R Ω, where Ω is skew and Ω S + S Ω is
     Rᵀ dA - dAᵀ R: of the vectors that belong to these, ω and w, (tr S - S) ω = w.
     """
-    S = held(0.5 * (R.transpose() @ a + a.transpose() @ R))
-    R = held(R)
+    S = stop_gradient_once(0.5 * (R.transpose() @ a + a.transpose() @ R))
+    R = stop_gradient_once(R)
     M = R.transpose() @ a
     w = Matrix([M[2, 1] - M[1, 2], M[0, 2] - M[2, 0], M[1, 0] - M[0, 1]])
     K = -S
@@ -474,7 +474,7 @@ def sym_eig(A: Any, dt: template = None) -> Any:  # type: ignore[valid-type]
 @func
 def _symmetric_with_derivative(a: Any, values: Any, v: Any, least: Any, once: template) -> Any:  # type: ignore[valid-type]
     """Eigenvalues and eigenvectors with their derivative, for forward mode. See `_turns`."""
-    values, v = held(values), held(v)
+    values, v = stop_gradient_once(values), stop_gradient_once(v)
     B = v.transpose() @ a @ v
     P = zero(B)
     diagonal = zero(values)
