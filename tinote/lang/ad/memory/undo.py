@@ -269,7 +269,7 @@ class UndoLog:
         self._places.clear()
 
 
-def _uncovered(box: Box, known: list[Box]) -> list[Box]:
+def _uncovered(box: Box, known: Sequence[Box]) -> list[Box]:
     pieces = [box]
     for other in known:
         pieces = [part for piece in pieces for part in rest(piece, other)]
