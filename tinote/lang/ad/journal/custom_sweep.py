@@ -24,7 +24,7 @@ class CustomSweep(Recorder):
         self._overwritten: dict[Buffer, Memory] = {}
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
-        for buffer in own(arguments_of(instance, values).touched.written):
+        for buffer in own(arguments_of(instance, values).accesses.written):
             self.overwriting(buffer)
 
     def writing(self, buffer: Buffer, position: Any, source: Buffer | None = None) -> None:
