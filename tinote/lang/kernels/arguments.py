@@ -80,7 +80,7 @@ class Arguments:
 
     @cached_property
     def accesses(self) -> AccessSummary:
-        return self._touched(self.specialisation.accesses())
+        return self._over_memory(self.specialisation.accesses())
 
     @property
     def tasks(self) -> tuple[TaskSummary, ...]:
@@ -185,11 +185,13 @@ class Arguments:
     def _set(self, buffers: frozenset[Buffer]) -> frozenset[Buffer]:
         return frozenset([self.actual(b) for b in buffers]) if self._actual else buffers
 
-    def _touched(self, touched: AccessSummary) -> AccessSummary:
-        return AccessSummary(*[self._set(part) for part in touched]) if self._actual else touched
+    def _over_memory(self, accesses: AccessSummary) -> AccessSummary:
+        return AccessSummary(*[self._set(part) for part in accesses]) if self._actual else accesses
 
     def _tasks(self, tasks: tuple[TaskSummary, ...]) -> tuple[TaskSummary, ...]:
-        return tuple([task._replace(touched=self._touched(task.accesses)) for task in tasks]) if self._actual else tasks
+        if not self._actual:
+            return tasks
+        return tuple([task._replace(accesses=self._over_memory(task.accesses)) for task in tasks])
 
 
 def arguments_of(instance: Any, values: Sequence[Any], request: Request = GRADIENT) -> Arguments:
