@@ -122,8 +122,8 @@ class Arguments:
         return self._regions.of(values[len(self.specialisation.arrays) :] if self.values else values)
 
     def effects(self, values: Sequence[Any]) -> AccessRegions:
-        """Which elements of fields and ndarrays a launch with these values reads as it finds them (`live_in`), and which
-        it may write to (`written`). Does not ask for its gradient.
+        """Which elements of fields and ndarrays a launch with these values reads as it finds them (`live_in`), and
+        which it may write to (`written`). Does not ask for its gradient.
         """
         return self._effects[0].of(values[len(self.specialisation.arrays) :])
 
