@@ -102,7 +102,7 @@ class Specialisation:
 
     @property
     def lowered(self) -> Lowered:
-        """What the front end makes of the kernel. Raises `KernelTypeError` when that can no longer be told: the code
+        """What the front end makes of the kernel. Raises `KernelTypeError` when that cannot be found out any more: the code
         came from disk, and what it captured has changed since.
         """
         if self._lowered is None:
