@@ -74,8 +74,8 @@ def _bit_cast(x: Any, dtype: Any) -> Any:
     return values.view(numpy_type(t))[()]
 
 
-def _extreme(f: Any, of_all: Any) -> Callable[..., Any]:
-    return lambda *items: of_all(items[0]) if len(items) == 1 else reduce(f, items)
+def _extreme(f: np.ufunc) -> Callable[..., Any]:
+    return lambda *items: f.reduce(items[0], axis=None) if len(items) == 1 else reduce(f, items)
 
 
 def _raw_div(a: Any, b: Any) -> Any:
@@ -94,7 +94,7 @@ def _rounding(f: Callable[[Any], Any]) -> Callable[..., Any]:
 
 
 def _clamp(x: Any, xmin: Any, xmax: Any) -> Any:
-    return np.minimum(np.maximum(x, xmin), xmax)
+    return np.fmin(np.fmax(x, xmin), xmax)
 
 
 def _smoothstep(edge0: Any, edge1: Any, x: Any) -> Any:
@@ -191,8 +191,8 @@ PYTHON: dict[str, Callable[..., Any]] = {
     "neg": np.negative,
     "raw_div": _raw_div,
     "raw_mod": np.fmod,
-    "min": _extreme(np.minimum, np.min),
-    "max": _extreme(np.maximum, np.max),
+    "min": _extreme(np.fmin),
+    "max": _extreme(np.fmax),
     # bits and truth
     "bit_and": np.bitwise_and,
     "bit_or": np.bitwise_or,
