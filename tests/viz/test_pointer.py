@@ -14,7 +14,7 @@ from tests.viz.live import scenario
 from tinote.viz import Particles
 from tinote.viz.draw.arrays import ViewError
 from tinote.viz.live.pointer import PointerQueue
-from tinote.viz.live.recording import Recording, as_gif
+from tinote.viz.live.recording import FrameRecorder, as_gif
 
 
 def place(across, up, pressed):
@@ -109,7 +109,7 @@ def frames_of(data: bytes) -> list[np.ndarray]:
 
 def test_a_recording_has_each_frame_and_its_pace():
     clock = itertools.count(0, 0.1)
-    recording = Recording(lambda: next(clock))
+    recording = FrameRecorder(lambda: next(clock))
     for red in (0, 100, 200):
         recording.add(lambda red=red: np.full((8, 9, 3), (red, 0, 0), np.uint8))
     data = recording.gif()

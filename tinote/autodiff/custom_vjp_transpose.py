@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tinote.autodiff.reverse import Reverser
+from tinote.autodiff.storage import store
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.build import Builder
 from tinote.ir.custom_vjp import Replaced
@@ -30,7 +31,8 @@ def forward_told(builder: Builder, op: Replaced, directions: Sequence[Atom]) -> 
     """
     yields = tuple([y for source, y in zip(op.inputs, op.adjoint.yields, strict=True) if is_float(source.type)])
     told = Function("told", Region(op.adjoint.params, op.adjoint.body, yields), op.loc)
-    transposed = Reverser(told, builder.defaults, arguments=True).function_region()
+    adjoint = Reverser(told, builder.defaults, arguments=True).adjoint()
+    transposed = store(told, adjoint, defaults=builder.defaults)
     seeds, given = transposed.params[: len(op.outs)], transposed.params[len(op.outs) :]
     body = prune(Region((), transposed.body, transposed.yields))
     if used := set(seeds).intersection(free_variables(body)):

@@ -11,7 +11,7 @@ from PIL import Image
 
 from tinote.viz.draw.arrays import ViewError
 
-__all__ = ["LONGEST_RECORDING", "Recording", "as_gif"]
+__all__ = ["LONGEST_RECORDING", "FrameRecorder", "as_gif"]
 
 LONGEST_RECORDING = 600
 """Frames that a recording keeps: half a minute at 20 a second, and 400 MB of memory at 480 × 480 pixels."""
@@ -35,7 +35,7 @@ def as_gif(frames: Sequence[np.ndarray], frames_per_second: float) -> bytes:
     return buffer.getvalue()
 
 
-class Recording:
+class FrameRecorder:
     """What a view shows while it plays, with the pace at which it was shown; what is past the longest is left out."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:

@@ -25,7 +25,7 @@ from tinote.viz.draw.arrays import ViewError
 from tinote.viz.draw.chart import CHART_HEIGHT, History, as_series, draw_chart
 from tinote.viz.draw.pictures import Picture
 from tinote.viz.live.pointer import Pointer, PointerQueue
-from tinote.viz.live.recording import LONGEST_RECORDING, Recording, as_gif
+from tinote.viz.live.recording import LONGEST_RECORDING, FrameRecorder, as_gif
 from tinote.viz.notebook.front_end import remember_output
 from tinote.viz.notebook.view import Frame, LiveView, Outcome, Worker, describe_error
 
@@ -104,7 +104,7 @@ class LiveSimulation(LiveView):
         self._pointing = PointerQueue()
         self._is_captured = False
         self._is_pointed = False  # a frame is under way that the pointer has asked for
-        self._recording: Recording | None = None
+        self._recording: FrameRecorder | None = None
         self._quantities = {**as_series(energy, "energy"), **as_series(plots, "value")}
         self.history = History(tuple(self._quantities))
         self.steps = 0
@@ -315,7 +315,7 @@ class LiveSimulation(LiveView):
     def _record_or_save(self, page: str) -> None:
         """What the record button does: begin to keep frames, or hand over those that were kept."""
         if self._recording is None:
-            self._recording = Recording()
+            self._recording = FrameRecorder()
         else:
             self._spawn(self._deliver(self._recording.gif, "simulation.gif", "image/gif", page))
             self._recording = None

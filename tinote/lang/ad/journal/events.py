@@ -1,4 +1,8 @@
-"""What is remembered of one launch under a tape, and of a stretch with a gradient of its own."""
+"""What a journal is made of, in order: launches, stretches with a custom VJP, and what Python writes to fields.
+
+Whoever wants to know what a program did walks over these: the reverse sweep (`sweep.py`), the search for broken
+gradient paths (`broken_path.py`), the picture of a tape (`graph.py`), the checks.
+"""
 
 from __future__ import annotations
 
@@ -10,24 +14,24 @@ from typing import Any, NamedTuple
 
 from tinote.compiler.launch.native import BoundArray
 from tinote.compiler.launch.summary import TaskSummary
-from tinote.errors import DifferentiationError, Note
+from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer
-from tinote.lang.ad.journal.backward import Backward
+from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.old_values import SavingLaunch
 from tinote.lang.kernels.access_region import Footprint
-from tinote.lang.kernels.arguments import Arguments, Foreign, place_in
+from tinote.lang.kernels.arguments import Arguments, Foreign
 from tinote.lang.kernels.kernel import Instance
 from tinote.runtime.memory import Memory
-from tinote.source import Span
+from tinote.source import NOWHERE, Span
 
-__all__ = ["Custom", "Record"]
+__all__ = ["Custom", "Event", "Launch", "Write"]
 
 
-class Record(NamedTuple):
+class Launch(NamedTuple):
     """One launch: what was launched with which values, and which elements its gradient will read. `before` and `after`:
-    how long the log of overwritten values was. Of arrays that others manage, `copies` is what the gradient will read,
-    and `input_copies` what the launch itself read, if it is to be run again. `old_values`: those that the launch
-    returns and saves.
+    how long the log of overwritten values was. Of external arrays, `copies` is what the gradient will read, and
+    `input_copies` what the launch itself read, if it is to be run again. `old_values`: those that the launch returns
+    and saves.
     """
 
     instance: Instance
@@ -41,9 +45,19 @@ class Record(NamedTuple):
     old_values: SavingLaunch | None = None
 
     @property
-    def tasks(self) -> tuple[TaskSummary, ...]:
-        """What each task of the launch read and wrote."""
-        return self.arguments.tasks
+    def name(self) -> str:
+        """The kernel's."""
+        return self.instance.kernel_name
+
+    @property
+    def place(self) -> Span:
+        """Where the kernel is defined."""
+        return self.instance.specialisation.source.span
+
+    @property
+    def gradient_tasks(self) -> tuple[TaskSummary, ...]:
+        """What each task of its gradient reads and writes."""
+        return self.arguments.gradient_tasks
 
     @property
     def touched(self) -> frozenset[Buffer]:
@@ -94,26 +108,26 @@ def _memory_like(bound: BoundArray) -> BoundArray:
 
 @dataclass(eq=False)
 class Custom:
-    """A stretch of the program with a gradient of its own: `gradient` runs in its place on the way back.
+    """A stretch of the program with a custom VJP: `gradient` runs in its place in the reverse sweep.
 
     `loaded`: what its launches read of values from before; `renewed`: fields that it gave new values throughout;
-    `severed`: fields without a gradient in which it left varying values, with the place (None: perhaps in all that it
+    `lost`: fields without a gradient in which it left varying values, with the place (None: perhaps in all that it
     wrote). `scratch`: fields that `gradient` promises to compute itself before it reads them; it finds the others as
-    they were at the end of the stretch. `after`: how long the log of overwritten values was then. `tasks`: what the
-    gradient is known to launch; `release` lets go of the memory that it holds. `copies`: what arrays that others manage
+    they were at the end of the stretch. `after`: how long the log of overwritten values was then. `gradient_tasks`:
+    what the gradient is known to launch; `release` lets go of the memory that it holds. `copies`: what external arrays
     held then.
     """
 
     name: str
     place: Span
-    gradient: Callable[[Backward], None]
+    gradient: Callable[[CustomSweep], None]
     loaded: set[Buffer] = field(default_factory=set)
     written: set[Buffer] = field(default_factory=set)
     renewed: set[Buffer] = field(default_factory=set)
-    severed: dict[Buffer, Span] | None = None
+    lost: dict[Buffer, Span] | None = None
     scratch: frozenset[Buffer] = frozenset()
     after: int = 0
-    tasks: tuple[TaskSummary, ...] = ()
+    gradient_tasks: tuple[TaskSummary, ...] = ()
     release: Callable[[], None] | None = None
     copies: dict[Buffer, Memory] = field(default_factory=dict)
 
@@ -124,7 +138,7 @@ class Custom:
 
     @property
     def arrays(self) -> list[Foreign]:
-        """The arrays that others manage and that its launches read, each once."""
+        """The external arrays that its launches read, each once."""
         return list({(b.first, b.last): b for b in self.loaded if isinstance(b, Foreign)}.values())
 
     @contextmanager
@@ -153,22 +167,24 @@ class Custom:
             for array, present in now:
                 ctypes.memmove(array.bound.address, present, len(present))
 
-    def sever(self, severed: dict[Buffer, Span]) -> None:
-        """Follow the fields without gradient that hold varying values through this stretch."""
-        for buffer in self.renewed:
-            severed.pop(buffer, None)
-        broken = [(b, place) for b in self.loaded if (place := place_in(severed, b)) is not None]
-        for buffer, place in broken:
-            if any(b.adjoint is not None for b in self.written):
-                raise DifferentiationError(
-                    f"'{buffer.name}' has no gradient, but values that are differentiated go through it",
-                    place,
-                    hint=f"make '{buffer.name}' with needs_grad=True",
-                    notes=[Note(f"from there '{self.name}' reads them", self.place)],
-                )
-        left = self.severed
-        if left is None:
-            varies = bool(broken) or any(b.adjoint is not None for b in self.loaded)
-            left = {b: self.place for b in self.written if varies and b.adjoint is None and b.dtype.kind == "f"}
-        for buffer, place in left.items():
-            severed.setdefault(buffer, place)
+
+class Write(NamedTuple):
+    """Python gave elements of `target` new values: those at `position` in its array (of the field's shape with that of
+    its elements behind; `...`: all of them). The values are those of the field `source`, or constants. `renews`:
+    the gradient of the new values is not that of the old ones; false for elements that Python shifts by a constant, and
+    for fields that no launch has used yet, which simply begin with these values.
+    """
+
+    target: Buffer
+    position: Any
+    source: Buffer | None = None
+    place: Span = NOWHERE
+    renews: bool = True
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all elements got new values."""
+        return self.position is ...
+
+
+Event = Launch | Custom | Write
