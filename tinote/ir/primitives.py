@@ -204,7 +204,7 @@ def _floor_divide(t: Scalar, a: Number, b: Number) -> Number:
         return t.wrap(a // b)
     if t is f16:
         return t.round(_floor_divide(f32, a, b))
-    q = _divide(t, a, b)
+    q: float = _divide(t, a, b)
     if math.isinf(q) or q != q:
         return q
     whole = float(math.floor(q)) if q else q
