@@ -13,9 +13,10 @@ from tests.properties.generate import Program, generate
 from tests.properties.smooth import generate_smooth
 from tests.properties.test_compiled import wrong_strictly, wrong_with_fast_maths
 from tests.properties.test_programs import SIZE, SMOOTH_SIZE, STRICT, changed_meaning, wrong_gradient
-from tinote.autodiff import gradient, reverse
+from tinote.autodiff import gradient, reverse, storage
 from tinote.autodiff.overwriting import plan_storage
 from tinote.autodiff.rules import RULES
+from tinote.autodiff.storage import Supply
 from tinote.compiler.codegen.llvm import module as llvm
 from tinote.compiler.codegen.llvm.primitives import EMITTERS
 from tinote.compiler.passes import (
@@ -31,7 +32,7 @@ from tinote.compiler.pipeline import Fixpoint, Snapshot, Step, run_pipeline, ste
 from tinote.compiler.requests import PRIMAL
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
-from tinote.ir.nodes import Atomic, Function, Lit, Op, Prim, Store
+from tinote.ir.nodes import Atomic, Function, Lit, Load, Op, Prim, Store
 from tinote.ir.primitives import Primitive
 from tinote.ir.query import walk
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
@@ -63,7 +64,7 @@ def uses(prim: Primitive) -> Callable[[Program], bool]:
 
 #: without what these programs, in f64 alone, do not use: casts between floats, what custom gradients are made of, and
 #: what only derivatives are (`tests/autodiff/test_rules.py` and `test_strong_zeros.py` have it)
-RULED = [prim for prim, rule in RULES.items() if callable(rule) and prim not in (p.cast, p.surrogate, p.scale)]
+RULED = [prim for prim, rule in RULES.items() if callable(rule) and prim not in (p.cast, p.surrogate, p.strong_mul)]
 
 
 @pytest.mark.parametrize("prim", [prim for prim in RULED if prim.arity != 2], ids=repr)
@@ -105,8 +106,15 @@ def nothing_reaches_the_start(reverser: Any, carried: Any, outs: Any, initial: A
 
 
 _backward_write, _settle = reverse.Reverser.backward_write, reverse.Reverser.settle
+
+
+def read_again(_storage: Any, op: Op, frame: Any) -> Supply:
+    return Supply.READ_AGAIN if isinstance(op, Load) else _supply_of(_storage, op, frame)
+
+
+_supply_of = storage._Storage.supply_of
 DIFFERENTIATION = {
-    "overwritten values are not noticed": (gradient, "find_hazards", lambda fn, loads: ()),
+    "overwritten values are not noticed": (gradient, "find_overwrites", lambda fn, loads: ()),
     "no copies between loops": (
         gradient,
         "plan_storage",
@@ -114,6 +122,7 @@ DIFFERENTIATION = {
     ),
     "the adjoint of an overwritten element stays": (reverse.Reverser, "backward_write", adjoint_stays),
     "initial values of loops have no part": (reverse.Reverser, "settle", nothing_reaches_the_start),
+    "what was overwritten is read again": (storage._Storage, "supply_of", read_again),
     "no branch is reversed": (reverse.Reverser, "backward_if", lambda self, op, adjoints: None),
     "no value varies in loops": (reverse.Reverser, "outer_varied", lambda self, *regions: []),
 }
