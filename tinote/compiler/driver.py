@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tinote.compiler.launch.access_summary import AccessSummary, summarise
 from tinote.compiler.launch.metadata import Facts, GradientFacts, Signature
 from tinote.compiler.launch.native import BoundArray, Code, Native, Origin, Profiled, binary_cache
-from tinote.compiler.launch.summary import Touched, touched_by
 from tinote.compiler.protocol import (
     ArgumentSpec,
     ArrayArgument,
@@ -132,7 +132,7 @@ class Specialisation:
                 lowered.returns,
                 lowered.returns_tuple,
                 lowered.uses_random,
-                touched_by(lowered.function.region),
+                summarise(lowered.function.region),
                 (*lowered.warnings, *self._broken_rules(lowered.function)),
             )
         return self._signature
@@ -159,9 +159,9 @@ class Specialisation:
     def warnings(self) -> tuple[Warned, ...]:
         return self.signature.warnings
 
-    def touched(self) -> Touched:
+    def accesses(self) -> AccessSummary:
         """What the primal does to memory."""
-        return self.signature.touched
+        return self.signature.accesses
 
     def is_current(self) -> bool:
         """Whether everything that the code captured is still what it was."""
@@ -236,7 +236,7 @@ class Specialisation:
         """A field may have got a dual since: then code that computes tangents, and what an earlier process left of it,
         is out of date.
         """
-        fields = [b for b in (*self.touched().loaded, *self.touched().written) if b.primal is None]
+        fields = [b for b in (*self.accesses().loaded, *self.accesses().written) if b.primal is None]
         pairs = [(b.tangent, b.adjoint and b.adjoint.tangent) for b in fields]
         duals = {dual for pair in pairs for dual in pair if dual is not None}
         if self._cache is not None:
