@@ -78,7 +78,7 @@ _make: Callable[[], Display | None] = _terminal
 
 
 def show_with(make: Callable[[], Display | None] | None) -> None:
-    """From now on `make` gives the display of each compilation, or None where there is no one to look; without it, terminals."""
+    """From now on `make` gives the display of each compilation, or None where there is none; without it, terminals."""
     global _make
     _make = make or _terminal
 

@@ -38,7 +38,8 @@ class AtomicUse(NamedTuple):
 class TaskPlan(NamedTuple):
     """One task. `iterations`: those that may run at once, None when known at launch only, 1 for a serial task.
     `vectorised`: the lines of the loops that our own pass asks LLVM to vectorise. `atomics`: accumulations outside of
-    private copies. `checks`: how many faults can stop it.
+    private copies. `checks`: how many faults can stop it. `because`: why a loop that might have been parallel runs in
+    order in it.
     """
 
     name: str
@@ -52,6 +53,7 @@ class TaskPlan(NamedTuple):
     writes: tuple[str, ...]
     operations: int
     span: Span
+    because: str = ""
 
 
 def plan_tasks(fn: Function) -> tuple[TaskPlan, ...]:
@@ -79,6 +81,7 @@ def _plan(task: Task) -> TaskPlan:
         writes=tuple(sorted(written)),
         operations=len(operations),
         span=_place(task),
+        because=next((op.because for op in operations if isinstance(op, For) and op.because), ""),
     )
 
 
