@@ -224,8 +224,8 @@ class Stmt:
 @dataclass(frozen=True)
 class Program:
     """`before` runs first, under a tape of its own that has ended when the program begins; it leaves numbers in the
-    list `held`. `result`: what the program returns. Every field and array is used before anything may replace it: what Python
-    writes to a field that no launch has used yet is what the field begins with.
+    list `held`. `result`: what the program returns. Every field and array is used before anything may replace it: what
+    Python writes to a field that no launch has used yet is what the field begins with.
     """
 
     seed: int
