@@ -15,7 +15,7 @@ import pytest
 
 import tinote as ti
 from tinote.compiler import driver
-from tinote.compiler.driver import Specialisation
+from tinote.compiler.driver import Compiled, Specialisation
 from tinote.compiler.launch.native import BoundArray, Code
 from tinote.compiler.launch.python_launch import PythonCode
 from tinote.compiler.pipeline import python_steps_for, run_pipeline
@@ -69,7 +69,7 @@ class Both:
         config = replace(s.config, arch="python")
         fn, _ = run_pipeline(s.lowered.function, python_steps_for(self.request), config)
         code = PythonCode(fn, config, s.source.globals, s._memory_for)
-        written = [b for b in {b for task in code.tasks for b in task.touched.written} if b.kind is BufferKind.FIELD]
+        written = [b for b in {b for task in code.tasks for b in task.accesses.written} if b.kind is BufferKind.FIELD]
         before = {b: memory_of(b).copy() for b in written}
         returned = code.launch(values)
         left = {b: _numbers(b) for b in written}
@@ -96,7 +96,8 @@ def test_programs(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
     compile_ = Specialisation._compile
 
     def both(self: Specialisation, request: Request) -> Any:
-        return Both(compile_(self, request), self, request, progress)
+        code, facts = compile_(self, request)
+        return Compiled(Both(code, self, request, progress), facts)
 
     monkeypatch.setattr(driver.Specialisation, "_compile", both)
     module = importlib.import_module(f"tests.programs.test_{program}")

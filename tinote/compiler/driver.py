@@ -13,11 +13,12 @@ import importlib
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tinote.compiler.launch.access_summary import AccessSummary, summarise
 from tinote.compiler.launch.metadata import Facts, GradientFacts, Signature
 from tinote.compiler.launch.native import BoundArray, Code, Native, Origin, Profiled, binary_cache
-from tinote.compiler.launch.summary import Touched, touched_by
 from tinote.compiler.protocol import (
     ArgumentSpec,
     ArrayArgument,
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from tinote.compiler.cache.kernel_cache import KernelCache
     from tinote.compiler.launch.metadata import ExecutableMetadata
     from tinote.compiler.pipeline import Context, Listener, Snapshot
+    from tinote.ir.access_region import Effects
     from tinote.runtime.jit import Binary
     from tinote.runtime.store import Store
 
@@ -128,7 +130,7 @@ class Specialisation:
                 lowered.returns,
                 lowered.returns_tuple,
                 lowered.uses_random,
-                touched_by(lowered.function.region),
+                summarise(lowered.function.region),
                 (*lowered.warnings, *self._broken_rules(lowered.function)),
             )
         return self._signature
@@ -155,9 +157,9 @@ class Specialisation:
     def warnings(self) -> tuple[Warned, ...]:
         return self.signature.warnings
 
-    def touched(self) -> Touched:
+    def accesses(self) -> AccessSummary:
         """What the primal does to memory."""
-        return self.signature.touched
+        return self.signature.accesses
 
     def is_current(self) -> bool:
         """Whether everything that the code captured is still what it was."""
@@ -204,6 +206,13 @@ class Specialisation:
             found = self._differentiated[request] = gradient.primal
         return found
 
+    @cached_property
+    def effects(self) -> Effects:
+        """What a launch does to memory, element by element. Runs the passes."""
+        pipeline = _load("pipeline")
+        fn, _ = pipeline.run_pipeline(self.lowered.function, pipeline.SCALAR_PRIMAL, self.config)
+        return importlib.import_module("tinote.ir.access_region").effects_of(fn)
+
     def refuse_broken_path(self, buffer: Buffer, place: Span, request: Request) -> list[tuple[Buffer, Span]]:
         """What becomes of a varying value in `buffer`, which has no gradient and was stored to at `place`: the stores
         that carry it on. Raises `DifferentiationError` when the kernel differentiates with respect to it.
@@ -221,7 +230,7 @@ class Specialisation:
         """A field may have got a dual since: then code that computes tangents, and what an earlier process left of it,
         is out of date.
         """
-        fields = [b for b in (*self.touched().loaded, *self.touched().written) if b.primal is None]
+        fields = [b for b in (*self.accesses().loaded, *self.accesses().written) if b.primal is None]
         pairs = [(b.tangent, b.adjoint and b.adjoint.tangent) for b in fields]
         duals = {dual for pair in pairs for dual in pair if dual is not None}
         if self._cache is not None:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tinote.compiler.launch.summary import touched_by
+from tinote.compiler.launch.access_summary import summarise
 from tinote.ir.buffers import Buffer, root_of
 from tinote.ir.nodes import Atom, Atomic, Check, For, Function, Lit, Op, Region, Task, While
 from tinote.ir.query import walk
@@ -61,7 +61,7 @@ def plan_tasks(fn: Function) -> tuple[TaskPlan, ...]:
 
 def _plan(task: Task) -> TaskPlan:
     operations = list(walk(task.body))
-    touched = touched_by(task.body)
+    touched = summarise(task.body)
     copies = {private.copy for private in task.privates}
     privates = tuple([PrivateCopy(p.target.name, p.prim.name, bytes_of(p.copy)) for p in task.privates])
     loops = [op for op in operations if isinstance(op, For) and op.vectorize]
