@@ -28,6 +28,7 @@ from tinote.compiler.protocol import (
     Warned,
 )
 from tinote.compiler.requests import GRADIENT, PRIMAL, Request
+from tinote.compiler.single_flight import SingleFlight
 from tinote.compiler.waiting import Enter, compilation
 from tinote.config import Config
 from tinote.errors import KernelTypeError
@@ -90,6 +91,7 @@ class Specialisation:
         self._captures: tuple[Capture, ...] = ()
         self._signature: Signature | None = None
         self._results: dict[Request, Compiled] = {}
+        self._compiling = SingleFlight()
         self._differentiated: dict[Request, Function] = {}
         self._duals: set[Buffer] = set()
         started = time.perf_counter()
@@ -102,8 +104,8 @@ class Specialisation:
 
     @property
     def lowered(self) -> Lowered:
-        """What the front end makes of the kernel. Raises `KernelTypeError` when that can no longer be told: the code
-        came from disk, and what it captured has changed since.
+        """What the front end makes of the kernel. Raises `KernelTypeError` when that can no longer be found out:
+        the code came from disk, and what it captured has changed since.
         """
         if self._lowered is None:
             if not self.is_current():
@@ -173,9 +175,13 @@ class Specialisation:
             self._look_at_duals()
         found = self._results.get(request)
         if found is None:
-            started = time.perf_counter()
-            found = self._results[request] = self._from_disk(request) or self._compile(request)
-            found.code.seconds = time.perf_counter() - started  # of this request: the front end's are apart
+            with self._compiling(request):
+                found = self._results.get(request)
+                if found is None:
+                    started = time.perf_counter()
+                    found = self._from_disk(request) or self._compile(request)
+                    found.code.seconds = time.perf_counter() - started  # of this request: the front end's are apart
+                    self._results[request] = found
         return found
 
     def code(self, request: Request) -> Code:
