@@ -16,7 +16,7 @@ __all__ = ["adjoint_operations"]
 
 
 def adjoint_operations(fn: Function) -> set[Op]:
-    """The operations that load, compute, save or store adjoints; none if the function was not made by differentiation."""
+    """The operations that load, compute, save or store adjoints; none if the function is no derivative."""
     operations = list(walk(fn.region))
     if not any(op.origin is not None for op in operations):
         return set()

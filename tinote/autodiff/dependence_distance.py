@@ -193,7 +193,7 @@ def _unwrapped(access: Access, accesses: Accesses) -> list[Affine]:
 
 
 def _is_wide(divisor: Atom, form: Affine, accesses: Accesses) -> bool:
-    """Whether most values of the form are less than the divisor: in a loop of that length, all but those at its ends."""
+    """Whether most values of the form are less than the divisor: in a loop of that length, all but the ends."""
     (v,) = form.terms
     first, last = accesses.interval(v)
     if isinstance(divisor, Lit):
