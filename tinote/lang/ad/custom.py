@@ -45,6 +45,7 @@ from tinote.lang.ad.functional.forward_mode import FwdMode
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.data.fields import Field
+from tinote.lang.data.traced import Traced, holds_traced, may_be_computed, plain
 from tinote.lang.kernels.arguments import Foreign, arguments_of
 from tinote.lang.kernels.func import Func
 from tinote.lang.kernels.kernel import Instance
@@ -79,6 +80,10 @@ class CustomFunction:
         place = caller()
         gradient = self._required_gradient(place)
         scratch = self._scratch(*args, **kwargs) if callable(self._scratch) else self._scratch
+        if holds_traced([*args, *kwargs.values()]):
+            why = "whose custom VJP has no derivative by its arguments"
+            tape.trace.tell(f"a number that depends on what is differentiated goes into '{self._name}', {why}", place)
+            args, kwargs = _constants(args, kwargs)
         custom = Custom(self._name, place, lambda _: gradient(*args, **kwargs), scratch=_buffers(scratch, place))
         inside = _Inside(tape, custom)
         token = recorder.set(inside)
@@ -87,6 +92,8 @@ class CustomFunction:
         finally:
             recorder.reset(token)
         tape.custom(custom)
+        if may_be_computed(result, {}):
+            tape.trace.note_taken_out()
         return result
 
     @property
@@ -208,6 +215,7 @@ def no_grad(function: Callable[..., Any]) -> Callable[..., Any]:
             )
         if not isinstance(outer, Journal):
             return function(*args, **kwargs)
+        args, kwargs = _constants(args, kwargs)
         token = recorder.set(_Constant(outer, caller()))
         try:
             return function(*args, **kwargs)
@@ -237,7 +245,7 @@ class _Inside(Recorder):
             else:
                 self._wrote(buffer)
 
-    def writing(self, buffer: Buffer, position: Any, source: Buffer | None = None) -> None:
+    def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
         self._wrote(buffer)
         if source is not None:
             self._custom.loaded.add(source)
@@ -275,14 +283,11 @@ class _Constant(Recorder):
 
     # What Python does is as anywhere else under the tape.
 
-    def writing(self, buffer: Buffer, position: Any, source: Buffer | None = None) -> bool:
-        return self._tape.writing(buffer, position, source)
+    def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
+        self._tape.writing(buffer, position, value, source)
 
     def sharing(self, buffer: Buffer) -> None:
         self._tape.sharing(buffer)
-
-    def reading(self, buffer: Buffer, position: tuple[Any, ...]) -> None:
-        self._tape.reading(buffer, position)
 
     def _refuse(self, instance: Instance, buffer: Buffer) -> None:
         raise DifferentiationError(
@@ -292,6 +297,15 @@ class _Constant(Recorder):
             hint="let it write to a field of its own",
             notes=[Note("the kernel", instance.specialisation.source.span)],
         )
+
+
+def _constants(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a call with constants in place of traced numbers."""
+
+    def constant(value: Any) -> Any:
+        return plain(value) if type(value) is Traced else value
+
+    return tuple(map(constant, args)), {name: constant(value) for name, value in kwargs.items()}
 
 
 def _only_adds(instance: Instance, buffer: Buffer) -> bool:

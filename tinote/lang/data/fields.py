@@ -22,13 +22,15 @@ from tinote.lang.data.exchange import Exchanged
 from tinote.lang.data.layout import Layout, Placement, array_over, dense
 from tinote.lang.data.matrix import Matrix, Vector
 from tinote.lang.data.nodes import Located
+from tinote.lang.data.traced import plain, tangents_in
 from tinote.lang.session.state import (
     clears_duals,
     forget_gradients,
-    note_python_read,
     note_python_write,
     note_shared,
+    note_taken,
     note_view,
+    recorder,
     world,
 )
 from tinote.runtime.memory import Memory
@@ -306,21 +308,17 @@ class Field(Located, Exchanged):
                 )
         return tuple([int(i) - first for i, first in zip(index, offset, strict=True)])
 
-    def _read_position(self, key: Any) -> tuple[int, ...]:
-        """The position of an element that Python is about to read."""
-        position = self._position(key)
-        note_python_read(self.buffer, position)
-        return position
-
-    def _wrote(self, position: Any = ..., source: Buffer | None = None) -> None:
-        """Python is about to write constants at `position`, by default to all; or what is in the field `source`."""
-        shifts = note_python_write(self.buffer, position, source)
-        if self._dual is not None and not shifts and clears_duals():
-            self._dual._array[position] = 0
+    def _wrote(self, position: Any, value: Any, source: Buffer | None = None) -> None:
+        """Python is about to write `value` at `position` (`...`: everywhere), or what is in the field `source`."""
+        note_python_write(self.buffer, position, value, source)
+        if self._dual is not None and clears_duals():
+            self._dual._array[position] = tangents_in(value)
 
     def _source(self, value: Any) -> np.ndarray[Any, Any]:
         """`value` as an array of numbers that this field's type holds; fractions are cut off. Raises `FieldError`."""
         try:
+            if recorder.get() is not None:
+                value = plain(value)
             source = np.asarray(value.values if isinstance(value, Matrix) else value)
         except (TypeError, ValueError) as error:
             raise FieldError(f"cannot store {value!r} in '{self.name}': {error}") from None
@@ -352,12 +350,13 @@ class Field(Located, Exchanged):
         if isinstance(source, np.ndarray) and source.ndim and source.shape != self.element:
             wanted = f"a number or elements of shape {self.element}" if self.element else "a number"
             raise FieldError(f"'{self.name}' is filled with {wanted}, not with {value!r}")
-        self._wrote()
+        self._wrote(..., value)
         self._array[...] = source
 
     def to_numpy(self, dtype: Any = None) -> np.ndarray[Any, Any]:
         """A copy of shape `shape + element shape`."""
         self._require_alive()
+        note_taken(self.buffer)
         return self._array.astype(dtype) if dtype is not None else self._array.copy()
 
     def from_numpy(self, array: Any) -> None:
@@ -366,7 +365,7 @@ class Field(Located, Exchanged):
         source = self._source(array)
         if source.shape != self._array.shape:
             raise FieldError(f"'{self.name}' needs an array of shape {self._array.shape}, not {source.shape}")
-        self._wrote()
+        self._wrote(..., array)
         self._array[...] = source
 
     def numpy_view(self) -> np.ndarray[Any, Any]:
@@ -394,7 +393,7 @@ class Field(Located, Exchanged):
             )
         if other is self:
             return
-        self._wrote(..., other.buffer)
+        self._wrote(..., None, other.buffer)
         self._array[...] = source
         if self._dual is not None and other._dual is not None and clears_duals():
             self._dual._array[...] = other._dual._array
@@ -408,7 +407,10 @@ class Field(Located, Exchanged):
 
     def __str__(self) -> str:
         """The elements, as NumPy prints them; before the field has any, what it is."""
-        return str(self.to_numpy()) if self.is_placed else repr(self)
+        if not self.is_placed:
+            return repr(self)
+        self._require_alive()
+        return str(self._array)
 
 
 class ScalarField(Field):
@@ -419,18 +421,18 @@ class ScalarField(Field):
         return [self]
 
     def __getitem__(self, key: Any) -> Any:
-        return self._held_at(self._read_position(key))
-
-    def _held_at(self, position: tuple[int, ...]) -> Any:
-        return self._array[position].item()
+        position = self._position(key)
+        open_recorder = recorder.get()
+        value = self._array[position].item()
+        return value if open_recorder is None else open_recorder.reading(self.buffer, position, value)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         position = self._position(key)
-        self._wrote(position)
+        self._wrote(position, value)
         try:
             if value is None:  # which NumPy reads as NaN
                 raise TypeError("it is not a number")
-            self._array[position] = value
+            self._array[position] = value if recorder.get() is None else plain(value)
         except (TypeError, ValueError, OverflowError) as error:
             raise FieldError(f"cannot store {value!r} in '{self.name}', a field of {self.dtype}: {error}") from None
 
@@ -476,10 +478,12 @@ class MatrixField(Field):
         return {}
 
     def __getitem__(self, key: Any) -> Matrix:
-        return self._held_at(self._read_position(key))
-
-    def _held_at(self, position: tuple[int, ...]) -> Matrix:
-        return (Vector if len(self.element) == 1 else Matrix)(self._array[position], _parent=Element(self, position))
+        position = self._position(key)
+        open_recorder = recorder.get()
+        values = self._array[position]
+        if open_recorder is not None:
+            values = open_recorder.reading(self.buffer, position, values)
+        return (Vector if len(self.element) == 1 else Matrix)(values, _parent=Element(self, position))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         position = self._position(key)
@@ -488,7 +492,7 @@ class MatrixField(Field):
             raise FieldError(
                 f"cannot store {value!r} in '{self.name}': its elements have shape {self.element}, not {source.shape}"
             )
-        self._wrote(position)
+        self._wrote(position, value)
         self._array[position] = source
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 from tinote.compiler.requests import Request
 from tinote.ir.nodes import Buffer
+from tinote.lang.data.duals import Dual
 from tinote.lang.kernels.arguments import arguments_of, own
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import Recorder, memory_of
@@ -16,18 +17,19 @@ __all__ = ["CustomSweep"]
 
 class CustomSweep(Recorder):
     """The recorder while a custom VJP runs: nothing is recorded, and what is overwritten comes back. `gradients`: what
-    `kernel.grad` runs: what runs in the whole reverse sweep.
+    `kernel.grad` runs: what runs in the whole reverse sweep. `adjoints`: of traced numbers from outside.
     """
 
-    def __init__(self, gradients: Request) -> None:
-        self.gradients = gradients
+    def __init__(self, gradients: Request, adjoints: dict[int, Dual]) -> None:
+        self.gradients: Request = gradients
+        self.adjoints = adjoints
         self._overwritten: dict[Buffer, Memory] = {}
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
         for buffer in own(arguments_of(instance, values).touched.written):
             self.overwriting(buffer)
 
-    def writing(self, buffer: Buffer, position: Any, source: Buffer | None = None) -> None:
+    def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
         self.overwriting(buffer)
 
     def sharing(self, buffer: Buffer) -> None:

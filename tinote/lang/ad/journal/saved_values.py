@@ -16,6 +16,7 @@ from tinote.compiler.requests import Request
 from tinote.errors import DifferentiationError, KernelMemoryError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.events import Custom, Launch
+from tinote.lang.ad.journal.number_flow import NumberFlow
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.old_values import SavingLaunch
 from tinote.lang.ad.memory.undo import UndoLog
@@ -59,7 +60,7 @@ class SavedValues:
         self._tangents = tangents
         self._fit = fit
         # Whether every write is looked at, not only what is written over something needed.
-        self._looks_at_all = again or any(one.sees_every_write for one in observers)
+        self._looks_at_all = again or (bool(observers) and any(one.sees_every_write for one in observers))
         self._other_bytes = 0  # of external arrays, and of old values
         self._has_copies = False  # whether there are any of external arrays
         self._known = False  # whether the launch under way is known to overwrite nothing that is needed
@@ -71,7 +72,14 @@ class SavedValues:
 
     # ---- while the journal is written
 
-    def launching(self, instance: Instance, values: tuple[Any, ...], arguments: Arguments, saves_by: Request) -> Launch:
+    def launching(
+        self,
+        instance: Instance,
+        values: tuple[Any, ...],
+        arguments: Arguments,
+        saves_by: Request,
+        flow: NumberFlow | None,
+    ) -> Launch:
         """A kernel is about to be launched. `saves_by`: how it runs if it has to save old values."""
         log, needs = self.log, arguments.needs
         # Where nothing is needed, it does not matter what is written.
@@ -88,7 +96,7 @@ class SavedValues:
             for buffer, box in footprint.written:
                 self.overwriting(buffer, box)
         saving = self._saving(instance, values, arguments, saves_by) if needs.old_values else None
-        launch = Launch(instance, values, arguments, footprint, before, log.length, {}, {}, saving)
+        launch = Launch(instance, values, arguments, footprint, before, log.length, {}, {}, saving, flow)
         for buffer in arguments.foreign:
             if buffer in needs.restored:
                 self._keep_external(launch.copies, buffer)

@@ -132,7 +132,7 @@ class AccessRules(Observer):
 
     # ---- Python
 
-    def writing(self, write: Write, records: int, *, exempt: bool) -> None:
+    def writing(self, write: Write, *, exempt: bool) -> None:
         """Raises `AccessRuleError`."""
         buffer, position = write.target, write.position
         if exempt:
