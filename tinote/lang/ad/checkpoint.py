@@ -32,7 +32,7 @@ from tinote.lang.ad.journal.journal import Journal, living_buffers
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saved_values import refuse_old_values
 from tinote.lang.data.duals import Dual
-from tinote.lang.data.traced import Trace, plain
+from tinote.lang.data.traced import Trace, constants
 from tinote.lang.kernels.arguments import Arguments, Foreign, arguments_of, own
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import is_viewed, memory_of, recorder, world
@@ -378,7 +378,7 @@ class _Runner(Journal):
             return super().launching(instance, values)
         flow = self.flow(instance, values)
         if flow is not None:
-            values = tuple([plain(value) for value in values])
+            values = constants(values)
         arguments = arguments_of(instance, values, self.request(flow))
         arrays = arguments.arrays
         chain = self._chain

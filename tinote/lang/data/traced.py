@@ -42,6 +42,7 @@ __all__ = [
     "Computed",
     "Trace",
     "Traced",
+    "constants",
     "holds_traced",
     "may_be_computed",
     "objects",
@@ -480,6 +481,8 @@ def _compute(rule: Rule, value: Any, operands: Sequence[Any]) -> Any:
     if not any(sources):
         # A constant that stands among traced numbers is one of them.
         return Traced(trace, Dual(float(value)), 0)
+    if trace.has_taken_out:
+        trace.note_plain([one for one, source in zip(operands, sources, strict=True) if not source], "arithmetic")
     duals = tuple(
         [one.dual if source else Dual(float(plain(one))) for one, source in zip(operands, sources, strict=True)]
     )
@@ -529,9 +532,11 @@ def _holds(value: Any, trace: Trace) -> bool:
 
 def traced_array(value: Any) -> Array:
     """What `holds_traced` as an array of traced numbers."""
-    array = _as_objects(value)
     open_recorder = recorder.get()
     trace = Trace() if open_recorder is None or open_recorder.trace is None else open_recorder.trace
+    if trace.has_taken_out and isinstance(value, list | tuple):
+        trace.note_plain(value, "a vector of numbers that are differentiated")
+    array = _as_objects(value)
     items = [one if type(one) is Traced else Traced(trace, Dual(float(one)), 0) for one in array.ravel().tolist()]
     return objects(items, array.shape)
 
@@ -543,6 +548,11 @@ def _as_objects(value: Any) -> Array:
         return np.stack([_as_objects(one) for one in value])
     array = getattr(value, "values", value)
     return np.asarray(array).astype(object)
+
+
+def constants(values: Sequence[Any]) -> tuple[Any, ...]:
+    """The values of a launch, with floats in place of traced numbers."""
+    return tuple([value.dual.value if type(value) is Traced else value for value in values])
 
 
 def plain(value: Any) -> Any:

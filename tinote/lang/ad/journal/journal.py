@@ -24,7 +24,7 @@ from tinote.lang.ad.journal.saved_values import SavedValues, living_buffers, ref
 from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.boxes import Box, box_at, is_element
-from tinote.lang.data.traced import Trace, Traced, holds_traced, objects, plain, traced_array
+from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, objects, traced_array
 from tinote.lang.kernels.arguments import Arguments, Foreign, arguments_of, own
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import (
@@ -102,7 +102,7 @@ class Journal(Recorder):
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
         given, flow = values, self.flow(instance, values)
         if flow is not None:
-            values = tuple([plain(value) for value in values])
+            values = constants(values)
         arguments = arguments_of(instance, values, self.request(flow))
         try:
             if arguments.values:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, Protocol
 
 from tinote.compiler.requests import PRIMAL, Derivative, Request
-from tinote.lang.data.traced import Trace, Traced, plain
+from tinote.lang.data.traced import Trace, Traced, constants
 from tinote.lang.kernels.kernel import Instance
 
 __all__ = ["NumberFlow"]
@@ -55,7 +55,7 @@ class NumberFlow:
         for k, _, tangent in self.inputs:
             if self.tangents:
                 directions[k] = tangent
-        results = (self.runs or code).launch((*[plain(value) for value in values], *directions))
+        results = (self.runs or code).launch((*constants(values), *directions))
         kinds = [t.kind for t in code.results]
         if not self.tangents:
             return self._traced(kinds, results, ())
