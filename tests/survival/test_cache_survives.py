@@ -40,7 +40,7 @@ def answer():
     x.grad.fill(0)
     U.grad[None] = 1
     energy.grad(0.5)
-    return value, x.grad[7], [native.origin.value for _, native in energy.instances[0].specialisation.compiled()]
+    return value, x.grad[7], [native.origin.value for _, native in energy.instances[0].specialisation.results()]
 
 RIGHT = (400.0, 6.0)
 """

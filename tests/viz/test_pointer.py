@@ -13,8 +13,9 @@ from PIL import Image
 from tests.viz.live import scenario
 from tinote.viz import Particles
 from tinote.viz.draw.arrays import ViewError
+from tinote.viz.draw.film import as_gif
 from tinote.viz.live.pointer import PointerQueue
-from tinote.viz.live.recording import FrameRecorder, as_gif
+from tinote.viz.live.recording import FrameRecorder
 
 
 def place(across, up, pressed):

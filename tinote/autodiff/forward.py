@@ -19,7 +19,7 @@ Method: tangent propagation; Griewank and Walther, "Evaluating Derivatives", 2nd
 from __future__ import annotations
 
 from tinote.autodiff.activity import can_vary, discardable_variables, reached_from
-from tinote.autodiff.custom_vjp_transpose import forward_told
+from tinote.autodiff.custom_vjp import forward_told
 from tinote.autodiff.rules import RULES, Emit, NoDerivative
 from tinote.autodiff.unfold import unfold_atomics
 from tinote.errors import DifferentiationError, Note, broken_gradient_path

@@ -43,7 +43,7 @@ from tinote.compiler.passes.vectorise import vectorise
 from tinote.compiler.requests import PRIMAL, Checks, Derivative, Request, defaults_of
 from tinote.config import Config
 from tinote.errors import CompilerBug, TinoteError
-from tinote.ir.checked_accesses import Instrumented
+from tinote.ir.checked_accesses import CheckedAccesses
 from tinote.ir.nodes import Function
 from tinote.ir.verify import Form, InvalidIR, verify
 
@@ -81,7 +81,7 @@ class Context:
         self.defaults = defaults_of(config)
         self.gradient: Gradient | None = None
         self.old_values = NO_OLD_VALUES
-        self.instrumented: Instrumented | None = None
+        self.checks: CheckedAccesses | None = None
 
 
 class Step(NamedTuple):
@@ -151,8 +151,8 @@ def _forward(*, arguments: bool) -> Steps:
 
 
 def _instrument(fn: Function, context: Context) -> Function:
-    context.instrumented = instrument(fn)
-    return context.instrumented.function
+    instrumented, context.checks = instrument(fn)
+    return instrumented
 
 
 def _record(fn: Function, context: Context) -> Function:

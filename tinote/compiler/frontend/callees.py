@@ -7,16 +7,18 @@ import builtins
 from typing import Any
 
 from tinote.compiler.frontend import analysis, tensors
-from tinote.compiler.frontend.builtins import BUILTINS, PYTHON
+from tinote.compiler.frontend.builtins import BUILTINS, PYTHON, primitive_expansion
+from tinote.compiler.frontend.composed import composed_expansion
 from tinote.compiler.frontend.emitter import Emitter
+from tinote.compiler.frontend.expansion import Expansion
 from tinote.compiler.frontend.scopes import Constant
 from tinote.compiler.frontend.values import StructValue
-from tinote.compiler.protocol import FunctionSource, expansion_of, function_of, is_template
+from tinote.compiler.protocol import FunctionSource, builtin_of, function_of, is_template
 from tinote.errors import TinoteError
 
 __all__ = [
     "annotation_value",
-    "expansion_of_callee",
+    "expansion_of",
     "is_static_call",
     "is_template_parameter",
     "static_lookup",
@@ -24,15 +26,21 @@ __all__ = [
 ]
 
 
-def expansion_of_callee(callee: Any) -> Any:
+def expansion_of(callee: Any) -> Expansion | None:
     """What expands a call of a built-in, of the language or of Python; `None` for anything else."""
     try:
         found = PYTHON.get(callee)
     except TypeError:  # not hashable
-        found = None
-    if found is None:
-        found = expansion_of(callee) or BUILTINS.get(getattr(callee, "__tinote_name__", ""))
-    return found
+        return None
+    builtin = builtin_of(callee) if found is None else None
+    if builtin is None:
+        return found
+    prim = getattr(builtin, "__tinote_primitive__", None)
+    if prim is not None:
+        return primitive_expansion(builtin.__tinote_name__, prim, builtin.__wrapped__)
+    if hasattr(builtin, "__tinote_composed__"):
+        return composed_expansion(builtin)
+    return BUILTINS.get(builtin.__tinote_name__)
 
 
 def static_lookup(e: Emitter, node: ast.expr) -> Any:
@@ -62,7 +70,7 @@ def static_lookup(e: Emitter, node: ast.expr) -> Any:
 
 def is_static_call(e: Emitter, node: ast.expr) -> bool:
     """Whether an expression is a call of `static`."""
-    return isinstance(node, ast.Call) and expansion_of_callee(static_lookup(e, node.func)) is BUILTINS["static"]
+    return isinstance(node, ast.Call) and expansion_of(static_lookup(e, node.func)) is BUILTINS["static"]
 
 
 def written_arguments(e: Emitter, node: ast.Call) -> list[ast.expr]:
@@ -73,7 +81,7 @@ def written_arguments(e: Emitter, node: ast.Call) -> list[ast.expr]:
     if callee is None:
         names = [*node.args, *[k.value for k in node.keywords]] if _is_local(e, node.func) else []
         return [a for a in names if isinstance(a, ast.Name)]
-    expansion = expansion_of_callee(callee)
+    expansion = expansion_of(callee)
     if expansion is not None:
         return node.args[:1] if hasattr(expansion, "takes_place") else []
     source = function_of(callee)

@@ -11,7 +11,7 @@ from typing import Any
 
 from tinote.compiler.frontend import structs, tensors
 from tinote.compiler.frontend.builtins import BUILTINS
-from tinote.compiler.frontend.callees import expansion_of_callee, is_template_parameter
+from tinote.compiler.frontend.callees import expansion_of, is_template_parameter
 from tinote.compiler.frontend.constructors import construct
 from tinote.compiler.frontend.custom_vjp import inline_replaced
 from tinote.compiler.frontend.descriptions import describe, in_place_of_call
@@ -23,7 +23,7 @@ from tinote.compiler.frontend.literals import evaluate_all
 from tinote.compiler.frontend.names import captured, outside
 from tinote.compiler.frontend.scopes import Constant, Frame
 from tinote.compiler.frontend.values import BoundMethod, is_number
-from tinote.compiler.protocol import CaptureKind, FunctionSource, function_of, struct_of, type_of
+from tinote.compiler.protocol import FUNCTIONS, CaptureKind, FunctionSource, function_of, struct_of, type_of
 from tinote.errors import KernelSyntaxError
 from tinote.ir.types import Scalar
 
@@ -75,7 +75,7 @@ def _dispatch(e: Emitter, node: ast.Call, callee: Any, wanted: bool) -> Any:
     source = function_of(callee)
     if source is not None:
         return _inline_call(e, node, callee, source)
-    expansion = expansion_of_callee(callee)
+    expansion = expansion_of(callee)
     if expansion is not None:
         static = expansion is BUILTINS["static"]
         e.in_static += static
@@ -148,7 +148,7 @@ def _call_python_function(e: Emitter, node: ast.Call, callee: Any) -> Any:
         e.error(f"`{name}` works on what is known at compile time only")
     if module == "math" or (module or "").partition(".")[0] == "numpy":
         known = "for numbers in a kernel" if not static else "in a kernel"
-        hint = f"use `ti.{name}`" if name in BUILTINS else "call it outside of the kernel"
+        hint = f"use `ti.{name}`" if name in FUNCTIONS else "call it outside of the kernel"
         e.error(f"`{module}.{name}` cannot be used {known}", hint, node.func, KernelSyntaxError)
     kind = "class" if isinstance(callee, type) else "function"
     e.error(

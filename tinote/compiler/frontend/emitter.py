@@ -167,14 +167,18 @@ class Emitter:
     # errors
 
     def span(self, node: ast.AST) -> Span:
-        """Where a node stands."""
+        """Where a node stands; of a function of the language, where that is called."""
+        frame = self.frame
+        if frame.builtin:
+            assert frame.inlined_at is not None
+            return frame.inlined_at
         return Span(
-            self.frame.source.file,
+            frame.source.file,
             node.lineno,  # type: ignore[attr-defined]
             node.col_offset,  # type: ignore[attr-defined]
             node.end_lineno,  # type: ignore[attr-defined]
             node.end_col_offset,  # type: ignore[attr-defined]
-            self.frame.inlined_at,
+            frame.inlined_at,
         )
 
     def error(
@@ -269,7 +273,7 @@ class Emitter:
         """In plain Python, let a value be a local variable here, for debuggers to stop at and to show, even where the
         code needs none.
         """
-        if self.config.arch == "python" and isinstance(value, Value):
+        if self.config.arch == "python" and isinstance(value, Value) and not self.frame.builtin:
             if isinstance(value.atom, Lit) or value.atom.name != name:
                 self.b.local(value.type, value.atom, name)
 

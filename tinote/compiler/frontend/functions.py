@@ -10,11 +10,10 @@ from tinote.compiler.frontend.bindings import declare
 from tinote.compiler.frontend.callees import annotation_value, is_static_call, written_arguments
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
-from tinote.compiler.frontend.scopes import Frame, Results, Variable, Way
-from tinote.compiler.frontend.statements import lower_statements
-from tinote.compiler.frontend.values import POISON, CellPlace, Place
+from tinote.compiler.frontend.scopes import Frame, Results, Variable
+from tinote.compiler.frontend.statements import lower_body
+from tinote.compiler.frontend.values import CellPlace, Place
 from tinote.compiler.protocol import FunctionSource, is_template, struct_of, type_of
-from tinote.errors import Note
 from tinote.ir.types import Scalar, shape_of
 
 __all__ = ["inline", "lower_body", "survey"]
@@ -103,21 +102,3 @@ def _as_annotated(e: Emitter, name: str, annotation: Any, front: Any) -> Any:
     if e.shape(front) != shape_of(t):
         e.error(f"parameter `{name}` has shape {shape_of(t)}, and is called with {describe(front)}")
     return e.cast(front, t.dtype)
-
-
-def lower_body(e: Emitter, frame: Frame) -> Any:
-    results = frame.results
-    before = e.failures
-    way = lower_statements(e, frame.source.tree.body, True)
-    if e.failures > before and frame.parent is not None:
-        return POISON
-    if results.cells is None:
-        return results.direct
-    if way is Way.FALLS and not analysis.ends_in_jump(frame.source.tree.body):
-        e.error(
-            f"`{frame.source.name}` does not return a value on every path",
-            "add a `return` at its end",
-            frame.source.tree if frame.parent is None else None,
-            notes=[Note("it returns a value here", results.span or e.b.loc)],
-        )
-    return e.force(results.cells)

@@ -29,6 +29,8 @@ def lookup(e: Emitter, name: str) -> Any:
     Python's built-ins. Raises when nobody knows it.
     """
     source = e.frame.source
+    if e.frame.builtin:
+        return source.globals[name]
     if name in source.closure:
         cell = source.closure[name]
         try:

@@ -1,20 +1,21 @@
-"""Lists of statements, and those that stand for themselves: expressions, `assert`, `pass`."""
+"""Bodies of functions, lists of statements, and the simple statements: expressions, `assert`, `pass`."""
 
 from __future__ import annotations
 
 import ast
+from typing import Any
 
 from tinote.compiler.frontend import analysis
 from tinote.compiler.frontend.conditions import evaluate_condition
 from tinote.compiler.frontend.emitter import Emitter, Silenced, Statements
 from tinote.compiler.frontend.formatting import assertion_text
 from tinote.compiler.frontend.jumps import flags_after, unless
-from tinote.compiler.frontend.scopes import Way
+from tinote.compiler.frontend.scopes import Frame, Way
 from tinote.compiler.frontend.values import POISON
-from tinote.errors import TinoteError
+from tinote.errors import Note, TinoteError
 from tinote.ir.nodes import Check, FaultKind, true
 
-__all__ = ["STATEMENTS", "lower_statements"]
+__all__ = ["STATEMENTS", "lower_body", "lower_statements"]
 
 
 def lower_statements(e: Emitter, body: list[ast.stmt], tail: bool) -> Way:
@@ -81,6 +82,25 @@ def assertion(e: Emitter, node: ast.Assert) -> None:
 
 def pass_(e: Emitter, node: ast.Pass) -> None:
     pass
+
+
+def lower_body(e: Emitter, frame: Frame) -> Any:
+    """Lower the body of the function of `frame`, which is current and has its parameters bound; its result."""
+    results = frame.results
+    before = e.failures
+    way = lower_statements(e, frame.source.tree.body, True)
+    if e.failures > before and frame.parent is not None:
+        return POISON
+    if results.cells is None:
+        return results.direct
+    if way is Way.FALLS and not analysis.ends_in_jump(frame.source.tree.body):
+        e.error(
+            f"`{frame.source.name}` does not return a value on every path",
+            "add a `return` at its end",
+            frame.source.tree if frame.parent is None else None,
+            notes=[Note("it returns a value here", results.span or e.b.loc)],
+        )
+    return e.force(results.cells)
 
 
 STATEMENTS: Statements = {

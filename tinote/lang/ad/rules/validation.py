@@ -17,8 +17,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinote.compiler.driver import BoundArray, Code
+from tinote.compiler.requests import Checks, Request
 from tinote.errors import DifferentiationError
-from tinote.ir.checked_accesses import Instrumented, Kind, Ledger, Site, Word
+from tinote.ir.checked_accesses import CheckedAccesses, Kind, Ledger, Site, Word
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.events import Custom, Write
 from tinote.lang.ad.journal.observer import Observer
@@ -88,7 +89,7 @@ class AccessRules(Observer):
         self._events: list[_Event] = []
         self._next_code = 1
         self._launches: list[str] = []
-        self._pending: tuple[CheckedLaunch, Arguments, Instrumented] | None = None
+        self._pending: tuple[CheckedLaunch, Arguments, CheckedAccesses] | None = None
         self._seen: dict[object, _Seen] = {}
 
     # ---- launches
@@ -96,7 +97,9 @@ class AccessRules(Observer):
     def launching(self, instance: Instance, arguments: Arguments) -> CheckedLaunch:
         """A kernel is about to be launched with `arguments`; gives what is to be launched in its place."""
         self.look_outside()
-        native, checks = instance.specialisation.checked()
+        native, facts = instance.specialisation.compiled(Request(checks=Checks.ACCESS_RULES))
+        checks = facts.checks
+        assert checks is not None
         ledger = np.zeros(len(Ledger), np.uint32)
         self._launches.append(instance.kernel_name)
         ledger[Ledger.FIRST_CODE] = self._enter(checks.sites, instance.kernel_name, launches=True)
