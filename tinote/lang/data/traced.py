@@ -42,6 +42,8 @@ __all__ = [
     "Computed",
     "Trace",
     "Traced",
+    "all_traced",
+    "constant_of",
     "constants",
     "holds_traced",
     "may_be_computed",
@@ -49,6 +51,7 @@ __all__ = [
     "plain",
     "tangents_in",
     "traced_array",
+    "with_values",
 ]
 
 Array = np.ndarray[Any, Any]
@@ -57,7 +60,8 @@ _numbers = itertools.count(1)
 
 #: Asked of a number by what only looks at it; whoever reads the text of a call that takes a plain number finds these.
 _LOOKS = re.compile(r"(math\.|np\.|numpy\.)?(isnan|isfinite|isinf|isclose)\(")
-_CALLS = frozenset(opmap[name] for name in ("BINARY_OP",) if name in opmap)
+#: Python's operators, of which one alone asks a number for a float: `"%.2f" % x`, which formats it.
+_OPERATOR = opmap["BINARY_OP"]
 
 
 class Computed(NamedTuple):
@@ -155,7 +159,7 @@ class Trace:
         """A plain number that depends on what is differentiated is taken out."""
         root = self.root
         if root.is_open and root._taken_out is None and not root._said:
-            place = caller()
+            place = caller("numpy")
             if not _LOOKS.match(line_text(place)[place.column :]):
                 root._taken_out = _TakenOut(place, _floats_around())
 
@@ -271,10 +275,13 @@ class Traced:
     def __float__(self) -> float:
         if self.trace.is_open:
             frame = sys._getframe(1)
-            # `"%.2f" % x` formats; other operators of Python's ask a traced number itself.
-            if frame.f_code.co_code[frame.f_lasti] not in _CALLS:
+            if frame.f_code.co_code[frame.f_lasti] != _OPERATOR:
                 return self._take_out()
         return self.dual.value
+
+    def __tinote_captured__(self) -> float:
+        """What a kernel has of a number that it captures."""
+        return constant_of(self, "the compiled code, which captures it")
 
     def __complex__(self) -> complex:
         return complex(self._take_out())
@@ -553,6 +560,30 @@ def _as_objects(value: Any) -> Array:
 def constants(values: Sequence[Any]) -> tuple[Any, ...]:
     """The values of a launch, with floats in place of traced numbers."""
     return tuple([value.dual.value if type(value) is Traced else value for value in values])
+
+
+def all_traced(value: Any) -> Any:
+    """A number or an array of floats as one of traced numbers, to go together with such."""
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    return traced_array(value) if number or (isinstance(value, np.ndarray) and value.dtype.kind in "fO") else value
+
+
+def with_values(value: Any, new: Callable[[float], float]) -> Any:
+    """Traced numbers with other values, and the derivatives of the old ones."""
+    array = traced_array(value)
+    items = [_compute(RULES["positive"], new(one.dual.value), (one,)) for one in array.ravel().tolist()]
+    return objects(items, array.shape)[()]
+
+
+def constant_of(value: Traced, where: str) -> float:
+    """A traced number as a constant of `where`. Raises `DifferentiationError` where that loses a derivative."""
+    if holds_traced(value):
+        raise DifferentiationError(
+            f"a number that depends on what is differentiated would become a constant of {where}",
+            caller(),
+            hint="pass it as a number (`a: ti.f64`), or write float(…) where a constant is meant",
+        )
+    return value.dual.value
 
 
 def plain(value: Any) -> Any:
