@@ -443,8 +443,11 @@ class _Runner(Journal):
         self._from_python.clear()
 
     def touched_before(self) -> set[Buffer]:
-        """Behind earlier steps, every field holds values that were perhaps computed or read."""
         return living_buffers() if self._t else super().touched_before() | self._chain.touched_before
+
+    def touches(self, buffer: Buffer) -> bool:
+        """Behind earlier steps, every field holds values that were perhaps computed or read."""
+        return self._t > 0 or buffer in self._chain.touched_before or super().touches(buffer)
 
     def computed_before(self, buffer: Buffer) -> bool:
         """Whether a launch with a gradient has written to the field: a step is judged when it first runs."""

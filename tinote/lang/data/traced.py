@@ -88,7 +88,7 @@ class Trace:
     come from a traced one is an error.
     """
 
-    __slots__ = ("_said", "_taken_out", "events", "family", "is_open", "outer", "refuses", "taken_in")
+    __slots__ = ("_said", "events", "family", "is_open", "outer", "refuses", "root", "taken_in", "taken_out")
 
     def __init__(
         self,
@@ -103,27 +103,16 @@ class Trace:
         self.family = family
         self.refuses = refuses
         self.is_open = True
+        self.root: Trace = self if outer is None else outer.root  # that of the outermost recording
         self.taken_in: set[int] = set()  # numbers of `outer` that were used
-        self._taken_out: _TakenOut | None = None
+        self.taken_out: _TakenOut | None = None  # of the outermost: what was taken out, and not told of yet
         self._said = False
-
-    @property
-    def has_taken_out(self) -> bool:
-        """Whether plain numbers were taken out that were not told of yet."""
-        return self.root._taken_out is not None
-
-    @property
-    def root(self) -> Trace:
-        """The trace of the outermost recording."""
-        found = self
-        while found.outer is not None:
-            found = found.outer
-        return found
 
     def close(self) -> None:
         """The recording has ended: its numbers are floats."""
         self.is_open = False
-        self.events = self.outer = self._taken_out = None
+        self.events = self.outer = self.taken_out = None
+        self.root = self
 
     def new(self, value: float, tangent: float = 0.0) -> Traced:
         """A number that Python did not compute: one that was read, that a kernel returned, or an argument."""
@@ -158,16 +147,16 @@ class Trace:
     def note_taken_out(self) -> None:
         """A plain number that depends on what is differentiated is taken out."""
         root = self.root
-        if root.is_open and root._taken_out is None and not root._said:
+        if root.is_open and root.taken_out is None and not root._said:
             place = caller("numpy")
             if not _LOOKS.match(line_text(place)[place.column :]):
-                root._taken_out = _TakenOut(place, _floats_around())
+                root.taken_out = _TakenOut(place, _floats_around())
 
     def note_plain(self, values: Any, what: str) -> None:
         """Plain numbers go into the program again, to `what`. Raises or warns, once, where they may have come from
         traced ones.
         """
-        taken = self.root._taken_out
+        taken = self.root.taken_out
         if taken is not None and may_be_computed(values, taken.older):
             self.tell(
                 f"a plain number goes to {what}, and one that depends on what is differentiated was taken out before: "
@@ -180,7 +169,7 @@ class Trace:
         root = self.root
         if root._said or not root.is_open:
             return
-        root._said, root._taken_out = True, None
+        root._said, root.taken_out = True, None
         error = DifferentiationError(
             message,
             caller(),
@@ -460,14 +449,17 @@ class Traced:
 Real.register(Traced)
 
 
+_NUMBERS = (int, float, np.bool_, np.integer, np.floating)
+
+
 def _by_operator(name: str, python: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-    for one in (a, b):
-        if type(one) is not Traced and not isinstance(one, int | float | np.bool_ | np.integer | np.floating):
+    x = a.dual.value if type(a) is Traced else a
+    y = b.dual.value if type(b) is Traced else b
+    for one in (x, y):
+        if type(one) is not float and not isinstance(one, _NUMBERS):
             if isinstance(one, np.ndarray) and not one.ndim and one.dtype.kind in "biuf":
                 continue
             return NotImplemented
-    x = a.dual.value if type(a) is Traced else a
-    y = b.dual.value if type(b) is Traced else b
     value = python(x, y)
     if isinstance(value, complex):  # a root of a negative number
         for one in (a, b):
@@ -484,18 +476,26 @@ def _compute(rule: Rule, value: Any, operands: Sequence[Any]) -> Any:
     trace = _trace_of(operands)
     if trace is None:
         return value
-    sources = tuple([one.number if type(one) is Traced and trace.varies(one) else 0 for one in operands])
+    sources: list[int] = []
+    duals: list[Dual] = []
+    has_tangents = False
+    for one in operands:
+        if type(one) is Traced and trace.varies(one):
+            sources.append(one.number)
+            duals.append(one.dual)
+            has_tangents = has_tangents or one.dual.tangent != 0
+        else:
+            sources.append(0)
+            duals.append(Dual(float(plain(one))))
     if not any(sources):
         # A constant that stands among traced numbers is one of them.
         return Traced(trace, Dual(float(value)), 0)
-    if trace.has_taken_out:
+    if trace.root.taken_out is not None:
         trace.note_plain([one for one, source in zip(operands, sources, strict=True) if not source], "arithmetic")
-    duals = tuple(
-        [one.dual if source else Dual(float(plain(one))) for one, source in zip(operands, sources, strict=True)]
-    )
-    found = Traced(trace, rule.of(*duals, value=float(value)), next(_numbers))
+    dual = rule.of(*duals, value=float(value)) if has_tangents else Dual(float(value))
+    found = Traced(trace, dual, next(_numbers))
     if trace.events is not None:
-        trace.events.append(Computed(found.number, rule, sources, duals, found.dual))
+        trace.events.append(Computed(found.number, rule, tuple(sources), tuple(duals), dual))
     return found
 
 
@@ -541,7 +541,7 @@ def traced_array(value: Any) -> Array:
     """What `holds_traced` as an array of traced numbers."""
     open_recorder = recorder.get()
     trace = Trace() if open_recorder is None or open_recorder.trace is None else open_recorder.trace
-    if trace.has_taken_out and isinstance(value, list | tuple):
+    if trace.root.taken_out is not None and isinstance(value, list | tuple):
         trace.note_plain(value, "a vector of numbers that are differentiated")
     array = _as_objects(value)
     items = [one if type(one) is Traced else Traced(trace, Dual(float(one)), 0) for one in array.ravel().tolist()]

@@ -115,6 +115,11 @@ class Arguments:
         regions = self.specialisation.gradient_facts(self.request).regions
         return RegionEvaluator(regions, self.actual, _outlives_a_launch)
 
+    @cached_property
+    def fixed_footprint(self) -> Footprint | None:
+        """That of every launch, if it is the same in all."""
+        return self._regions.fixed
+
     def footprint(self, values: Sequence[Any]) -> Footprint:
         """Which elements of fields and ndarrays a launch with these values writes and its gradient reads. Raises
         `DifferentiationError`.

@@ -88,7 +88,7 @@ class FwdMode(Recorder):
         arguments = arguments_of(instance, values)
         arguments.refuse_shared()
         self._lost.launch_forward(arguments, varying=varying)
-        if self.trace.has_taken_out:
+        if self.trace.root.taken_out is not None:
             self.trace.note_plain(list(values[len(arguments.specialisation.arrays) :]), f"'{instance.kernel_name}'")
         if takes or instance.returns_floats:
             return NumberFlow(self.trace, instance, tangents=True)
@@ -102,7 +102,7 @@ class FwdMode(Recorder):
             if holds_traced(value):
                 if buffer.tangent is None and np.any(tangents_in(value)):
                     self._lost.lose(buffer, caller())
-            elif self.trace.has_taken_out:
+            elif self.trace.root.taken_out is not None:
                 self.trace.note_plain(value, f"'{buffer.name}'")
 
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:

@@ -75,6 +75,7 @@ class Journal(Recorder):
         self._touched: set[Buffer] = set()
         self._written_before: set[Buffer] = set()
         self._looked_at = 0  # so many events are counted in `_touched` and `_written_before`
+        self._begins = False  # whether there are writes to fields that nothing has used
         self._read: set[Buffer] = set()  # fields of which Python has numbers
         self._pending: Launch | None = None
         self._refused: DifferentiationError | None = None  # what a launch was let pass with, for others to judge first
@@ -100,10 +101,13 @@ class Journal(Recorder):
     # ---- launches
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
-        given, flow = values, self.flow(instance, values)
-        if flow is not None:
+        given, flow, arguments = values, None, instance.arguments
+        if instance.returns_floats or self._tangents or (values and Traced in map(type, values)):
+            flow = self.flow(instance, values)
             values = constants(values)
-        arguments = arguments_of(instance, values, self.request(flow))
+            arguments = arguments_of(instance, values, self.request(flow))
+        elif arguments is None or arguments.request is not self.derivative:
+            arguments = arguments_of(instance, values, self.derivative)
         try:
             if arguments.values:
                 arguments.refuse_shared()
@@ -113,7 +117,7 @@ class Journal(Recorder):
                 raise
             self._refused = self._refused or error
             self._pending = launch = None
-        if self.trace.has_taken_out:
+        if self.trace.root.taken_out is not None:
             self._look_for_plain(given, arguments)
         native = None if launch is None else launch.old_values
         if native is not None and self._judges_first:
@@ -181,6 +185,7 @@ class Journal(Recorder):
             one.writing(write, exempt=exempt)
         if records or self.keep or buffer in self._read:
             self.events.append(write)
+            self._begins |= write.begins
             if write.is_whole and records:
                 self._touched.add(buffer)
 
@@ -188,8 +193,10 @@ class Journal(Recorder):
         """The traced numbers in a value that is written to a field; None where there are none."""
         if buffer.dtype.kind != "f" or buffer.primal is not None:
             return None
+        if type(value) is Traced:
+            return np.array(value.number) if self.trace.varies(value) else None
         if not holds_traced(value):
-            if self.trace.has_taken_out:
+            if self.trace.root.taken_out is not None:
                 self.trace.note_plain(value, f"'{buffer.name}'")
             return None
         array = traced_array(value)
@@ -203,7 +210,7 @@ class Journal(Recorder):
         if isinstance(position, tuple) and position[:1] != (...,):
             if buffer.adjoint is None or not is_element(buffer, position[: buffer.rank]):
                 return False
-        return buffer in self.touched_before()
+        return self.touches(buffer)
 
     def sharing(self, buffer: Buffer) -> None:
         self.taking(buffer)
@@ -248,6 +255,11 @@ class Journal(Recorder):
         self._look()
         return buffer in self._written_before
 
+    def touches(self, buffer: Buffer) -> bool:
+        """Whether recorded launches have read or written a field, or Python has given it new values since."""
+        self._look()
+        return buffer in self._touched
+
     def touched_before(self) -> set[Buffer]:
         """What recorded launches have read or written, and Python has given new values since."""
         self._look()
@@ -255,7 +267,7 @@ class Journal(Recorder):
 
     def _look(self) -> None:
         for event in self.events[self._looked_at :]:
-            if isinstance(event, Launch | Custom):
+            if type(event) is Launch or type(event) is Custom:
                 self._touched |= event.touched
                 self._written_before |= event.written
         self._looked_at = len(self.events)
@@ -269,7 +281,8 @@ class Journal(Recorder):
         if self._refused is not None:
             raise self._refused
         values = LostValues(at_first=lost)
-        values.follow(self.events)
+        if self.events:
+            values.follow(self.events)
         return values
 
     def claim(self, *, clear: bool) -> None:
@@ -282,11 +295,12 @@ class Journal(Recorder):
 
     def reverse(self, *, restore: bool = True) -> None:
         """Run the gradients of all that was recorded."""
-        self.sweep().run(restore=restore)
+        if self.events:
+            self.sweep().run(restore=restore)
 
     def sweep(self, gradients: Request | None = None, done: Callable[[Custom], None] | None = None) -> Sweep:
         """A reverse sweep through all that was recorded, to be run; by default of `derivative`."""
-        return Sweep(self.events, self.saved, gradients or self.derivative, done)
+        return Sweep(self.events, self.saved, gradients or self.derivative, done, begins=self._begins)
 
     def forget(self) -> None:
         """Let the copies go, unless they are to be kept: nothing will be reversed any more."""

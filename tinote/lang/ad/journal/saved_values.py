@@ -27,6 +27,9 @@ from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import is_viewed, world
 from tinote.runtime.memory import Memory
 
+#: of launches without external arrays
+_NO_COPIES: tuple[dict[Buffer, Memory], dict[Buffer, Memory]] = ({}, {})
+
 __all__ = ["SavedValues", "living_buffers", "refuse_old_values"]
 
 
@@ -84,7 +87,7 @@ class SavedValues:
         log, needs = self.log, arguments.needs
         # Where nothing is needed, it does not matter what is written.
         watches = (self.between_launches and arguments.asks) or self._looks_at_all or needs.restored or log.is_watching
-        footprint = arguments.footprint(values) if watches else NOTHING
+        footprint = (arguments.fixed_footprint or arguments.footprint(values)) if watches else NOTHING
         before = log.length
         self._known = footprint is NOTHING or (
             self.between_launches and not self._looks_at_all and log.knows(footprint)
@@ -96,7 +99,8 @@ class SavedValues:
             for buffer, box in footprint.written:
                 self.overwriting(buffer, box)
         saving = self._saving(instance, values, arguments, saves_by) if needs.old_values else None
-        launch = Launch(instance, values, arguments, footprint, before, log.length, {}, {}, saving, flow)
+        copies = ({}, {}) if arguments.foreign else _NO_COPIES
+        launch = Launch(instance, values, arguments, footprint, before, log.length, *copies, saving, flow)
         for buffer in arguments.foreign:
             if buffer in needs.restored:
                 self._keep_external(launch.copies, buffer)

@@ -27,7 +27,8 @@ _ZERO = Dual(0.0)
 
 class Sweep:
     """A sweep through `events`. `gradients`: which of a kernel's gradients runs. `done` is told of each custom VJP that
-    has run. `at`: the launch or custom stretch that was run last. `adjoints`: of traced numbers; they may be seeded.
+    has run. `begins`: whether there may be writes to fields that nothing had used. `at`: the launch or custom stretch
+    that was run last. `adjoints`: of traced numbers; they may be seeded.
     """
 
     def __init__(
@@ -36,11 +37,14 @@ class Sweep:
         saved: SavedValues,
         gradients: Request,
         done: Callable[[Custom], None] | None = None,
+        *,
+        begins: bool = True,
     ) -> None:
         self._events = events
         self._saved = saved
         self._gradients = gradients
         self._done = done
+        self._begins = begins
         self.at: Launch | Custom | None = None
         self.adjoints: dict[int, Dual] = {}
 
@@ -49,28 +53,30 @@ class Sweep:
         nobody asks for that.
         """
         log, saves = self._saved.log, self._saved.between_launches
-        renewed = _renewed(self._events, self.adjoints)
+        renewed = _renewed(self._events, self.adjoints) if self._begins else set[int]()
         try:
             log.begin(restores=restore)
             for position in range(len(self._events) - 1, -1, -1):
                 event = self._events[position]
-                if isinstance(event, Launch | Custom):
+                if isinstance(event, Launch):
                     self.at = event
                     if saves and log.shown > event.after:
                         log.undo_to(event.after)
-                    if isinstance(event, Launch):
-                        if event.footprint.restored:
-                            self._restore(event)
-                        self.launch(event)
-                    else:
-                        self.custom(event)
+                    if event.footprint.restored:
+                        self._restore(event)
+                    self.launch(event)
+                elif isinstance(event, Computed):
+                    self.computed(event)
+                elif isinstance(event, Read):
+                    self.read(event)
                 elif isinstance(event, Write):
                     if not event.begins or position in renewed:
                         self.write(event)
-                elif isinstance(event, Read):
-                    self.read(event)
                 else:
-                    self.computed(event)
+                    self.at = event
+                    if saves and log.shown > event.after:
+                        log.undo_to(event.after)
+                    self.custom(event)
         finally:
             log.end()
 
