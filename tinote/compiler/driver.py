@@ -221,8 +221,10 @@ class Specialisation:
         """A field may have got a dual since: then code that computes tangents, and what an earlier process left of it,
         is out of date.
         """
-        fields = [b for b in (*self.touched().loaded, *self.touched().written) if b.primal is None]
-        pairs = [(b.tangent, b.adjoint and b.adjoint.tangent) for b in fields]
+        # Gradients have duals, too: those that the kernel itself works on, and those of its fields.
+        pairs = [
+            (b.tangent, b.adjoint and b.adjoint.tangent) for b in (*self.touched().loaded, *self.touched().written)
+        ]
         duals = {dual for pair in pairs for dual in pair if dual is not None}
         if self._cache is not None:
             self._cache.renew(duals, current=self.is_current())

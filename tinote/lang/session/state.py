@@ -94,6 +94,16 @@ class Recorder:
     def launching(self, instance: Any, values: tuple[Any, ...]) -> Any:
         """A kernel is about to be launched. Gives the machine code to run in place of the primal, if any."""
 
+    def preparing_gradient(self) -> bool:
+        """The gradient of a kernel is about to be launched by itself. Gives whether fields have got companions, so that
+        its arguments are to be looked at again.
+        """
+        return False
+
+    def launching_gradient(self, instance: Any, values: tuple[Any, ...]) -> Any:
+        """It is launched with these values; gives the code."""
+        return instance.specialisation.code(self.gradients)
+
     def launched(self) -> None:
         """The launch that was announced has ended well. (One that raised has written fields, but does not count.)"""
 

@@ -14,15 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from tinote.compiler.requests import TANGENT
+from tinote.compiler.requests import TANGENT, Derivative, Request
 from tinote.errors import DifferentiationError
-from tinote.ir.buffers import Buffer
+from tinote.ir.buffers import Buffer, BufferKind
 from tinote.lang.ad.functional.seeds import seed_array
 from tinote.lang.ad.journal.broken_path import LostValues
 from tinote.lang.ad.journal.number_flow import NumberFlow
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
-from tinote.lang.data.traced import Trace, Traced, holds_traced, objects, tangents_in
+from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, objects, tangents_in
 from tinote.lang.kernels.arguments import arguments_of
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import Recorder, recorder, world
@@ -43,6 +43,8 @@ class FwdMode(Recorder):
 
     #: A write from Python inside of the block stores a number with its tangent, that of a constant is zero.
     clears_duals = True
+    #: The gradient of a kernel is one more computation, whose tangents are those of adjoints.
+    gradients: Request = Request(Derivative.FORWARD_OVER_REVERSE)
 
     def __init__(self, loss: Field | Sequence[Field], param: Field | Sequence[Field], seed: Any = None) -> None:
         losses, params = _fields(loss, "loss"), _fields(param, "param")
@@ -87,6 +89,8 @@ class FwdMode(Recorder):
         varying = takes and any(type(value) is Traced and self.trace.varies(value) for value in values)
         arguments = arguments_of(instance, values)
         arguments.refuse_shared()
+        if any(b.primal is not None and b.tangent is None for b in arguments.touched.written):
+            self._give_gradients_duals(instance)
         self._lost.launch_forward(arguments, varying=varying)
         if self.trace.root.taken_out is not None:
             self.trace.note_plain(list(values[len(arguments.specialisation.arrays) :]), f"'{instance.kernel_name}'")
@@ -94,11 +98,38 @@ class FwdMode(Recorder):
             return NumberFlow(self.trace, instance, tangents=True)
         return instance.specialisation.code(TANGENT)
 
+    def preparing_gradient(self) -> bool:
+        missing = [f.grad for f in list(world.fields) if f.buffer.primal is None and f.has_grad and not f.grad.has_dual]
+        for gradient in missing:
+            gradient.ensure_dual()
+        return bool(missing)
+
+    def _give_gradients_duals(self, instance: Instance) -> None:
+        """A kernel writes to gradients that have no dual. Raises `DifferentiationError` where it is too late."""
+        self.preparing_gradient()
+        for buffer in instance.specialisation.touched().written:
+            if buffer.primal is not None and buffer.tangent is None and buffer.kind is BufferKind.ARRAY:
+                raise DifferentiationError(
+                    f"'{buffer.name}', which this kernel writes, has no dual",
+                    instance.specialisation.source.span,
+                    hint=f"give it one before: {buffer.name}.ensure_dual()",
+                )
+
+    def launching_gradient(self, instance: Instance, values: tuple[Any, ...]) -> Any:
+        """The gradient is launched in its version with tangents."""
+        arguments = arguments_of(instance, values, self.gradients)
+        self._lost.launch_gradient_forward(arguments)
+        if any(type(value) is Traced and self.trace.varies(value) for value in values):
+            return _GradientOfNumbers(instance, self.trace)
+        return instance.specialisation.code(self.gradients)
+
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
         """A field sets its duals itself."""
         if position is ...:
             self._lost.write(buffer, source, caller() if source is not None else NOWHERE, whole=True)
-        if source is None and buffer.primal is None and buffer.dtype.kind == "f":
+        if buffer.primal is not None and buffer.tangent is None and buffer is buffer.primal.adjoint:
+            self.preparing_gradient()
+        elif source is None and buffer.primal is None and buffer.dtype.kind == "f":
             if holds_traced(value):
                 if buffer.tangent is None and np.any(tangents_in(value)):
                     self._lost.lose(buffer, caller())
@@ -122,6 +153,24 @@ class FwdMode(Recorder):
 
     def sharing(self, buffer: Buffer) -> None:
         self.taking(buffer)
+
+
+class _GradientOfNumbers:
+    """What runs the gradient of a kernel that traced numbers are passed to, in its version with tangents."""
+
+    def __init__(self, instance: Instance, trace: Trace) -> None:
+        self._instance = instance
+        self._trace = trace
+
+    def launch(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Run with the values of the kernel's own launch; results and their adjoints take no part."""
+        specialisation = self._instance.specialisation
+        kinds = [t.kind for t in self._instance.primal.parameters]
+        floats = [v for kind, v in zip(kinds, values[len(specialisation.arrays) :], strict=False) if kind == "f"]
+        tangents = [v.tangent if type(v) is Traced and self._trace.varies(v) else 0.0 for v in floats]
+        nothing = [0.0] * self._instance.returns_floats
+        code = specialisation.code(Request(Derivative.FORWARD_OVER_REVERSE, arguments=True))
+        return code.launch((*constants(values), *nothing, *tangents, *nothing))
 
 
 def forward_along(losses: list[Field], params: list[Field], seeds: list[Any], trace: Trace) -> FwdMode:

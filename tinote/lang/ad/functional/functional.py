@@ -240,7 +240,7 @@ def _rows(task: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) -> li
 def _columns(task: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Array]:
     result = () if task.loss is None else shape_of(task.loss)
     shapes = [one.shape for one in task.bound(args, Trace()).inputs]
-    start = remembered()
+    start = remembered(gradients=True)
     arrays = [(array, array.copy()) for array in arrays_among([*args, *kwargs.values()])]
     found = [np.zeros((*result, int(np.prod(shape)))) for shape in shapes]
     columns = [(which, column) for which, whole in enumerate(found) for column in range(whole.shape[-1])]

@@ -106,6 +106,14 @@ class LostValues:
             for buffer in touched.written:
                 self.lose(buffer, place_of_kernel)
 
+    def launch_gradient_forward(self, arguments: Arguments) -> None:
+        """Through the gradient of a kernel, launched by itself in forward mode."""
+        place_of_kernel = arguments.specialisation.source.span
+        for buffer in {b for task in arguments.gradient_tasks for b in task.touched.loaded} if self.places else ():
+            place = place_in(self.places, buffer)
+            if place is not None:
+                self._refuse(buffer, place, Note("from there the gradient of this kernel reads it", place_of_kernel))
+
     def custom(self, custom: Custom) -> None:
         """Through a stretch with a custom VJP."""
         for number in custom.numbers:

@@ -39,10 +39,11 @@ class Remembered(NamedTuple):
     launches: int
 
 
-def remembered() -> Remembered:
-    """Copies of all fields, gradients and duals left out, for `bring_back`."""
-    fields = [f for f in list(world.fields) if f.buffer.primal is None]
-    return Remembered([(f.memory, f.memory.copy()) for f in fields], world.launches)
+def remembered(*, gradients: bool = False) -> Remembered:
+    """Copies of all fields for `bring_back`; with their `gradients`, or without. Duals are left out."""
+    memories = [f.memory for f in list(world.fields) if f.buffer.primal is None]
+    memories += gradient_memories() if gradients else ()
+    return Remembered([(memory, memory.copy()) for memory in memories], world.launches)
 
 
 def bring_back(start: Remembered) -> None:
