@@ -437,14 +437,6 @@ def test_the_gradient_of_the_corotated_energy_vanishes_at_rest() -> None:
     assert np.abs(found).max() < 1e-14
 
 
-@pytest.mark.parametrize("n", [2, 3])
-def test_gradients_of_degenerate_matrices_are_finite(n: int) -> None:
-    A = np.array([m for m in degenerate(n) if np.abs(m).max() in (0, 1, 3)])
-    for energy in (weighted, polar, symmetric):
-        found, _ = gradient(energy, A)
-        assert np.isfinite(found).all()
-
-
 def test_a_surrogate_has_the_value_of_one_and_the_derivative_of_the_other() -> None:
     x, loss = ti.field(ti.f64, shape=3, needs_grad=True), ti.field(ti.f64, shape=(), needs_grad=True)
 

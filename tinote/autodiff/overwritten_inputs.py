@@ -16,24 +16,24 @@ from tinote.ir.access import Access, Accesses
 from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atomic, For, Function, If, Load, Op, Region, Store
 
-__all__ = ["Hazard", "find_hazards", "refuse"]
+__all__ = ["Overwrite", "find_overwrites", "refuse_overwrite"]
 
 
-class Hazard(NamedTuple):
+class Overwrite(NamedTuple):
     """`write` may change what `load` read, after it was read."""
 
     load: Load
     write: Store | Atomic
 
 
-def refuse(hazard: Hazard, hint: str) -> NoReturn:
+def refuse_overwrite(overwrite: Overwrite, hint: str) -> NoReturn:
     """Raise a `DifferentiationError` that names the line that reads and the line that overwrites."""
     raise DifferentiationError(
-        f"the gradient needs the value of '{hazard.load.buffer.name}' that is read here, "
+        f"the gradient needs the value of '{overwrite.load.buffer.name}' that is read here, "
         "but the kernel overwrites it afterwards",
-        hazard.load.loc,
+        overwrite.load.loc,
         hint=hint,
-        notes=[Note("overwritten here", hazard.write.loc)],
+        notes=[Note("overwritten here", overwrite.write.loc)],
     )
 
 
@@ -42,7 +42,7 @@ def refuse(hazard: Hazard, hint: str) -> NoReturn:
 _Place = tuple[tuple[Op | None, int, int], ...]
 
 
-def find_hazards(fn: Function, loads: tuple[Load, ...]) -> Iterator[Hazard]:
+def find_overwrites(fn: Function, loads: tuple[Load, ...]) -> Iterator[Overwrite]:
     """Every pair of a load among `loads` and a later write that may meet it."""
     if not loads:
         return
@@ -54,7 +54,7 @@ def find_hazards(fn: Function, loads: tuple[Load, ...]) -> Iterator[Hazard]:
         for write in writes:
             if root_of(read.buffer) is root_of(write.buffer) and _meets_later(read, write, accesses, places):
                 assert isinstance(write.op, Store | Atomic)
-                yield Hazard(load, write.op)
+                yield Overwrite(load, write.op)
 
 
 def _places(region: Region, above: _Place, owner: Op | None = None, number: int = 0) -> Iterator[tuple[Op, _Place]]:

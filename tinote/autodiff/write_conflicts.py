@@ -17,20 +17,20 @@ from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atomic, For, Function, If, Lit, Load, Memory, Op, Region, Store, While
 from tinote.ir.query import walk
 
-__all__ = ["refuse_races"]
+__all__ = ["refuse_write_conflicts"]
 
 
-def refuse_races(fn: Function) -> None:
+def refuse_write_conflicts(fn: Function) -> None:
     """Raise a `DifferentiationError` where turns of a parallel loop certainly meet over a float: all touch one element,
     some read and some write it, and one of the two happens in every turn. Branches that all turns take alike are left
     out: they may not be taken at all.
     """
     for op in fn.region.body:
         if isinstance(op, For) and op.parallel and not _runs_once(op):
-            _refuse_races_in(op, fn)
+            _refuse_write_conflicts_in(op, fn)
 
 
-def _refuse_races_in(op: For, fn: Function) -> None:
+def _refuse_write_conflicts_in(op: For, fn: Function) -> None:
     inside = [inner for inner in walk(op.body) if isinstance(inner, Memory) and inner.buffer.dtype.kind == "f"]
     loaded = {root_of(inner.buffer) for inner in inside if isinstance(inner, Load)}
     if not any(isinstance(inner, Store | Atomic) and root_of(inner.buffer) in loaded for inner in inside):
@@ -43,8 +43,8 @@ def _refuse_races_in(op: For, fn: Function) -> None:
         for write in fixed:
             if (read.op in always or write.op in always) and _meet(read, write, accesses, loop):
                 raise DifferentiationError(
-                    f"every turn of this parallel loop may read '{read.op.buffer.name}' here, which others change: "
-                    "without an order there is no gradient",
+                    f"every iteration of this parallel loop may read '{read.op.buffer.name}' here, which others "
+                    "change: without an order there is no gradient",
                     read.op.loc,
                     hint="write ti.loop_config(serialize=True) in front of the loop",
                     notes=[Note("changed here", write.op.loc)],

@@ -139,7 +139,7 @@ class Specialisation:
         """
         if not self.config.debug:
             return []
-        proofs = importlib.import_module("tinote.autodiff.static_violations").proved_violations(fn)
+        proofs = importlib.import_module("tinote.autodiff.static_violations").find_static_violations(fn)
         return [Warned(proof.message, proof.later) for proof in proofs]
 
     @property
@@ -210,7 +210,7 @@ class Specialisation:
         """
         gradient = importlib.import_module("tinote.autodiff.gradient")
         fn = self.differentiated(request)
-        writes = gradient.refuse_broken_chain(buffer, place, fn, arguments=request.arguments)
+        writes = gradient.refuse_broken_path(buffer, place, fn, arguments=request.arguments)
         return [(write.buffer, write.loc) for write in writes]
 
     def refuse_gradient_access(self, request: Request) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice, product
 from math import prod
 from typing import Any
@@ -137,7 +137,7 @@ def static_items(e: Emitter, front: Any) -> tuple[Any, ...]:
     if isinstance(front, range):
         return _walked(e, front)
     if isinstance(front, Iterable):
-        items = tuple(islice(front, UNROLLED + 1))
+        items = tuple(islice(front, UNROLLED + 1)) if isinstance(front, Iterator) else e.ask(iter, front)
         check_unrolled(e, len(items))
         return items
     e.error(f"{describe(front)} cannot be looped over")

@@ -25,9 +25,10 @@ from tinote.compiler.frontend.values import (
     Value,
     indices_of,
     is_number,
+    is_settled,
     literal_indices,
 )
-from tinote.compiler.protocol import Capture, CaptureKind, Warned, buffer_of, constant_of
+from tinote.compiler.protocol import Capture, CaptureKind, Evaluation, Warned, buffer_of, constant_of
 from tinote.config import Config
 from tinote.errors import CompilationError, KernelSyntaxError, KernelTypeError, NotAvailableError, Note, TinoteError
 from tinote.ir import primitives as p
@@ -551,6 +552,18 @@ class Emitter:
             return Value(self.fitting(value.atom, t))
         return Value(self.b.cast(value.atom, with_element(value.type, t)))
 
+    def ask(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """What Python gives for constants. Where a function or an object of the user's answers, that may change without
+        a capture that tells: it is asked again at each launch.
+        """
+        asked = Evaluation(function, args, kwargs)
+        found = asked()
+        if not is_settled(function, (*args, *kwargs.values())):
+            self.reproducible = False
+            capture = Capture(CaptureKind.EVALUATION, asked, None, found)
+            self.captures.setdefault((capture.kind, id(function), asked.key), capture)
+        return found
+
     def truth(self, front: Any) -> bool | Value:
         """Whether a value counts as true: known at compile time, or a truth value at run time."""
         front = self.force(front)
@@ -567,7 +580,7 @@ class Emitter:
             return bool(front)
         if buffer_of(front) is not None:
             self.error(f"the truth of field `{buffer_of(front).name}` is not defined", "read one of its elements")  # type: ignore[union-attr]
-        return bool(front)
+        return self.ask(bool, front)
 
 
 Expressions = dict[type[ast.expr], Callable[[Emitter, Any], Any]]

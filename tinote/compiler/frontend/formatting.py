@@ -30,9 +30,9 @@ def joined_text(e: Emitter, node: ast.JoinedStr) -> Any:
         front = e.evaluate(item.value)
         spec = joined_text(e, item.format_spec) if isinstance(item.format_spec, ast.JoinedStr) else ""
         if e.is_static(front) and isinstance(spec, str):
-            shown = {ord("r"): repr, ord("s"): str, ord("a"): ascii}.get(item.conversion, lambda v: v)(front)
+            conversion = {ord("r"): repr, ord("s"): str, ord("a"): ascii}.get(item.conversion)
             try:
-                parts.append(format(shown, spec))
+                parts.append(e.ask(format, front if conversion is None else e.ask(conversion, front), spec))
             except (TypeError, ValueError) as error:
                 e.error(str(error), node=item.value)
         elif not isinstance(spec, str):
@@ -83,7 +83,7 @@ def format_text(e: Emitter, template: str, args: list[Any], kwargs: dict[str, An
     """`template.format(*args, **kwargs)`."""
     if all(e.is_static(a) for a in (*args, *kwargs.values())):
         try:
-            return template.format(*args, **kwargs)
+            return e.ask(template.format, *args, **kwargs)
         except (LookupError, ValueError, TypeError, AttributeError) as error:
             e.error(f"this text cannot be formatted: {error}")
     parts: list[Any] = []
@@ -109,7 +109,7 @@ def format_text(e: Emitter, template: str, args: list[Any], kwargs: dict[str, An
             e.error(f"the text asks for `{{{field}}}`, which `format` is not given")
         if e.is_static(front):
             try:
-                parts.append(format(front, spec or ""))
+                parts.append(e.ask(format, front, spec or ""))
             except (ValueError, TypeError) as error:
                 e.error(f"this text cannot be formatted: {error}")
         else:
@@ -160,7 +160,7 @@ def text_parts(e: Emitter, parts: Sequence[Any]) -> list[str | tuple[Atom, str]]
 def static_text(e: Emitter, front: Any) -> str:
     """What Python shows of something known at compile time."""
     try:
-        return str(front)
+        return e.ask(str, front)
     except Exception as error:
         e.error(f"{describe(front)} cannot be shown: {type(error).__name__}: {error}")
 

@@ -67,9 +67,9 @@ def _compared(e: Emitter, left: Any, op: ast.cmpop, right: Any) -> Any:
         return apply(e, prim, left, right)
     if e.is_static(left) and e.is_static(right):
         if prim is p.eq or prim is p.ne:
-            return (left == right) is (prim is p.eq)
+            return e.truth(e.ask(operator.eq, left, right)) is (prim is p.eq)
         try:
-            return _ORDER[prim](left, right)
+            return e.ask(_ORDER[prim], left, right)
         except TypeError:
             e.error(f"{describe(left)} and {describe(right)} cannot be compared")
     for side in (left, right):
@@ -81,7 +81,7 @@ def _member(e: Emitter, left: Any, op: ast.cmpop, right: Any) -> Any:
     negated = isinstance(op, ast.NotIn)
     if e.is_static(left) and e.is_static(right):
         try:
-            return (left in right) is not negated
+            return e.ask(operator.contains, right, left) is not negated
         except TypeError:
             e.error(f"`in` has no meaning with {describe(right)}")
     found: Any = False

@@ -9,7 +9,7 @@ __all__ = ["make_builtins"]
 
 _MODULES = (arithmetic, elementary, bits, vectors, shading, language)
 #: What only linear algebra asks for.
-_INNER = ("held", "machine_epsilon")
+_INNER = ("stop_gradient_once", "in_reverse", "machine_epsilon", "strong_zero")
 
 
 def make_builtins() -> dict[str, BuiltinFunction]:
