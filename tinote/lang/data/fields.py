@@ -76,7 +76,8 @@ class Field(Located, Exchanged):
         self._name = name
         self._generation = world.resets
         self._level = None
-        self._primal: Field | None = None
+        #: of a gradient or dual, the field; which holds it, and no circle keeps both
+        self._primal_reference: weakref.ref[Field] | None = None
         self._grad: Field | None = None
         self._dual: Field | None = None
         #: what it is as an array argument, once a kernel was called with it (`ndarrays`)
@@ -99,6 +100,11 @@ class Field(Located, Exchanged):
             self._made_at,
             hint="take its values with `.to_numpy()`, and put them into another field with `.from_numpy(…)`",
         )
+
+    @property
+    def _primal(self) -> Field | None:
+        """What it is the gradient or dual of, as long as that is there."""
+        return None if self._primal_reference is None else self._primal_reference()
 
     def _settle(self) -> None:
         """Come into being, as the layout tree says. Raises `FieldError` when no tree does."""
@@ -148,7 +154,7 @@ class Field(Located, Exchanged):
         world.memories[self.buffer] = self.memory
         world.fields.add(self)
         forget_gradients()
-        weakref.finalize(self, forget_gradients).atexit = False
+        weakref.finalize(self, _forget, self.buffer).atexit = False
         if self._primal is None:
             for kind in sorted(self._needed - self._companions.keys()):
                 self._companion(kind)
@@ -176,7 +182,7 @@ class Field(Located, Exchanged):
         found = self._companions.get(kind)
         if found is None:
             found = self._companions[kind] = type(self)(self.dtype, self.element, self._made_at, "")
-            found._primal = self
+            found._primal_reference = weakref.ref(self)
             found._kind = kind
         return found
 
@@ -214,8 +220,9 @@ class Field(Located, Exchanged):
     @property
     def name(self) -> str:
         """The name of the variable that the field was first assigned to, as far as its source line tells."""
-        if self._primal is not None:
-            return f"{self._primal.name}.{self._kind}"
+        if self._kind:
+            primal = self._primal
+            return f"{self._word if primal is None else primal.name}.{self._kind}"
         if not self._name:
             self._name = (assigned_name(self._made_at) or self._word) + self._suffix
         return self._name
@@ -474,8 +481,8 @@ class MatrixField(Field):
         return [self.get_scalar_field(*component) for component in np.ndindex(self.element)]
 
     @functools.cached_property
-    def _components(self) -> dict[tuple[int, ...], ComponentField]:
-        return {}
+    def _components(self) -> weakref.WeakValueDictionary[tuple[int, ...], ComponentField]:
+        return weakref.WeakValueDictionary()
 
     def __getitem__(self, key: Any) -> Matrix:
         position = self._position(key)
@@ -494,6 +501,14 @@ class MatrixField(Field):
             )
         self._wrote(position, value)
         self._array[position] = source
+
+
+def _forget(buffer: Buffer) -> None:
+    """A field is gone: what was its gradient and its dual is memory of its own, if anybody has it."""
+    forget_gradients()
+    for companion in (buffer.adjoint, buffer.tangent):
+        if companion is not None:
+            companion.primal = None
 
 
 def _is_plain(value: Any) -> bool:

@@ -172,6 +172,7 @@ class StructType:
         for leaf in found._leaves():
             level._adopt(leaf, first or None, made_at)
         level.settle()
+        level.let_go()
         return found
 
     def __repr__(self) -> str:

@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from tinote.compiler.launch.clearing import clear_memories
 from tinote.compiler.requests import TANGENT, Derivative, Request
 from tinote.errors import DifferentiationError
 from tinote.ir.buffers import Buffer, BufferKind
@@ -65,9 +66,7 @@ class FwdMode(Recorder):
     def __enter__(self) -> FwdMode:
         if recorder.get() is not None:
             raise DifferentiationError("forward mode cannot be opened inside of another block or tape", caller())
-        for field in list(world.fields):
-            if field.has_dual:
-                field.dual.fill(0)
+        clear_memories([field.dual.memory for field in list(world.fields) if field.has_dual], 1)
         for field, direction in zip(self.params, self._seeds, strict=True):
             field.dual.from_numpy(direction)
         self._token = recorder.set(self)
