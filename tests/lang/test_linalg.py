@@ -219,7 +219,7 @@ def test_inverse_and_determinant(n: int, dtype: Any, numpy_type: Any) -> None:
     run()
     eps = float(np.finfo(numpy_type).eps)
     # The error of cofactors grows with the square of the condition.
-    unit = A.astype(float) @ inverses.to_numpy().astype(float)
+    unit = A.astype(float) @ inverses.to_numpy(keep_dims=True).astype(float)
     bound = 32 * eps * np.linalg.cond(A.astype(float)) ** 2
     assert (np.abs(unit - np.eye(n)).max((1, 2)) < bound).all()
     scale = np.prod(np.linalg.norm(A.astype(float), axis=2), axis=1)

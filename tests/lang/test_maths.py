@@ -12,6 +12,7 @@ import pytest
 
 import tinote as ti
 from tinote.compiler.protocol import FUNCTIONS
+from tinote.lang.maths.functions import INNER
 
 TYPES = [(ti.f32, np.float32), (ti.f64, np.float64)]
 REAL = np.array([-3.7, -2.5, -1.0, -0.6, -1e-4, 0.0, 1e-6, 0.3, 0.5, 1.0, 1.5, 2.0, 2.5, 7.9, 40.0])
@@ -374,10 +375,6 @@ KERNEL_ONLY = {
     "atomic_add", "atomic_and", "atomic_max", "atomic_min", "atomic_mul", "atomic_or", "atomic_sub", "atomic_xor",
     "loop_config", "randn", "random",
 }  # fmt: skip
-
-
-#: only for device functions of the language itself
-INNER = {"stop_gradient_once", "in_reverse", "machine_epsilon", "strong_zero"}
 
 
 def test_every_function_works_in_python_scope() -> None:

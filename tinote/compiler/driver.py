@@ -13,6 +13,7 @@ import importlib
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinote.compiler.launch.metadata import Facts, GradientFacts, Signature
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from tinote.compiler.cache.kernel_cache import KernelCache
     from tinote.compiler.launch.metadata import ExecutableMetadata
     from tinote.compiler.pipeline import Context, Listener, Snapshot
+    from tinote.ir.access_region import Effects
     from tinote.runtime.jit import Binary
     from tinote.runtime.store import Store
 
@@ -203,6 +205,13 @@ class Specialisation:
             assert gradient is not None
             found = self._differentiated[request] = gradient.primal
         return found
+
+    @cached_property
+    def effects(self) -> Effects:
+        """What a launch does to memory, element by element. Runs the passes."""
+        pipeline = _load("pipeline")
+        fn, _ = pipeline.run_pipeline(self.lowered.function, pipeline.SCALAR_PRIMAL, self.config)
+        return importlib.import_module("tinote.ir.access_region").effects_of(fn)
 
     def refuse_broken_path(self, buffer: Buffer, place: Span, request: Request) -> list[tuple[Buffer, Span]]:
         """What becomes of a varying value in `buffer`, which has no gradient and was stored to at `place`: the stores

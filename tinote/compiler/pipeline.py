@@ -50,6 +50,7 @@ from tinote.ir.verify import Form, InvalidIR, verify
 
 __all__ = [
     "LOWERING",
+    "SCALAR_PRIMAL",
     "Context",
     "Fixpoint",
     "Listener",
@@ -225,6 +226,10 @@ def steps_for(request: Request, *, lower: bool = True) -> Steps:
         *_when(checks is Checks.FINITE, FINITE_CHECKING),
         *_when(lower, *LOWERING),
     )
+
+
+#: What brings the primal into the form in which its accesses are looked at.
+SCALAR_PRIMAL: Steps = (INFERENCE, DROPPING, *SIMPLIFICATION)
 
 
 def python_steps_for(request: Request) -> Steps:

@@ -174,9 +174,9 @@ class Describer:
         source = function_of(value)
         if source is not None:
             # The gradient of its own, if it has one, is a capture: it may be registered anew.
-            kind = "func" if getattr(value, "__tinote_replacement__", None) is None else "func with a gradient"
+            tag = "func" if getattr(value, "__tinote_replacement__", None) is None else "func with a gradient"
             owner = getattr(value, "__tinote_self__", None)
-            return (kind, self.source(source), None if owner is None else self.describe(owner))
+            return (tag, self.source(source), None if owner is None else self.describe(owner))
         if not _is_ours(kind.__module__):
             return self._object(value, kind)
         component, info, members = component_of(value), struct_of(value), members_of(value)

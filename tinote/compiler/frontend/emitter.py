@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from math import prod
 from typing import Any, NamedTuple, NoReturn
 
@@ -220,10 +220,14 @@ class Emitter:
         self.placed = type(error)(error.message, self.b.loc, error.hint, [*made, *error.notes])
         return self.placed
 
-    @contextmanager
-    def at(self, node: ast.AST) -> Iterator[None]:
+    def at(self, node: ast.AST) -> AbstractContextManager[None]:
         """Operations emitted and errors raised within are about `node`."""
-        saved, self.b.loc = self.b.loc, self.span(node)
+        return self.at_span(self.span(node))
+
+    @contextmanager
+    def at_span(self, span: Span) -> Iterator[None]:
+        """Operations emitted and errors raised within are about what stands there."""
+        saved, self.b.loc = self.b.loc, span
         try:
             yield
         finally:

@@ -53,13 +53,13 @@ class KernelGradient:
                 )
             arguments = arguments_of(instance, values, request)
             arguments.refuse_shared()
-            claim_gradients(arguments.gradient_tasks, clear=False)
             if instance.needs_seed:
                 values = (*values, instance.last_seed)
             if open_recorder is None:
                 native = instance.specialisation.code(request)
             else:
                 native = open_recorder.launching_gradient(instance, values)
+            claim_gradients(arguments.gradient_tasks, clear=False)
             native.launch(values)
         except TinoteError as error:
             raise error.with_traceback(users_trace(error)) from None

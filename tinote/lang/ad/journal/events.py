@@ -137,7 +137,8 @@ class Custom:
     wrote). `scratch`: fields that `gradient` promises to compute itself before it reads them; it finds the others as
     they were at the end of the stretch. `after`: how long the log of overwritten values was then. `gradient_tasks`:
     what the gradient is known to launch; `release` lets go of the memory that it holds. `copies`: what external arrays
-    held then. `numbers`: the traced numbers from outside that went into it.
+    held then. `notices_stale`: what is launched and read in it is checked for elements whose values are gone, so that
+    not all has to be kept. `numbers`: the traced numbers from outside that went into it.
     """
 
     name: str
@@ -151,6 +152,7 @@ class Custom:
     after: int = 0
     gradient_tasks: tuple[TaskSummary, ...] = ()
     release: Callable[[], None] | None = None
+    notices_stale: bool = False
     copies: dict[Buffer, Memory] = field(default_factory=dict)
     numbers: frozenset[int] = frozenset()
 

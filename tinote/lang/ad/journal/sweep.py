@@ -172,7 +172,8 @@ class Sweep:
 
     def custom(self, custom: Custom) -> None:
         """Run a custom VJP."""
-        inner = CustomSweep(self._gradients, self.adjoints)
+        stale = self._saved.log.stale
+        inner = CustomSweep(self._gradients, custom.name, custom.place, stale, self.adjoints)
         for buffer in custom.scratch:
             if buffer.dtype.kind == "f":  # whoever reads it without computing it first shall notice
                 inner.overwriting(buffer)
