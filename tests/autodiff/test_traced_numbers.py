@@ -311,6 +311,23 @@ def test_a_number_that_goes_into_a_custom_function_is_told() -> None:
         inside(world.x[1])
     with pytest.warns(UserWarning, match="would become a constant"), ti.ad.Tape(world.loss):
         world.scaled(inside(0.5))
+    held: list[Any] = []
+
+    @ti.ad.grad_replaced
+    def from_outside(write: bool) -> None:
+        if write:
+            world.y[0] = held[0]
+        else:
+            world.scaled(held[0])
+
+    @ti.ad.grad_for(from_outside)
+    def from_outside_gradient(write: bool) -> None:
+        pass
+
+    for write in (True, False):
+        with pytest.warns(UserWarning, match="goes into 'from_outside', whose custom VJP"), ti.ad.Tape(world.loss):
+            held[:] = [world.x[1] * 2]
+            from_outside(write)
 
 
 def test_numbers_of_other_steps_are_refused() -> None:

@@ -46,7 +46,7 @@ from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.boxes import Box, box_at
 from tinote.lang.data.fields import Field
-from tinote.lang.data.traced import Traced, holds_traced, may_be_computed, plain
+from tinote.lang.data.traced import Traced, constants, holds_traced, may_be_computed, plain
 from tinote.lang.kernels.arguments import Foreign, arguments_of
 from tinote.lang.kernels.func import Func
 from tinote.lang.kernels.kernel import Instance
@@ -82,8 +82,7 @@ class CustomFunction:
         gradient = self._required_gradient(place)
         scratch = self._scratch(*args, **kwargs) if callable(self._scratch) else self._scratch
         if holds_traced([*args, *kwargs.values()]):
-            why = "whose custom VJP has no derivative by its arguments"
-            tape.trace.tell(f"a number that depends on what is differentiated goes into '{self._name}', {why}", place)
+            _tell_lost(tape, self._name, place)
             args, kwargs = _constants(args, kwargs)
         custom = Custom(self._name, place, lambda _: gradient(*args, **kwargs), scratch=_buffers(scratch, place))
         custom.notices_stale = True
@@ -239,6 +238,9 @@ class _Inside(Recorder):
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched."""
+        if self._tape.trace.holds(values):
+            _tell_lost(self._tape, self._custom.name, caller())
+            values = constants(values)
         arguments = arguments_of(instance, values)
         arguments.refuse_other_names()
         touched = arguments.touched
@@ -249,6 +251,8 @@ class _Inside(Recorder):
 
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
         self._wrote(buffer, box_at(buffer, position))
+        if self._tape.trace.holds(value):
+            _tell_lost(self._tape, self._custom.name, caller())
         if source is not None:
             self._custom.loaded.add(source)
         elif position is ...:
@@ -299,6 +303,12 @@ class _Constant(Recorder):
             hint="let it write to a field of its own",
             notes=[Note("the kernel", instance.specialisation.source.span)],
         )
+
+
+def _tell_lost(tape: Journal, name: str, place: Span) -> None:
+    """A number that varies goes into a function with a custom VJP, beside the fields that it reads."""
+    why = "whose custom VJP gives no derivative by it"
+    tape.trace.tell(f"a number that depends on what is differentiated goes into '{name}', {why}", place)
 
 
 def _constants(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:

@@ -142,6 +142,17 @@ class Trace:
             )
         return False
 
+    def holds(self, value: Any) -> bool:
+        """Whether a number, or a list, tuple, array or vector of numbers, holds one that varies."""
+        if type(value) is Traced:
+            return self.varies(value)
+        if isinstance(value, list | tuple):
+            return any(self.holds(one) for one in value)
+        array = value if isinstance(value, np.ndarray) else getattr(value, "values", None)
+        if not isinstance(array, np.ndarray) or array.dtype != object:
+            return False
+        return any(self.holds(one) for one in array.ravel().tolist())
+
     # ---- plain numbers
 
     def note_taken_out(self) -> None:
@@ -523,18 +534,7 @@ def holds_traced(value: Any) -> bool:
     recorded.
     """
     open_recorder = recorder.get()
-    return open_recorder is not None and open_recorder.trace is not None and _holds(value, open_recorder.trace)
-
-
-def _holds(value: Any, trace: Trace) -> bool:
-    if type(value) is Traced:
-        return trace.varies(value)
-    if isinstance(value, list | tuple):
-        return any(_holds(one, trace) for one in value)
-    array = value if isinstance(value, np.ndarray) else getattr(value, "values", None)
-    if not isinstance(array, np.ndarray) or array.dtype != object:
-        return False
-    return any(_holds(one, trace) for one in array.ravel().tolist())
+    return open_recorder is not None and open_recorder.trace is not None and open_recorder.trace.holds(value)
 
 
 def traced_array(value: Any) -> Array:
