@@ -383,7 +383,7 @@ class _Runner(Journal):
         arrays = arguments.arrays
         chain = self._chain
         arguments.refuse_shared()
-        touched = arguments.touched
+        touched = arguments.accesses
         key = instance.specialisation, flow is None, *[None if isinstance(b, Foreign) else b for b, _ in arrays]
         if key not in chain.launches:
             for buffer in touched.written:

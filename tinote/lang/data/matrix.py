@@ -290,11 +290,11 @@ class Matrix:
 
     def max(self) -> Any:
         """The largest component."""
-        return _number(self.values.max())
+        return _number(np.fmax.reduce(self.values, axis=None))
 
     def min(self) -> Any:
         """The smallest component."""
-        return _number(self.values.min())
+        return _number(np.fmin.reduce(self.values, axis=None))
 
     def any(self) -> bool:
         """Whether a component is not zero."""

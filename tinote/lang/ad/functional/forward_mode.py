@@ -88,7 +88,7 @@ class FwdMode(Recorder):
         varying = takes and any(type(value) is Traced and self.trace.varies(value) for value in values)
         arguments = arguments_of(instance, values)
         arguments.refuse_shared()
-        if any(b.primal is not None and b.tangent is None for b in arguments.touched.written):
+        if any(b.primal is not None and b.tangent is None for b in arguments.accesses.written):
             self._give_gradients_duals(instance)
         self._lost.launch_forward(arguments, varying=varying)
         if self.trace.root.taken_out is not None:
@@ -106,7 +106,7 @@ class FwdMode(Recorder):
     def _give_gradients_duals(self, instance: Instance) -> None:
         """A kernel writes to gradients that have no dual. Raises `DifferentiationError` where it is too late."""
         self.preparing_gradient()
-        for buffer in instance.specialisation.touched().written:
+        for buffer in instance.specialisation.accesses().written:
             if buffer.primal is not None and buffer.tangent is None and buffer.kind is BufferKind.ARRAY:
                 raise DifferentiationError(
                     f"'{buffer.name}', which this kernel writes, has no dual",

@@ -25,7 +25,7 @@ from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.boxes import Box, box_at, is_element
 from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, objects, traced_array
-from tinote.lang.kernels.arguments import Arguments, Foreign, arguments_of, own
+from tinote.lang.kernels.arguments import Arguments, arguments_of, own
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import (
     Recorder,
@@ -151,7 +151,8 @@ class Journal(Recorder):
         if launch is not None:
             self.saved.launched(launch)
             self.events.append(launch)
-            if launch.arguments.foreign and any(isinstance(b, Foreign) for b, _ in launch.arguments.needs.severed):
+            foreign = launch.arguments.foreign
+            if foreign and any(buffer in foreign for buffer, _ in launch.arguments.gradient_facts.broken_paths):
                 self.trace.note_taken_out()  # what varies is in an array that anybody may read
             if world.has_views:
                 self.saved.distrust_views(launch)
@@ -160,7 +161,7 @@ class Journal(Recorder):
 
     def launching_outside(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched in another thread or task, which is no part of this."""
-        for buffer in own(arguments_of(instance, values).touched.written):
+        for buffer in own(arguments_of(instance, values).accesses.written):
             self.overwriting(buffer)
 
     def custom(self, custom: Custom) -> None:
