@@ -376,10 +376,11 @@ class _Runner(Journal):
         self.did = hash((self.did, id(instance.specialisation), *external, repr(values[count:])))
         if self._taping:
             return super().launching(instance, values)
-        flow = self.flow(instance, values)
+        given, flow = values, self.flow(instance, values)
         if flow is not None:
             values = constants(values)
         arguments = arguments_of(instance, values, self.request(flow))
+        self.look_for_plain(given, arguments)
         arrays = arguments.arrays
         chain = self._chain
         arguments.refuse_shared()

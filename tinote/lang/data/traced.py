@@ -59,7 +59,7 @@ Array = np.ndarray[Any, Any]
 _numbers = itertools.count(1)
 
 #: Asked of a number by what only looks at it; whoever reads the text of a call that takes a plain number finds these.
-_LOOKS = re.compile(r"(math\.|np\.|numpy\.)?(isnan|isfinite|isinf|isclose)\(")
+_LOOKS = re.compile(r"(math\.|np\.|numpy\.)?(isnan|isfinite|isinf|isclose|allclose)\(")
 #: Python's operators, of which one alone asks a number for a float: `"%.2f" % x`, which formats it.
 _OPERATOR = opmap["BINARY_OP"]
 
@@ -160,7 +160,7 @@ class Trace:
         root = self.root
         if root.is_open and root.taken_out is None and not root._said:
             place = caller("numpy")
-            if not _LOOKS.match(line_text(place)[place.column :]):
+            if not _looks(place):
                 root.taken_out = _TakenOut(place, _floats_around())
 
     def note_plain(self, values: Any, what: str) -> None:
@@ -168,7 +168,7 @@ class Trace:
         traced ones.
         """
         taken = self.root.taken_out
-        if taken is not None and may_be_computed(values, taken.older):
+        if taken is not None and may_be_computed(values, taken.older) and not _looks(caller("numpy")):
             self.tell(
                 f"a plain number goes to {what}, and one that depends on what is differentiated was taken out before: "
                 "if it was computed from that, it would become a constant",
@@ -183,7 +183,7 @@ class Trace:
         root._said, root.taken_out = True, None
         error = DifferentiationError(
             message,
-            caller(),
+            caller("numpy"),
             hint="compute with it in a kernel, by arithmetic, NumPy's functions on numbers or ti.*; "
             "nothing is lost where it is no part of the derivative",
             notes=[Note("taken out here", taken_out)],
@@ -191,6 +191,11 @@ class Trace:
         if root.refuses:
             raise error
         warnings.warn_explicit(str(error), UserWarning, error.span.file, error.span.line)
+
+
+def _looks(place: Span) -> bool:
+    """Whether an expression of the user's only looks at numbers."""
+    return _LOOKS.match(line_text(place)[place.column :]) is not None
 
 
 def _floats_around() -> dict[int, float]:

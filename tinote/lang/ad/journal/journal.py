@@ -118,7 +118,7 @@ class Journal(Recorder):
             self._refused = self._refused or error
             self._pending = launch = None
         if self.trace.root.taken_out is not None:
-            self._look_for_plain(given, arguments)
+            self.look_for_plain(given, arguments)
         native = None if launch is None else launch.old_values
         if native is not None and self._judges_first:
             why = "a tape that checks the access rules does not keep"
@@ -140,7 +140,7 @@ class Journal(Recorder):
         """Which of a kernel's gradients is for such a launch."""
         return self.derivative if flow is None else Request(self.derivative.derivative, arguments=True)
 
-    def _look_for_plain(self, values: tuple[Any, ...], arguments: Arguments) -> None:
+    def look_for_plain(self, values: tuple[Any, ...], arguments: Arguments) -> None:
         """Of what goes into a launch, plain numbers may have been computed from traced ones: external arrays, too."""
         count = len(arguments.specialisation.arrays)
         arrays = [np.empty(0) for buffer in arguments.foreign if buffer.dtype.kind == "f"]
