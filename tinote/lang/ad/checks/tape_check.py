@@ -19,7 +19,7 @@ from tinote.lang.ad.checks.gradcheck import Compared, GradientReport, compare, r
 from tinote.lang.ad.journal.events import Computed, Custom, Launch, Read, Write
 from tinote.lang.ad.journal.journal import Journal, living_buffers
 from tinote.lang.ad.journal.observer import Observer
-from tinote.lang.ad.memory.states import Remembered, bring_back, remembered
+from tinote.lang.ad.memory.states import State
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
 from tinote.lang.session.state import world
@@ -56,7 +56,7 @@ class GradientCheck(Observer):
         self._chosen = chosen
         self._loss = loss
         self._tolerance = tolerance
-        self._start: Remembered | None = None
+        self._start: State | None = None
         self._latest: _Numbers | None = None
         self._written: dict[int, _Numbers] = {}  # by the identity of the write
         self._viewed: Buffer | None = None
@@ -65,7 +65,7 @@ class GradientCheck(Observer):
 
     def start(self) -> None:
         """The block begins: all fields are as the program finds them."""
-        self._start = remembered()
+        self._start = State()
 
     def writing(self, write: Write, *, exempt: bool) -> None:
         self._settle()
@@ -101,12 +101,12 @@ class GradientCheck(Observer):
         gradients = [numbers(one.grad.buffer).copy() for one in fields]
         report = GradientReport(self._tolerance, sum(gradient.size for gradient in gradients))
         report.forward_note = "a tape compares with differences alone"
-        end = remembered()
+        end = State()
         try:
             task = Compared(lambda: self._run_again(journal), fields, self._loss)
             compare(task, (), self._start, gradients, _STEP, _ELEMENTS, report)
         finally:
-            bring_back(end)
+            end.put_back()
         if not report.ok:
             error = DifferentiationError(repr(report), self.place)
             error.report = report  # type: ignore[attr-defined]

@@ -33,7 +33,7 @@ from tinote.lang.ad.functional.second_order import SecondOrder, give_gradients_d
 from tinote.lang.ad.functional.seeds import seed_array
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.sweep import Sweep
-from tinote.lang.ad.memory.states import bring_back, duals_kept, gradients_kept, remembered
+from tinote.lang.ad.memory.states import State, preserving_duals, preserving_gradients
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace, Traced
 from tinote.lang.session.state import gradient_memories, recorder, world
@@ -86,7 +86,7 @@ def _value_and_grad(
 
     def run(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         refuse_open_recorder(what)
-        with gradients_kept():
+        with preserving_gradients():
             if task.loss is not None:
                 task.loss.fill(0)
             ran = recorded(task, args, kwargs)
@@ -111,7 +111,7 @@ def vjp(
     def run(seed: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         refuse_open_recorder("vjp")
         direction = _seed_for(task, seed)
-        with gradients_kept():
+        with preserving_gradients():
             ran = recorded(task, args, kwargs)
             value = ran.value
             found = ran.gradients(pull_back(ran, direction))
@@ -133,7 +133,7 @@ def jvp(
 
     def run(seed: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         refuse_open_recorder("jvp")
-        with duals_kept():
+        with preserving_duals():
             return _pushed(task, lambda bound: bound.directions(seed, task), args, kwargs)
 
     return run
@@ -166,7 +166,7 @@ def jacobian(
     def run(*args: Any, **kwargs: Any) -> Any:
         refuse_open_recorder("jacobian")
         forward = mode == "forward" or (mode is None and _forward_is_shorter(task, args))
-        with gradients_kept(), duals_kept():
+        with preserving_gradients(), preserving_duals():
             found = _columns(task, args, kwargs) if forward else _rows(task, args, kwargs)
         return task.shaped(found)
 
@@ -193,7 +193,7 @@ def hvp(
         bound = task.bound(args, journal.trace, duals=True)
         give_gradients_duals()
         directions = bound.directions(vector, task)
-        with gradients_kept(), duals_kept():
+        with preserving_gradients(), preserving_duals():
             for field in list(world.fields):
                 if field.has_dual:
                     field.dual.fill(0)
@@ -240,12 +240,12 @@ def _rows(task: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) -> li
 def _columns(task: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Array]:
     result = () if task.loss is None else shape_of(task.loss)
     shapes = [one.shape for one in task.bound(args, Trace()).inputs]
-    start = remembered(gradients=True)
+    start = State(gradients=True)
     arrays = [(array, array.copy()) for array in arrays_among([*args, *kwargs.values()])]
     found = [np.zeros((*result, int(np.prod(shape)))) for shape in shapes]
     columns = [(which, column) for which, whole in enumerate(found) for column in range(whole.shape[-1])]
     for number, (which, column) in enumerate(columns, 1):
-        bring_back(start)
+        start.put_back()
         for array, held in arrays:
             array[...] = held
         seeds = [np.zeros(shape) for shape in shapes]

@@ -10,12 +10,12 @@ from tinote.errors import DifferentiationError, Note
 from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atomic, Buffer, Load
 from tinote.ir.query import walk
+from tinote.lang.ad.memory.states import MemoryCopies
 from tinote.lang.boxes import Box, Boxes, box_at, box_of, is_element
 from tinote.lang.data.duals import Dual
 from tinote.lang.kernels.arguments import Arguments, arguments_of, own
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import Recorder, memory_of
-from tinote.runtime.memory import Memory
 from tinote.source import Span, caller
 
 __all__ = ["CustomSweep"]
@@ -41,7 +41,7 @@ class CustomSweep(Recorder):
         self._name = name
         self._place = place
         self._stale = {buffer: Boxes(*boxes) for buffer, boxes in stale.items()}
-        self._overwritten: dict[Buffer, Memory] = {}
+        self._before = MemoryCopies()
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
         arguments = arguments_of(instance, values)
@@ -82,13 +82,12 @@ class CustomSweep(Recorder):
 
     def overwriting(self, buffer: Buffer) -> None:
         """A field is about to be written. Gradients are what this is for."""
-        if buffer.primal is None and buffer not in self._overwritten:
-            self._overwritten[buffer] = memory_of(buffer).copy()
+        if buffer.primal is None:
+            self._before.add(memory_of(buffer))
 
     def bring_back(self) -> None:
         """Give all fields their values again."""
-        for buffer, values in self._overwritten.items():
-            memory_of(buffer).restore(values)
+        self._before.put_back()
 
     def _renew(self, buffer: Buffer, box: Box | None) -> None:
         stale = self._stale.get(buffer)
