@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from tinote.compiler.launch.clearing import clear_memories
 from tinote.compiler.requests import TANGENT, Derivative, Request
 from tinote.errors import DifferentiationError
 from tinote.ir.buffers import Buffer, BufferKind
@@ -27,6 +26,7 @@ from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, obje
 from tinote.lang.kernels.arguments import arguments_of
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import Recorder, recorder, world
+from tinote.runtime.clearing import clear_memories
 from tinote.source import NOWHERE, caller
 
 __all__ = ["FwdMode", "forward_along"]
