@@ -86,12 +86,20 @@ class Accesses(Ranges):
         self._found: list[Memory] = []
         self._places: dict[Op, tuple[Loop | None, Known | None]] = {}
         self._made: dict[Op, Access] = {}
+        self._inside: dict[Loop, slice] = {}  # where in `_found` the accesses of a loop are
         super().__init__(fn.region if isinstance(fn, Function) else fn)
 
     def visit(self, op: Op, loop: Loop | None, known: Known | None) -> None:
         self._places[op] = loop, known
         if isinstance(op, Load | Store | Atomic):
             self._found.append(op)
+
+    def _enter(self, op: Op, parent: Loop | None, known: Known | None) -> None:
+        first = len(self._found)
+        super()._enter(op, parent, known)
+        loop = self.loops.get(op)
+        if loop is not None:
+            self._inside[loop] = slice(first, len(self._found))
 
     def loop_over(self, index: Var) -> Loop:
         """The loop that an index variable is of."""
@@ -121,7 +129,7 @@ class Accesses(Ranges):
 
     def within(self, loop: Loop) -> list[Access]:
         """The accesses inside a loop, in order."""
-        return [access for access in self.all() if access.inside(loop)]
+        return [self.of(op) for op in self._found[self._inside[loop]]]
 
     # one access
 
