@@ -59,7 +59,7 @@ ended = time.time()
 """
 BIG = """
 from tests.viz.explored import big_stages
-from tinote.viz.explorer import Explorer, View
+from tinote.viz.explorer.widget import Explorer, View
 
 big = big_stages(5000)
 Explorer("big", [View("kernel", lambda: big)])

@@ -20,7 +20,7 @@ import pytest
 from tinote import cli
 from tinote.cli.lab import copy_missing
 from tinote.manual import tutorials
-from tinote.runtime.cache import open_store
+from tinote.runtime.store import open_store
 
 PROJECT = Path(__file__).resolve().parents[1]
 PICTURE = "%matplotlib inline\nimport matplotlib.pyplot as plt\nplt.plot([1, 4, 9]);"

@@ -1,4 +1,4 @@
-"""The project's habits, each as a test: style, types, floors, file length, a light import, consistent packaging."""
+"""The project's habits, each as a test: style, types, floors, a light import, consistent packaging."""
 
 from __future__ import annotations
 
@@ -15,7 +15,6 @@ import nbformat
 from packaging.requirements import Requirement
 
 PROJECT = Path(__file__).resolve().parents[1]
-LONGEST_FILE = 500
 HEAVY = ("llvmlite", "ipywidgets", "anywidget", "matplotlib", "IPython", "tqdm", "tinote.lang.ad", "tinote.viz")
 
 FIRST_GRADIENT = """\
@@ -63,14 +62,6 @@ def test_types_check() -> None:
 
 def test_imports_point_downwards() -> None:
     check(script("lint-imports"), "--no-cache")
-
-
-def test_files_stay_short() -> None:
-    folders = ("tinote", "tests", "benchmarks", "examples")
-    files = [file for folder in folders for file in sorted((PROJECT / folder).rglob("*.py"))]
-    assert len(files) > 20
-    lengths = {str(file.relative_to(PROJECT)): len(file.read_text(encoding="utf-8").splitlines()) for file in files}
-    assert {name: length for name, length in lengths.items() if length > LONGEST_FILE} == {}
 
 
 def test_a_bare_import_is_light() -> None:

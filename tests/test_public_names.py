@@ -14,11 +14,11 @@ import pytest
 import tinote as ti
 from tinote.ir.types import Scalar
 from tinote.lang import ops
-from tinote.lang.builtin_help import HELP, signature_of
-from tinote.lang.func import Func
-from tinote.lang.maths import BuiltinFunction
-from tinote.lang.tree import Axes
-from tinote.lang.world import Arch
+from tinote.lang.data.tree import Axes
+from tinote.lang.kernels.func import Func
+from tinote.lang.maths.functions import BuiltinFunction
+from tinote.lang.maths.help import HELP, signature_of
+from tinote.lang.session.state import Arch
 from tinote.manual import ERRORS
 
 PROJECT = Path(__file__).resolve().parents[1]

@@ -22,9 +22,16 @@ from typing import TYPE_CHECKING, Any
 
 from tinote.errors import no_attribute
 from tinote.ir.types import f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
-from tinote.lang import algorithms, exception, misc, missing, ops, profiler, types, util
-from tinote.lang.calls import experimental, pyfunc, real_func, ref, sync
-from tinote.lang.declarations import field
+from tinote.lang import exception, misc, ops, util
+from tinote.lang.data import types
+from tinote.lang.data.declarations import field
+from tinote.lang.data.fields import Field, MatrixField, ScalarField
+from tinote.lang.data.layout import Layout
+from tinote.lang.data.matrix import Matrix, Vector
+from tinote.lang.data.ndarrays import MatrixNdarray, Ndarray, ScalarNdarray, VectorNdarray, from_dlpack, ndarray
+from tinote.lang.data.structs import Struct, StructField, dataclass
+from tinote.lang.data.tree import FieldsBuilder, Level, axes, axes_named, root
+from tinote.lang.data.types import template
 from tinote.lang.exception import (
     TaichiAssertionError,
     TaichiCompilationError,
@@ -35,21 +42,17 @@ from tinote.lang.exception import (
     TaichiSyntaxError,
     TaichiTypeError,
 )
-from tinote.lang.fields import Field, MatrixField, ScalarField
-from tinote.lang.func import func
-from tinote.lang.kernel import data_oriented, kernel
-from tinote.lang.layout import Layout
-from tinote.lang.matrix import Matrix, Vector
+from tinote.lang.kernels.calls import experimental, pyfunc, real_func, ref, sync
+from tinote.lang.kernels.func import func
+from tinote.lang.kernels.kernel import data_oriented, kernel
+from tinote.lang.maths import algorithms
 from tinote.lang.misc import cfg, is_arch_supported, is_logging_effective, set_logging_level
-from tinote.lang.ndarrays import MatrixNdarray, Ndarray, ScalarNdarray, VectorNdarray, from_dlpack, ndarray
-from tinote.lang.parameters import template
-from tinote.lang.structs import Struct, StructField, dataclass
-from tinote.lang.tree import FieldsBuilder, Level, axes, axes_named, root
-from tinote.lang.world import arches, init, reset
+from tinote.lang.session import missing, profiler
+from tinote.lang.session.state import arches, init, reset
 
 if TYPE_CHECKING:
     from tinote import ad, linalg, math, tools
-    from tinote.lang.linalg import eig, polar_decompose, solve, svd, sym_eig
+    from tinote.lang.maths.linalg import eig, polar_decompose, solve, svd, sym_eig
 
 __version__ = "0.1.0"
 
@@ -81,14 +84,14 @@ _LAZY = {
     "_lib": ("tinote._lib", None),
     "ad": ("tinote.ad", None),
     "viz": ("tinote.viz", None),
-    "GUI": ("tinote.viz.gui", "GUI"),
+    "GUI": ("tinote.viz.window.gui", "GUI"),
     "ui": ("tinote.ui", None),
-    "hex_to_rgb": ("tinote.viz.arrays", "hex_to_rgb"),
-    "rgb_to_hex": ("tinote.viz.arrays", "rgb_to_hex"),
+    "hex_to_rgb": ("tinote.viz.draw.arrays", "hex_to_rgb"),
+    "rgb_to_hex": ("tinote.viz.draw.arrays", "rgb_to_hex"),
     "tools": ("tinote.tools", None),
     "math": ("tinote.math", None),
     "linalg": ("tinote.linalg", None),
-    **{name: ("tinote.lang.linalg", name) for name in ("eig", "polar_decompose", "solve", "svd", "sym_eig")},
+    **{name: ("tinote.lang.maths.linalg", name) for name in ("eig", "polar_decompose", "solve", "svd", "sym_eig")},
     # Spellings of the dialect's early versions.
     "Tape": ("tinote.ad", "Tape"),
     "any_arr": ("tinote.types", "ndarray"),

@@ -1,10 +1,10 @@
-"""`ti.linalg`, so that `from tinote.linalg import svd` works. What it holds is in `tinote.lang.linalg`."""
+"""`ti.linalg`, so that `from tinote.linalg import svd` works. What it holds is in `tinote.lang.maths.linalg`."""
 
 from typing import Any
 
-from tinote.lang.linalg import *  # noqa: F403
-from tinote.lang.linalg import __all__ as __all__
-from tinote.lang.missing import refuse
+from tinote.lang.maths.linalg import *  # noqa: F403
+from tinote.lang.maths.linalg import __all__ as __all__
+from tinote.lang.session.missing import refuse
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""`ti.math`, so that `from tinote.math import vec3` works. What it holds is in `tinote.lang.math`."""
+"""`ti.math`, so that `from tinote.math import vec3` works. What it holds is in `tinote.lang.maths.math`."""
 
-from tinote.lang.math import *  # noqa: F403
-from tinote.lang.math import __all__ as __all__
+from tinote.lang.maths.math import *  # noqa: F403
+from tinote.lang.maths.math import __all__ as __all__

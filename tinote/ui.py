@@ -1,10 +1,10 @@
-"""`ti.ui`, so that `from tinote.ui import Window` works. What it holds is in `tinote.viz.ui`."""
+"""`ti.ui`, so that `from tinote.ui import Window` works. What it holds is in `tinote.viz.window.ui`."""
 
 from typing import Any
 
-from tinote.lang.missing import refuse
-from tinote.viz.ui import *  # noqa: F403
-from tinote.viz.ui import __all__ as __all__
+from tinote.lang.session.missing import refuse
+from tinote.viz.window.ui import *  # noqa: F403
+from tinote.viz.window.ui import __all__ as __all__
 
 
 def __getattr__(name: str) -> Any:

@@ -5,7 +5,7 @@ import pytest
 
 import tinote as ti
 from tests.autodiff.user import array, scalar, session  # noqa: F401
-from tinote.compiler.gradient_cost import saved_values
+from tinote.compiler.inspect.gradient_cost import saved_values
 from tinote.errors import DifferentiationError
 from tinote.ir.parse import parse
 

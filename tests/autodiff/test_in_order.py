@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 import tinote as ti
-from tinote.compiler.modes import Mode
+from tinote.compiler.requests import GRADIENT
 from tinote.ir.nodes import For
 from tinote.ir.query import walk
 
@@ -149,5 +149,5 @@ def loops(program: Callable[..., Kernel]) -> list[For]:
     """The loops of a kernel as its gradient runs them."""
     run = program(line(), plane(), ti.field(ti.i32, 6))
     run()
-    facts = run.instances[0].specialisation.gradient_facts(Mode.GRADIENT)  # type: ignore[attr-defined]
+    facts = run.instances[0].specialisation.gradient_facts(GRADIENT)  # type: ignore[attr-defined]
     return [op for op in walk(facts.primal.region) if isinstance(op, For)]

@@ -9,9 +9,10 @@ import pytest
 from tests.properties.compare import STEPS, Outcome, difference, run
 from tests.properties.generate import Program, generate
 from tests.properties.smooth import generate_smooth
+from tinote.autodiff.control_dependence import steering_reads
 from tinote.autodiff.instrument import instrument
-from tinote.autodiff.steering import steering_reads
-from tinote.compiler.pipeline import CHECKED, run_pipeline
+from tinote.compiler.pipeline import run_pipeline, steps_for
+from tinote.compiler.requests import Checks, Request
 from tinote.config import Config
 from tinote.ir.checked_accesses import Instrumented, Kind, Ledger
 from tinote.ir.interpret import interpret
@@ -117,7 +118,7 @@ def test_checks_change_nothing_else(make: Callable[[int], Program]) -> None:
     for seed in range(6):
         program = make(seed)
         wanted = run(program, program.function)
-        final, facts = run_pipeline(program.function, CHECKED, STRICT)
+        final, facts = run_pipeline(program.function, steps_for(Request(checks=Checks.ACCESS_RULES)), STRICT)
         made = facts.instrumented
         assert made is not None
         followed += len(made.sites)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import tinote as ti
-from tinote.autodiff.proofs import proved_violations
+from tinote.autodiff.static_violations import proved_violations
 from tinote.ir.parse import parse
 
 BUFFERS = """

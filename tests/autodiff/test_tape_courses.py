@@ -11,7 +11,7 @@ import pytest
 
 import tinote as ti
 from tinote.errors import TinoteError
-from tinote.lang.ad import course
+from tinote.lang.ad.memory import access_trace as course
 
 N, STEPS = 5, 6
 

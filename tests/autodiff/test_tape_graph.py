@@ -7,7 +7,7 @@ import numpy as np
 
 import tinote as ti
 from tests.autodiff.user import session  # noqa: F401
-from tinote.lang.ad.graph import Use
+from tinote.lang.ad.journal.graph import Use
 
 
 class _Chain:

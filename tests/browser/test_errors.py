@@ -10,7 +10,7 @@ import pytest
 from tests.browser.harness import BOTH_FRONT_ENDS, wait_ready
 from tinote.errors import KernelIndexError
 from tinote.manual import ERRORS, tutorials
-from tinote.viz.error_view import error_as_html
+from tinote.viz.notebook.error_view import error_as_html
 
 SETUP = "%load_ext tinote\nimport tinote as ti\nti.init(arch=ti.cpu)\nx = ti.field(ti.f32, shape=8)"
 KERNEL = "%%kernel -q\ndef shift(n: ti.i32):\n    for i in x:\n        x[i] = x[i + n]"

@@ -6,7 +6,7 @@ import pytest
 
 from tests.browser.harness import BOTH_FRONT_ENDS, TIMED_KEY, new_page
 from tests.viz.explored import parsed_stages
-from tinote.viz.explorer import Explorer, View
+from tinote.viz.explorer.widget import Explorer, View
 
 GRAVITY = """\
 import tinote as ti
@@ -21,13 +21,13 @@ def compute_energy():
         r = x[i] - x[j]
         U[None] += -1 / r.norm(1e-3)
 
-from tinote.viz.explorer import explore
+from tinote.viz.explorer.widget import explore
 explorer = explore(compute_energy, gradient=True)
 explorer
 """
 SIZES = """
 from tests.viz.explored import big_stages
-from tinote.viz.explorer import Explorer, View
+from tinote.viz.explorer.widget import Explorer, View
 big, small = big_stages(5000), big_stages(100)
 display(Explorer("big", [View("kernel", lambda: big)]), Explorer("small", [View("kernel", lambda: small)]))
 """

@@ -10,7 +10,7 @@ import tinote as ti
 from tests.browser.looks import WIDTHS, unreadable
 from tests.browser.test_explorer import FLUID_MS, OF_SMALL, lit, pointed, rows
 from tests.viz.explored import big_stages, parsed_stages
-from tinote.viz.explorer import Explorer, View, explore
+from tinote.viz.explorer.widget import Explorer, View, explore
 
 
 @pytest.fixture
@@ -233,7 +233,7 @@ def scale(a: ti.f32):
 scale(0.0)
 x.fill(4.0)
 x[3] = -1.0
-from tinote.viz.explorer import explore
+from tinote.viz.explorer.widget import explore
 explore(scale)
 """
 
@@ -282,7 +282,7 @@ def energy():
 
 x.fill(2.0)
 total.grad[None] = 1.0
-from tinote.viz.explorer import explore
+from tinote.viz.explorer.widget import explore
 explore(energy, gradient=True)
 """
 

@@ -10,7 +10,7 @@ import tinote as ti
 from tests.browser.harness import TIMED_KEY
 from tests.browser.test_explorer import PAINTED, ROOT, lit, pointed, rows
 from tests.viz.explored import big_stages
-from tinote.viz.explorer import Explorer, View, explore
+from tinote.viz.explorer.widget import Explorer, View, explore
 
 FIRST = """\
 def energy():

@@ -9,7 +9,7 @@ from tests.browser.harness import BOTH_FRONT_ENDS
 
 LOOP = """
 import numpy as np
-from tinote.viz.gui import GUI
+from tinote.viz.window.gui import GUI
 gui = GUI("gravity", res=(320, 240), background_color=0x112F41)
 turn = 0
 seen = []

@@ -9,7 +9,7 @@ from tests.browser.harness import BOTH_FRONT_ENDS
 
 SETUP = """
 import numpy as np
-from tinote.viz.particles import Particles
+from tinote.viz.live.particles import Particles
 start = np.random.default_rng(0).random((400, 2))
 x = start.copy()
 v = (np.random.default_rng(1).random((400, 2)) - 0.5) * 0.01
@@ -220,7 +220,7 @@ def test_each_keeps_its_own_colour_wherever_it_goes(notebook):
     """The page is told the colours once; frames say where the particles are."""
     page = notebook("""
 import numpy as np
-from tinote.viz.particles import Particles
+from tinote.viz.live.particles import Particles
 x = np.array([[0.2, 0.5], [0.5, 0.5], [0.8, 0.5]])
 def step():
     x[:] = np.roll(x, 1, axis=0)

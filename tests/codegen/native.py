@@ -7,7 +7,7 @@ import struct
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from tinote.compiler.codegen.llvm import Module, Options, generate
+from tinote.compiler.codegen.llvm.module import Module, Options, generate
 from tinote.compiler.passes.lower_access import lower_access
 from tinote.compiler.passes.lower_arrays import lower_arrays
 from tinote.compiler.passes.offload import offload

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from tests.codegen.native import Image
-from tinote.compiler.modes import Mode
-from tinote.compiler.native import BoundArray
-from tinote.compiler.pipeline import PYTHON_STEPS, run_pipeline
-from tinote.compiler.python_launch import PythonCode
+from tinote.compiler.launch.native import BoundArray
+from tinote.compiler.launch.python_launch import PythonCode
+from tinote.compiler.pipeline import python_steps_for, run_pipeline
+from tinote.compiler.requests import PRIMAL, Request
 from tinote.config import Config
 from tinote.ir.memory import DictMemory
 from tinote.ir.nodes import Buffer, BufferKind, Function
@@ -27,9 +27,9 @@ def placed(fn: Function) -> Function:
     return Function(fn.name, fn.region, Span("program.py", 1))
 
 
-def prepared(fn: Function, mode: Mode = Mode.PRIMAL, config: Config = STRICT) -> Function:
+def prepared(fn: Function, request: Request = PRIMAL, config: Config = STRICT) -> Function:
     """A function in first form, in the form that becomes Python."""
-    return placed(run_pipeline(fn, PYTHON_STEPS[mode], config)[0])
+    return placed(run_pipeline(fn, python_steps_for(request), config)[0])
 
 
 def code_of(fn: Function) -> PythonCode:

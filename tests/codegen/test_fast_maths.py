@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from tests.codegen.native import lowered
-from tinote.compiler.codegen.llvm import Options, generate
+from tinote.compiler.codegen.llvm.module import Options, generate
 from tinote.runtime.jit import compile_module, optimise
 from tinote.runtime.launch import Launcher
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.codegen.native import STRICT, agree, execute, located, lower, lowered, memory_of
-from tinote.compiler.codegen.llvm import Options, generate
+from tinote.compiler.codegen.llvm.module import Options, generate
 from tinote.compiler.passes.lower_access import lower_access
 from tinote.compiler.passes.offload import offload
 from tinote.compiler.passes.privatise import privatise

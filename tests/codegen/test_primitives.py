@@ -11,8 +11,8 @@ import pytest
 
 from tests.codegen.accuracy import ULPS
 from tests.codegen.native import STRICT, execute, lower
-from tinote.compiler.codegen.llvm import Options
-from tinote.compiler.codegen.llvm_prims import EMITTERS, NO_CODE
+from tinote.compiler.codegen.llvm.module import Options
+from tinote.compiler.codegen.llvm.primitives import EMITTERS, NO_CODE
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
 from tinote.ir.memory import DictMemory

@@ -8,7 +8,7 @@ import re
 import pytest
 
 from tests.codegen.native import agree, execute, located, lower, lowered, memory_of
-from tinote.compiler.codegen.llvm import generate
+from tinote.compiler.codegen.llvm.module import generate
 from tinote.errors import (
     CompilerBug,
     KernelAssertionError,

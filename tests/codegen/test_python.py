@@ -18,21 +18,21 @@ from tests.properties.generate import generate as generate_program
 from tests.properties.smooth import generate_smooth
 from tests.properties.test_programs import report
 from tests.properties.writer import Program
-from tinote.compiler.codegen.python import WRITERS, generate
-from tinote.compiler.codegen.python_text import lines_of
-from tinote.compiler.modes import Mode
+from tinote.compiler.codegen.python.module import WRITERS, generate
+from tinote.compiler.codegen.python.text import lines_of
+from tinote.compiler.requests import GRADIENT, TANGENT, Request
 from tinote.config import Config
 from tinote.errors import CompilerBug, KernelMemoryError
 from tinote.ir import nodes
 from tinote.ir import primitives as p
 from tinote.ir.build import DEFAULTS, Builder
+from tinote.ir.custom_vjp import Replaced
 from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory
 from tinote.ir.nodes import Atom, BufferKind, Function, Lit, Op, Region, Var
 from tinote.ir.parse import parse
 from tinote.ir.primitives import PRIMITIVES, Primitive
 from tinote.ir.query import buffers_of
-from tinote.ir.replaced import Replaced
 from tinote.ir.types import FLOATS, INTEGERS, SCALARS, Scalar, Tensor, i32, i64, u1, u32, u64
 
 SIZE = 12
@@ -341,12 +341,14 @@ def test_random_programs(random_programs: range, capsys: pytest.CaptureFixture[s
         report(generate_program, problem, seed, SIZE)
 
 
-@pytest.mark.parametrize("mode", [Mode.GRADIENT, Mode.TANGENT])
-def test_derivatives_of_random_programs(mode: Mode, random_programs: range, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("derivative", [GRADIENT, TANGENT])
+def test_derivatives_of_random_programs(
+    derivative: Request, random_programs: range, capsys: pytest.CaptureFixture[str]
+) -> None:
     def problem(program: Program) -> str:
         assert program.loss is not None
         assert program.loss.adjoint is not None
-        fn = prepared(program.function, mode)
+        fn = prepared(program.function, derivative)
         wanted, found = program.memory(), program.memory()
         for memory in (wanted, found):
             interpret(program.function, program.arguments, memory)

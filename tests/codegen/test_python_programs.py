@@ -15,13 +15,14 @@ import pytest
 
 import tinote as ti
 from tinote.compiler import driver
-from tinote.compiler.driver import Mode, Specialisation
-from tinote.compiler.native import BoundArray, Code
-from tinote.compiler.pipeline import PYTHON_STEPS, run_pipeline
-from tinote.compiler.python_launch import PythonCode
+from tinote.compiler.driver import Specialisation
+from tinote.compiler.launch.native import BoundArray, Code
+from tinote.compiler.launch.python_launch import PythonCode
+from tinote.compiler.pipeline import python_steps_for, run_pipeline
+from tinote.compiler.requests import Request
 from tinote.ir.nodes import Buffer, BufferKind
-from tinote.lang.layout import array_over
-from tinote.lang.world import memory_of
+from tinote.lang.data.layout import array_over
+from tinote.lang.session.state import memory_of
 
 #: Those whose launches are small enough.
 PROGRAMS = (
@@ -46,10 +47,10 @@ class Progress:
 class Both:
     """Machine code whose first launch is compared with plain Python."""
 
-    def __init__(self, native: Code, specialisation: Specialisation, mode: Mode, progress: Progress) -> None:
+    def __init__(self, native: Code, specialisation: Specialisation, request: Request, progress: Progress) -> None:
         self.native = native
         self.specialisation = specialisation
-        self.mode = mode
+        self.request = request
         self.progress = progress
         self.launched = False
 
@@ -66,7 +67,7 @@ class Both:
         self.progress.launches = 0
         s = self.specialisation
         config = replace(s.config, arch="python")
-        fn, _ = run_pipeline(s.lowered.function, PYTHON_STEPS[self.mode], config)
+        fn, _ = run_pipeline(s.lowered.function, python_steps_for(self.request), config)
         code = PythonCode(fn, config, s.source.globals, s._memory_for)
         written = [b for b in {b for task in code.tasks for b in task.touched.written} if b.kind is BufferKind.FIELD]
         before = {b: memory_of(b).copy() for b in written}
@@ -94,8 +95,8 @@ def test_programs(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
     progress = Progress()
     compile_ = Specialisation._compile
 
-    def both(self: Specialisation, mode: Mode) -> Any:
-        return Both(compile_(self, mode), self, mode, progress)
+    def both(self: Specialisation, request: Request) -> Any:
+        return Both(compile_(self, request), self, request, progress)
 
     monkeypatch.setattr(driver.Specialisation, "_compile", both)
     module = importlib.import_module(f"tests.programs.test_{program}")

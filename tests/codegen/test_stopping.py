@@ -8,7 +8,7 @@ import time
 import pytest
 
 from tests.codegen.native import lowered
-from tinote.compiler.codegen.llvm import generate
+from tinote.compiler.codegen.llvm.module import generate
 from tinote.runtime.jit import compile_module
 from tinote.runtime.launch import Block, Launcher, LaunchStopped
 from tinote.runtime.memory import Memory

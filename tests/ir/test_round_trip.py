@@ -11,10 +11,10 @@ from tests.ir.texts import BY_FORM, CHECKED, FIRST, LOWERED, TASKS
 from tinote.ir import nodes
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
+from tinote.ir.custom_vjp import Replaced
 from tinote.ir.nodes import Buffer, For, Function, Lit, Op, Region, Var
 from tinote.ir.parse import ParseError, parse
 from tinote.ir.query import walk
-from tinote.ir.replaced import Replaced
 from tinote.ir.text import equal, fingerprint, literal, show, show_lines, show_op
 from tinote.ir.types import FLOATS, Scalar, f16, f32, f64, i32, i64, u1, u8, u64, weak_float, weak_int
 from tinote.ir.verify import Form, verify

@@ -12,7 +12,7 @@ from typing import Any
 
 from tinote.compiler.frontend.builtins import BUILTINS
 from tinote.compiler.frontend.lower import lower
-from tinote.compiler.frontend.protocol import (
+from tinote.compiler.protocol import (
     ArgumentSpec,
     ArrayArgument,
     Lowered,

@@ -10,7 +10,7 @@ import pytest
 
 import tinote as ti
 from tinote.errors import FieldError, KernelSyntaxError, KernelTypeError
-from tinote.lang.kernel import Kernel
+from tinote.lang.kernels.kernel import Kernel
 from tinote.source import Span
 
 
@@ -151,7 +151,7 @@ def test_an_instance_keeps_what_it_is_known_by() -> None:
 
 
 def test_the_oldest_instances_go_when_there_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("tinote.lang.kernel._INSTANCES_KEPT", 3)
+    monkeypatch.setattr("tinote.lang.kernels.kernel._INSTANCES_KEPT", 3)
 
     @ti.kernel
     def run(x: ti.template()) -> ti.i32:

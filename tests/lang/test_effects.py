@@ -7,7 +7,7 @@ import pytest
 
 import tinote as ti
 from tinote.errors import KernelAssertionError, KernelZeroDivisionError
-from tinote.lang.world import world
+from tinote.lang.session.state import world
 
 
 def test_print(capsys: pytest.CaptureFixture[str]) -> None:

@@ -12,7 +12,7 @@ import tinote as ti
 from tinote.compiler.driver import binary_cache
 from tinote.compiler.frontend.builtins import BUILTINS
 from tinote.errors import FieldError, KernelTypeError, TinoteError
-from tinote.lang.maths import FUNCTIONS, NAMES
+from tinote.lang.maths.functions import FUNCTIONS, NAMES
 from tinote.runtime.profile import profile
 
 SCALE = 3

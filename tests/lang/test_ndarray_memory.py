@@ -10,7 +10,7 @@ import pytest
 
 import tinote as ti
 from tests.lang.test_ndarray import TYPES, add_one, double, refused
-from tinote.compiler.modes import Mode
+from tinote.compiler.requests import PRIMAL
 from tinote.errors import FieldError, KernelTypeError
 
 # ---- arrays of our own
@@ -191,7 +191,7 @@ def test_a_launch_keeps_the_last_reference_to_its_arrays() -> None:
             found += a[i] == 1.0
         return found
 
-    code = total.specialise(np.ones(1)).code(Mode.PRIMAL)
+    code = total.specialise(np.ones(1)).code(PRIMAL)
     finished = False
     outlived: list[bool] = []
 

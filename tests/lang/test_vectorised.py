@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tinote.compiler.codegen.llvm import Options, generate
+from tinote.compiler.codegen.llvm.module import Options, generate
 from tinote.runtime.jit import remarks
 
 N = 4096

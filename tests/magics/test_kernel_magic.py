@@ -15,8 +15,8 @@ from IPython.core.interactiveshell import InteractiveShell
 import tinote as ti
 from tinote.compiler.driver import binary_cache
 from tinote.errors import KernelNameError, KernelSyntaxError, MagicUsageError
-from tinote.lang.func import Func
-from tinote.lang.kernel import Kernel
+from tinote.lang.kernels.func import Func
+from tinote.lang.kernels.kernel import Kernel
 
 
 @pytest.fixture

@@ -8,7 +8,8 @@ import random
 import pytest
 
 from tests.passes.running import shuffled
-from tinote.compiler.pipeline import GRADIENT, Snapshot, run_pipeline
+from tinote.compiler.pipeline import Snapshot, run_pipeline, steps_for
+from tinote.compiler.requests import GRADIENT
 from tinote.config import Config
 from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory
@@ -53,7 +54,7 @@ def stages() -> dict[str, Function]:
     def listen(snapshot: Snapshot) -> None:
         found[snapshot.step] = snapshot.after
 
-    end, _ = run_pipeline(parse(ENERGY), GRADIENT, Config(debug=True, default_fp="f64"), listen)
+    end, _ = run_pipeline(parse(ENERGY), steps_for(GRADIENT), Config(debug=True, default_fp="f64"), listen)
     return {**found, "end": end}
 
 

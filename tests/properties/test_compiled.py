@@ -17,9 +17,10 @@ from tests.properties.compare import Outcome, difference, run
 from tests.properties.generate import Program, generate
 from tests.properties.rounding import disagreement, spread
 from tests.properties.test_programs import SIZE, report
-from tinote.compiler.codegen import llvm
+from tinote.compiler.codegen.llvm import module as llvm
 from tinote.compiler.passes import privatise
-from tinote.compiler.pipeline import PRIMAL, run_pipeline
+from tinote.compiler.pipeline import run_pipeline, steps_for
+from tinote.compiler.requests import PRIMAL
 from tinote.config import Config
 from tinote.ir.nodes import Function
 
@@ -45,7 +46,9 @@ def native(program: Program, fn: Function, level: int, threads: int, fast_math: 
 
 
 def lowered(program: Program, fast_math: bool) -> Function:
-    return run_pipeline(program.function, PRIMAL, Config(debug=True, overflow_check=False, fast_math=fast_math))[0]
+    return run_pipeline(
+        program.function, steps_for(PRIMAL), Config(debug=True, overflow_check=False, fast_math=fast_math)
+    )[0]
 
 
 def taken_apart(outcome: Outcome) -> Outcome:

@@ -17,7 +17,8 @@ from tests.properties.compare import Direction, difference, run, slope
 from tests.properties.generate import Program, generate, smallest
 from tests.properties.shrink import shrunk
 from tests.properties.smooth import generate_smooth
-from tinote.compiler.pipeline import GRADIENT, PRIMAL, TANGENT, Snapshot, run_pipeline
+from tinote.compiler.pipeline import Snapshot, run_pipeline, steps_for
+from tinote.compiler.requests import GRADIENT, PRIMAL, TANGENT
 from tinote.config import Config
 from tinote.errors import CompilerBug
 from tinote.ir.interpret import interpret
@@ -30,6 +31,7 @@ from tinote.ir.verify import verify
 SIZE = 12
 SMOOTH_SIZE = 8
 #: IEEE arithmetic, so that every step must keep every bit; `debug` runs the verifier after every step
+PRIMAL_STEPS = steps_for(PRIMAL)
 STRICT = Config(debug=True, overflow_check=False, fast_math=False)
 UNVERIFIED = Config(fast_math=False)
 
@@ -92,7 +94,7 @@ def changed_meaning(program: Program) -> str:
             problems.append(f"after '{snapshot.step}' it {wrong}\n\n{stages(snapshot)}")
 
     try:
-        run_pipeline(program.function, PRIMAL, STRICT, listen)
+        run_pipeline(program.function, PRIMAL_STEPS, STRICT, listen)
     except CompilerBug as error:
         problems.append(str(error))
     return problems[0] if problems else ""
@@ -113,8 +115,8 @@ def wrong_gradient(program: Program) -> str:
             snapshots.append(snapshot)
 
     try:
-        _, context = run_pipeline(program.function, GRADIENT, STRICT, listen)
-        tangent, _ = run_pipeline(program.function, TANGENT, UNVERIFIED)
+        _, context = run_pipeline(program.function, steps_for(GRADIENT), STRICT, listen)
+        tangent, _ = run_pipeline(program.function, steps_for(TANGENT), UNVERIFIED)
     except CompilerBug as error:
         return str(error)
     gradient = context.gradient

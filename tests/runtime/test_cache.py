@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from tinote.runtime import cache
-from tinote.runtime.cache import Store, digest, folder_of, limit_of
+from tinote.runtime import store as cache
+from tinote.runtime.store import Store, digest, folder_of, limit_of
 
 KEY = digest("a", "key")
 OTHER = digest("another")

@@ -66,7 +66,7 @@ def test_a_reset_and_new_kernels_under_a_running_live_view(child: Callable[..., 
     """The view shows an error that says what is gone, other cells go on, and a new view runs."""
     script = """
 import asyncio, gc
-from tinote.viz.particles import Particles
+from tinote.viz.live.particles import Particles
 
 def simulation(speed):
     x = ti.Vector.field(2, ti.f32, shape=500)

@@ -38,8 +38,9 @@ except CompilerBug as error:
 
 CONVERSIONS = """
 from tests.codegen.native import execute
-from tinote.compiler.codegen import llvm
-from tinote.compiler.pipeline import PRIMAL, run_pipeline
+from tinote.compiler.codegen.llvm import module as llvm
+from tinote.compiler.pipeline import run_pipeline, steps_for
+from tinote.compiler.requests import PRIMAL
 from tinote.config import Config
 from tinote.ir.memory import DictMemory
 from tinote.ir.parse import parse
@@ -58,7 +59,7 @@ func f(%n: i32):
     store @q[%i], %v
 '''
 source = parse(TEXT)
-fn, _ = run_pipeline(source, PRIMAL, Config(fast_math=False))
+fn, _ = run_pipeline(source, steps_for(PRIMAL), Config(fast_math=False))
 buffers = {b.name: b for b in llvm.generate(fn).layout.buffers}
 contents = {"f": [9, 0], "g": [1.5, -2.0, 300.0, 7.25], "q": [[5] * 3] * 4}
 memory = DictMemory({buffers[name]: held for name, held in contents.items()})

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import chain
 
+from tinote.compiler.inspect.stages import SourceText, Stages, ir_stages
 from tinote.compiler.pipeline import Snapshot
-from tinote.compiler.stages import SourceText, Stages, ir_stages
 from tinote.ir.nodes import Function, Op, Region, Store
 from tinote.ir.parse import parse
 

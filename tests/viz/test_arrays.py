@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tinote.viz.arrays import ViewError, as_array, as_colors, as_image, as_positions
+from tinote.viz.draw.arrays import ViewError, as_array, as_colors, as_image, as_positions
 
 
 class Field:

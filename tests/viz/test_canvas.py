@@ -7,7 +7,7 @@ import io
 import numpy as np
 from PIL import Image, ImageColor
 
-from tinote.viz.canvas import Canvas
+from tinote.viz.draw.canvas import Canvas
 
 
 def pixels(canvas: Canvas) -> np.ndarray:

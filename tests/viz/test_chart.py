@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from tinote.viz.arrays import ViewError
-from tinote.viz.chart import COLORS, History, as_series, draw_chart, nice_ticks, tick_text
+from tinote.viz.draw.arrays import ViewError
+from tinote.viz.draw.chart import COLORS, History, as_series, draw_chart, nice_ticks, tick_text
 
 
 def test_history_keeps_few_samples_in_order_and_the_latest():

@@ -12,7 +12,7 @@ from nbclient import NotebookClient
 from PIL import Image
 
 from tinote.viz import Particles, slider
-from tinote.viz.composed import bundle_of, picture_of
+from tinote.viz.notebook.composed import bundle_of, picture_of
 
 RED = (0xE0, 0x20, 0x20)
 
@@ -59,7 +59,8 @@ def test_boxes_without_a_view_are_displayed_as_ever():
 BOXED = """
 import ipywidgets
 import numpy as np
-from tinote.viz import Particles, slider
+from tinote.viz import Particles
+from tinote.viz import slider
 x = np.full((1, 2), 0.2)
 def step():
     x[:] += 0.01

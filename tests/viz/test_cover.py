@@ -8,8 +8,8 @@ import pytest
 import tinote as ti
 from tests.viz.live import picture_of
 from tinote.viz import Particles
-from tinote.viz.cover import DENSITY_COUNT, density, discs
-from tinote.viz.pictures import Picture
+from tinote.viz.draw.pictures import Picture
+from tinote.viz.live.cover import DENSITY_COUNT, density, discs
 
 INK = np.array([255, 0, 0], np.uint8)
 

@@ -20,9 +20,9 @@ from tinote import errors
 from tinote.errors import CompilerBug, Note, TinoteError
 from tinote.manual import ERRORS, section_of, tutorials
 from tinote.source import Span
-from tinote.viz import error_view
-from tinote.viz.error_view import error_as_html
-from tinote.viz.front_end import Audience
+from tinote.viz.notebook import error_view
+from tinote.viz.notebook.error_view import error_as_html
+from tinote.viz.notebook.front_end import Audience
 
 PAGE = (tutorials() / ERRORS).read_text(encoding="utf-8")
 
@@ -77,7 +77,7 @@ def test_the_way_here_is_folded_and_begins_with_the_user():
     rows = folded[2].splitlines()
     assert rows[0].startswith(str(Path(__file__))), "the program that called the package"
     at = rows.index("broken.py, line 10")
-    assert rows[at + 1] == "    broken()" and rows[at + 2].startswith("tinote/lang/kernel.py, line ")
+    assert rows[at + 1] == "    broken()" and rows[at + 2].startswith("tinote/lang/kernels/kernel.py, line ")
     assert str(Path(tinote.__file__).parent) not in folded[2]
 
 

@@ -12,16 +12,16 @@ from PIL import Image
 
 import tinote as ti
 from tests.viz.explored import big_stages, parsed_stages
-from tinote.compiler.adjoints import adjoint_operations
-from tinote.compiler.codegen import llvm
-from tinote.compiler.native_text import assembly_lines, llvm_lines
-from tinote.compiler.stages import StageKind, Stages, has_gradient, stages_of
+from tinote.autodiff.adjoints import adjoint_operations
+from tinote.compiler.codegen.llvm import module as llvm
+from tinote.compiler.inspect.native_text import assembly_lines, llvm_lines
+from tinote.compiler.inspect.stages import StageKind, Stages, has_gradient, stages_of
 from tinote.errors import TinoteError
 from tinote.ir.nodes import Atomic, Load, Prim
 from tinote.ir.query import walk
 from tinote.runtime import jit
 from tinote.source import Span
-from tinote.viz.explorer import Explored, Explorer, View, explore
+from tinote.viz.explorer.widget import Explored, Explorer, View, explore
 
 HERE = __file__
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import pytest
 
 import tinote as ti
-from tinote.compiler.gradient_cost import gradient_costs
-from tinote.compiler.remarks import LoopVerdict, judge_loops
-from tinote.compiler.schedule import plan_tasks
-from tinote.compiler.stages import stages_of
+from tinote.compiler.inspect.gradient_cost import gradient_costs
+from tinote.compiler.inspect.remarks import LoopVerdict, judge_loops
+from tinote.compiler.inspect.schedule import plan_tasks
+from tinote.compiler.inspect.stages import stages_of
 from tinote.runtime.jit import Remark
 from tinote.source import Span
-from tinote.viz.explorer import Explored, View, explore
+from tinote.viz.explorer.widget import Explored, View, explore
 
 HERE = __file__
 

@@ -15,12 +15,12 @@ from PIL import Image
 
 import tinote as ti
 from tests.viz.explored import big_stages
-from tinote.compiler.stages import StageKind, StageLine, Stages, stages_of
+from tinote.compiler.inspect.stages import StageKind, StageLine, Stages, stages_of
 from tinote.errors import TinoteError
-from tinote.lang.world import memory_of
-from tinote.viz.explorer import explore
-from tinote.viz.explorer_picture import GROUNDS, _in_short, tally
-from tinote.viz.explorer_previous import Change, Previous, named_alike
+from tinote.lang.session.state import memory_of
+from tinote.viz.explorer.picture import GROUNDS, _in_short, tally
+from tinote.viz.explorer.previous import Change, Previous, named_alike
+from tinote.viz.explorer.widget import explore
 
 FIRST = """\
 def energy():

@@ -8,16 +8,16 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tinote.compiler.observe import CopiedMemory, Turns, observe
-from tinote.compiler.observe_adjoints import observed_adjoints
-from tinote.compiler.stages import StageKind, stages_of
+from tinote.compiler.inspect.observe import CopiedMemory, Turns, observe
+from tinote.compiler.inspect.observe_adjoints import observed_adjoints
+from tinote.compiler.inspect.stages import StageKind, stages_of
 from tinote.errors import TinoteError
 from tinote.ir.interpret import interpret
 from tinote.ir.nodes import Atomic, Load, Prim, Store
 from tinote.ir.primitives import Defaults
 from tinote.ir.query import walk
-from tinote.viz.explorer import explore
-from tinote.viz.explorer_values import observed_values
+from tinote.viz.explorer.values import observed_values
+from tinote.viz.explorer.widget import explore
 
 
 @pytest.fixture

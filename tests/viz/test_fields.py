@@ -11,8 +11,8 @@ import pytest
 from IPython.core.formatters import DisplayFormatter
 
 import tinote as ti
-from tinote.viz import fields
-from tinote.viz.arrays import ViewError
+from tinote.viz.draw.arrays import ViewError
+from tinote.viz.notebook import fields
 
 mpl.use("agg")
 

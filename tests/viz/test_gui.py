@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tinote.viz.arrays import ViewError
-from tinote.viz.events import Event
-from tinote.viz.gui import GUI
+from tinote.viz.draw.arrays import ViewError
+from tinote.viz.window.events import Event
+from tinote.viz.window.gui import GUI
 
 REPOSITORY = Path(__file__).parents[2]
 
@@ -178,7 +178,7 @@ def test_running_ends_on_request(gui):
 
 SCRIPT = """
 import numpy as np
-from tinote.viz.gui import GUI
+from tinote.viz.window.gui import GUI
 gui = GUI("script", res=64)
 print("started", flush=True)
 while gui.running:

@@ -10,8 +10,8 @@ import pytest
 import tinote as ti
 from tests.viz.live import picture_of, scenario
 from tinote.viz import Image, Plot
-from tinote.viz.arrays import ViewError
-from tinote.viz.colormap import table
+from tinote.viz.draw.arrays import ViewError
+from tinote.viz.draw.colormap import table
 
 
 def sent(view: Image) -> tuple[dict, np.ndarray]:

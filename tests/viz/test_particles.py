@@ -12,9 +12,9 @@ import pytest
 
 from tests.viz import live
 from tests.viz.live import picture_of
-from tinote.viz.arrays import ViewError
-from tinote.viz.particles import HIDDEN, Particles
-from tinote.viz.view import LOOPBACK_SEGMENT
+from tinote.viz.draw.arrays import ViewError
+from tinote.viz.live.particles import HIDDEN, Particles
+from tinote.viz.notebook.view import LOOPBACK_SEGMENT
 
 POINTS = np.array([[0.0, 0.0], [1.0, 1.0], [0.5, 0.25], [2.0, 0.5], [np.nan, 0.5]])
 
@@ -180,8 +180,8 @@ def test_a_long_batch_ends_at_pause():
 
 def test_stop_stops_a_kernel_that_does_not_return(monkeypatch):
     stopped = threading.Event()
-    monkeypatch.setattr("tinote.viz.simulation.stop_all", stopped.set)
-    monkeypatch.setattr("tinote.viz.simulation.STOP_PATIENCE_SECONDS", 0.05)
+    monkeypatch.setattr("tinote.viz.live.simulation.stop_all", stopped.set)
+    monkeypatch.setattr("tinote.viz.live.simulation.STOP_PATIENCE_SECONDS", 0.05)
 
     def endless():
         assert stopped.wait(5)

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from tinote.viz.pictures import Picture
+from tinote.viz.draw.pictures import Picture
 
 WHITE = np.array([255, 255, 255], np.uint8)
 
@@ -62,7 +62,7 @@ def test_many_discs_are_drawn_in_pieces_alike(monkeypatch):
     colors = rng.integers(0, 256, (300, 3)).astype(np.uint8)
     whole, pieces = Picture(80, 80), Picture(80, 80)
     whole.discs(centers, radii, colors)
-    monkeypatch.setattr("tinote.viz.pictures.CHUNK", 500)
+    monkeypatch.setattr("tinote.viz.draw.pictures.CHUNK", 500)
     pieces.discs(centers, radii, colors)
     assert np.array_equal(whole.pixels, pieces.pixels)
 

@@ -12,9 +12,9 @@ from PIL import Image
 
 from tests.viz.live import scenario
 from tinote.viz import Particles
-from tinote.viz.arrays import ViewError
-from tinote.viz.pointer import PointerQueue
-from tinote.viz.recording import Recording, as_gif
+from tinote.viz.draw.arrays import ViewError
+from tinote.viz.live.pointer import PointerQueue
+from tinote.viz.live.recording import Recording, as_gif
 
 
 def place(across, up, pressed):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tinote.viz import progress
-from tinote.viz.arrays import ViewError
+from tinote.viz.draw.arrays import ViewError
 
 
 def test_a_short_loop_shows_nothing(capsys):

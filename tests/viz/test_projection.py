@@ -7,9 +7,9 @@ import pytest
 
 from tests.viz.live import picture_of, scenario
 from tinote.viz import Particles
-from tinote.viz.arrays import ViewError
-from tinote.viz.particles import HIDDEN
-from tinote.viz.projection import Camera, box_edges, depth, faded, point_at, see
+from tinote.viz.draw.arrays import ViewError
+from tinote.viz.live.particles import HIDDEN
+from tinote.viz.live.projection import Camera, box_edges, depth, faded, point_at, see
 
 BOX = np.array([[0.0, 1.0]] * 3)
 

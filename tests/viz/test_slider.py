@@ -10,7 +10,7 @@ import pytest
 import tinote as ti
 from tests.viz.live import scenario
 from tinote.viz import Image, Plot, slider
-from tinote.viz.arrays import ViewError
+from tinote.viz.draw.arrays import ViewError
 
 
 @pytest.fixture

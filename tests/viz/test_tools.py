@@ -7,7 +7,7 @@ import pytest
 from PIL import Image
 
 import tinote as ti
-from tinote.viz.arrays import ViewError
+from tinote.viz.draw.arrays import ViewError
 
 
 def test_a_field_becomes_a_picture(tmp_path: Path) -> None:

@@ -7,9 +7,9 @@ import pytest
 
 import tinote as ti
 from tinote.errors import NotAvailableError
-from tinote.viz.arrays import ViewError
-from tinote.viz.colormap import colored
-from tinote.viz.events import Event
+from tinote.viz.draw.arrays import ViewError
+from tinote.viz.draw.colormap import colored
+from tinote.viz.window.events import Event
 
 WIDTH, HEIGHT = 200, 100
 

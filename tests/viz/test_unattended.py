@@ -13,7 +13,7 @@ from PIL import Image
 
 PARTICLES = """
 import numpy as np
-from tinote.viz.particles import Particles
+from tinote.viz.live.particles import Particles
 x = np.full((1, 2), 0.2)
 def step():
     x[:] += 0.01
@@ -21,7 +21,7 @@ view = Particles(x, step, radius=6, color=0xff0000, size=200, energy=lambda: x[0
 view
 """
 LOOP = """
-from tinote.viz.gui import GUI
+from tinote.viz.window.gui import GUI
 gui = GUI("loop", res=(60, 40))
 while gui.running:
     gui.circle((0.5, 0.5), radius=8, color=0xff0000 if gui.frame < 59 else 0x00ff00)
@@ -29,7 +29,7 @@ while gui.running:
 print(gui.frame)
 """
 BROKEN = """
-from tinote.viz.particles import Particles
+from tinote.viz.live.particles import Particles
 def broken():
     raise ValueError("the spring broke")
 Particles([[0.5, 0.5]], broken)

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tinote.errors import FieldError
-from tinote.viz.view import FrameCredits, Worker, describe_error
+from tinote.viz.notebook.view import FrameCredits, Worker, describe_error
 
 
 class Clock:

@@ -5,15 +5,15 @@
 
 They hold for each element (each component, where elements are vectors or matrices). Memory without a gradient has no
 old value that a derivative could need, except where it steers one: there only rule 1 holds, and only for the reads that
-matter (`steering.py`). An atomic operation that is no addition, or whose old value is used, reads the element and
-changes it at once. Gradients and duals are left alone.
+matter (`control_dependence.py`). An atomic operation that is no addition, or whose old value is used, reads the
+element and changes it at once. Gradients and duals are left alone.
 """
 
 from __future__ import annotations
 
 from itertools import product
 
-from tinote.autodiff.steering import steering_reads
+from tinote.autodiff.control_dependence import steering_reads
 from tinote.ir import primitives as p
 from tinote.ir.buffers import Buffer, BufferKind
 from tinote.ir.checked_accesses import Kind

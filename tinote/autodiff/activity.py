@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from tinote.autodiff.rules import RULES, NoDerivative
 from tinote.ir import primitives as p
+from tinote.ir.custom_vjp import Replaced
 from tinote.ir.nodes import (
     Atom,
     Atomic,
@@ -26,7 +27,6 @@ from tinote.ir.nodes import (
     While,
 )
 from tinote.ir.query import free_variables, walk
-from tinote.ir.replaced import Replaced
 from tinote.ir.types import Ref, Stack, is_float
 
 __all__ = ["can_vary", "discardable_variables", "reached_from", "varied_variables"]

@@ -19,12 +19,13 @@ Method: tangent propagation; Griewank and Walther, "Evaluating Derivatives", 2nd
 from __future__ import annotations
 
 from tinote.autodiff.activity import can_vary, discardable_variables, reached_from
+from tinote.autodiff.custom_vjp_transpose import forward_told
 from tinote.autodiff.rules import RULES, Emit, NoDerivative
-from tinote.autodiff.transposed import forward_told
 from tinote.autodiff.unfold import unfold_atomics
 from tinote.errors import DifferentiationError, Note
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
+from tinote.ir.custom_vjp import Replaced
 from tinote.ir.nodes import (
     Atom,
     Atomic,
@@ -47,7 +48,6 @@ from tinote.ir.nodes import (
 from tinote.ir.primitives import Defaults
 from tinote.ir.prune import prune
 from tinote.ir.query import walk
-from tinote.ir.replaced import Replaced
 from tinote.ir.types import Stack, is_float
 
 __all__ = ["forward"]

@@ -8,15 +8,15 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from tinote.autodiff.activity import can_vary, reached_from
-from tinote.autodiff.hazards import Hazard, find_hazards, refuse
-from tinote.autodiff.in_order import put_in_order
+from tinote.autodiff.dependence_distance import Shift, refuse_shift
 from tinote.autodiff.keeping import NOTHING
 from tinote.autodiff.old_values import NO_OLD_VALUES, OldValues, plan_old_values, replay
 from tinote.autodiff.overwriting import begins_anew, kept_loads, plan_keeping, with_temporaries
-from tinote.autodiff.races import refuse_races
+from tinote.autodiff.overwritten_inputs import Hazard, find_hazards, refuse
 from tinote.autodiff.reverse import Reverser
-from tinote.autodiff.shifts import Shift, refuse_shift
+from tinote.autodiff.sequential_reverse import put_in_order
 from tinote.autodiff.unfold import order_is_free, unfold_atomics
+from tinote.autodiff.write_conflicts import refuse_races
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.access import Access
 from tinote.ir.nodes import Atom, Atomic, Buffer, BufferKind, Function, Lit, Load, Prim, Store

@@ -27,9 +27,10 @@ from collections.abc import Sequence
 from itertools import product
 from typing import NamedTuple
 
-from tinote.autodiff.turns import Differentiator, content_of, counting, look
+from tinote.autodiff.iterations import Differentiator, content_of, counting, look
 from tinote.ir.buffers import Buffer, BufferKind
 from tinote.ir.build import Builder, OpenRegion
+from tinote.ir.custom_vjp import Replaced
 from tinote.ir.nodes import (
     Atom,
     Atomic,
@@ -49,7 +50,6 @@ from tinote.ir.nodes import (
     While,
 )
 from tinote.ir.query import free_variables
-from tinote.ir.replaced import Replaced
 from tinote.ir.rewrite import clone_region
 from tinote.ir.types import Stack, i32, i64
 

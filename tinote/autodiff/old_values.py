@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from tinote.autodiff.activity import can_vary
-from tinote.autodiff.steering import steering_reads
+from tinote.autodiff.control_dependence import steering_reads
 from tinote.autodiff.unfold import rivals_of
 from tinote.ir import primitives as p
 from tinote.ir.access import Accesses

@@ -6,8 +6,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tinote.autodiff.hazards import Hazard
 from tinote.autodiff.keeping import Keeping
+from tinote.autodiff.overwritten_inputs import Hazard
 from tinote.ir.buffers import Buffer, BufferKind
 from tinote.ir.nodes import Atom, Atomic, For, Function, Lit, Load, Memory, Op, Region, Store, Var
 from tinote.ir.query import walk

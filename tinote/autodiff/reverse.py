@@ -27,10 +27,8 @@ from collections.abc import Callable
 from itertools import chain
 
 from tinote.autodiff.activity import discardable_variables, varied_variables
-from tinote.autodiff.keeping import NOTHING, Copy, Keeper, Keeping, copy_buffer, finished
-from tinote.autodiff.rules import RULES, Emit, NoDerivative
-from tinote.autodiff.told import backward_told
-from tinote.autodiff.turns import (
+from tinote.autodiff.custom_vjp import backward_told
+from tinote.autodiff.iterations import (
     Carried,
     add_to_shared,
     content_of,
@@ -41,9 +39,12 @@ from tinote.autodiff.turns import (
     shared_sum,
     with_pushes,
 )
+from tinote.autodiff.keeping import NOTHING, Copy, Keeper, Keeping, copy_buffer, finished
+from tinote.autodiff.rules import RULES, Emit, NoDerivative
 from tinote.errors import DifferentiationError
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder, OpenRegion
+from tinote.ir.custom_vjp import Replaced
 from tinote.ir.nodes import (
     Atom,
     Atomic,
@@ -67,7 +68,6 @@ from tinote.ir.nodes import (
 from tinote.ir.primitives import Defaults
 from tinote.ir.prune import prune
 from tinote.ir.query import free_variables, walk
-from tinote.ir.replaced import Replaced
 from tinote.ir.types import Scalar, Stack, Tensor, i64, is_float
 
 __all__ = ["Reverser"]

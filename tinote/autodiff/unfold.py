@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tinote.autodiff.in_order import InOrder, loops_of
+from tinote.autodiff.sequential_reverse import InOrder, loops_of
 from tinote.ir import primitives as p
 from tinote.ir.access import Access, Accesses
 from tinote.ir.buffers import root_of

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 
 from tinote.cli.status import FAILED
-from tinote.runtime.cache import open_store
 from tinote.runtime.memory import readable_size
+from tinote.runtime.store import open_store
 
 __all__ = ["compiled_code", "main"]
 

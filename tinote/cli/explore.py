@@ -18,9 +18,10 @@ from IPython.core.interactiveshell import InteractiveShell
 
 from tinote.cli.status import FAILED, UNUSABLE, missing_file, reason
 from tinote.compiler.driver import Specialisation
+from tinote.compiler.requests import GRADIENT
 from tinote.errors import TinoteError, users_trace
-from tinote.lang.kernel import BoundKernel, Kernel
-from tinote.viz.explorer import explore
+from tinote.lang.kernels.kernel import BoundKernel, Kernel
+from tinote.viz.explorer.widget import explore
 
 __all__ = ["main"]
 
@@ -63,7 +64,7 @@ def _explore(target: str, *, html: Path | None, gradient: bool, as_main: bool) -
     try:
         specialisation = _specialisation(kernel)
         if gradient and specialisation is not None:
-            specialisation.gradient()  # What cannot be differentiated is told here, not on the page.
+            specialisation.code(GRADIENT)  # What cannot be differentiated is told here, not on the page.
         explorer = explore(specialisation or kernel, gradient)
     except TinoteError as error:
         raise Failed(_text_of(error)) from None

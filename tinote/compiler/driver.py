@@ -15,7 +15,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tinote.compiler.frontend.protocol import (
+from tinote.compiler.launch.native import BoundArray, Code, Native, Origin, Profiled, binary_cache
+from tinote.compiler.launch.summary import Touched, touched_by
+from tinote.compiler.protocol import (
     ArgumentSpec,
     ArrayArgument,
     Capture,
@@ -23,15 +25,13 @@ from tinote.compiler.frontend.protocol import (
     Lowered,
     Warned,
 )
-from tinote.compiler.modes import Mode
-from tinote.compiler.native import BoundArray, Code, Native, Origin, Profiled, binary_cache
-from tinote.compiler.summary import Touched, touched_by
+from tinote.compiler.requests import GRADIENT, PRIMAL, Checks, Derivative, Request
 from tinote.compiler.waiting import Enter, compilation
 from tinote.config import Config
 from tinote.errors import KernelTypeError
+from tinote.ir.access_region import NO_REACHES, Reach, Reaches
 from tinote.ir.memory import Storage
 from tinote.ir.nodes import Buffer, BufferKind, Function
-from tinote.ir.reach import NO_REACHES, Reach, Reaches
 from tinote.ir.types import Scalar, Tensor
 from tinote.runtime.memory import Memory
 from tinote.source import NOWHERE, Span
@@ -39,18 +39,17 @@ from tinote.source import NOWHERE, Span
 if TYPE_CHECKING:
     from tinote.autodiff.gradient import Gradient
     from tinote.autodiff.old_values import OldValues
+    from tinote.compiler.cache.lookup import Question, Recalled
+    from tinote.compiler.launch.metadata import Recipe, Signature
     from tinote.compiler.pipeline import Context, Listener, Snapshot
-    from tinote.compiler.recall import Question, Recalled
-    from tinote.compiler.recipe import Recipe, Signature
     from tinote.ir.checked_accesses import Instrumented
-    from tinote.runtime.cache import Store
     from tinote.runtime.jit import Binary
+    from tinote.runtime.store import Store
 
 __all__ = [
     "BoundArray",
     "Code",
     "GradientNeeds",
-    "Mode",
     "Native",
     "Origin",
     "Specialisation",
@@ -100,11 +99,11 @@ class Specialisation:
         self._memory_of = memory_of
         self._saved: dict[Buffer, Memory] = {}
         self.front_end_seconds = 0.0
-        self._codes: dict[Mode, Code] = {}
+        self._codes: dict[Request, Code] = {}
         self._lowered: Lowered | None = None
         self._signature: Signature | None = None
-        self._gradient_facts: dict[Mode, Gradient] = {}
-        self._gradient_needs: dict[Mode, GradientNeeds] = {}
+        self._gradient_facts: dict[Request, Gradient] = {}
+        self._gradient_needs: dict[Request, GradientNeeds] = {}
         self._duals: set[Buffer] = set()
         self._instrumented: Instrumented | None = None
         self._old_values: OldValues | None = None
@@ -143,7 +142,7 @@ class Specialisation:
         """What the kernel returns, draws, touches and warns of."""
         if self._signature is None:
             lowered = self.lowered
-            self._signature = _load("recipe").Signature(
+            self._signature = _load("launch.metadata").Signature(
                 lowered.returns,
                 lowered.returns_tuple,
                 lowered.uses_random,
@@ -159,7 +158,7 @@ class Specialisation:
         """
         if not self.config.debug:
             return []
-        proofs = importlib.import_module("tinote.autodiff.proofs").proved_violations(fn)
+        proofs = importlib.import_module("tinote.autodiff.static_violations").proved_violations(fn)
         return [Warned(proof.message, proof.later) for proof in proofs]
 
     @property
@@ -187,36 +186,20 @@ class Specialisation:
 
     # ---- code
 
-    def primal(self) -> Code:
-        """What runs the kernel, compiled at the first call."""
-        return self.code(Mode.PRIMAL)
-
-    def gradient(self) -> Code:
-        """What runs the gradient, compiled at the first call. Raises `DifferentiationError` when it cannot be
-        right.
-        """
-        return self.code(Mode.GRADIENT)
-
-    def tangent(self) -> Code:
-        """What computes tangents beside values, compiled at the first call. Raises
-        `DifferentiationError`.
-        """
-        return self.code(Mode.TANGENT)
-
     def checked(self) -> tuple[Code, Instrumented]:
         """What checks the access rules beside what the kernel does, compiled at the first call, and
         what it leaves in its shadows. A launch's values begin with the kernel's arrays, the shadows and the ledger.
         """
-        code = self.code(Mode.CHECKED)
+        code = self.code(Request(checks=Checks.ACCESS_RULES))
         assert self._instrumented is not None
         return code, self._instrumented
 
-    def recording(self, mode: Mode = Mode.RECORDING) -> tuple[Code, OldValues]:
+    def recording(self, request: Request) -> tuple[Code, OldValues]:
         """What runs the kernel and saves the old values which its gradient needs, compiled at the first
         call, and what they are. A launch's values begin with the kernel's arrays and a buffer for each old value; so do
-        those of a gradient that reads them. `mode`: one that `records`.
+        those of a gradient that reads them. `request`: one that `records`.
         """
-        code = self.code(mode)
+        code = self.code(request)
         assert self._old_values is not None
         return code, self._old_values
 
@@ -230,51 +213,51 @@ class Specialisation:
         interpreter = importlib.import_module("tinote.ir.interpret")
         return old.shapes(interpreter.interpret(old.bounds, values[len(self.arrays) :], memory))
 
-    def compiled(self) -> Iterator[tuple[Mode, Code]]:
+    def compiled(self) -> Iterator[tuple[Request, Code]]:
         """What was needed so far."""
         yield from self._codes.items()
 
-    def gradient_facts(self, mode: Mode = Mode.GRADIENT) -> Gradient:
-        """What reverse differentiation in `mode` found out about the kernel. Runs the passes, also if the machine code
-        came from disk.
+    def gradient_facts(self, request: Request = GRADIENT) -> Gradient:
+        """What reverse differentiation found out about the kernel. Runs the passes, also if the machine code came from
+        disk.
         """
-        if mode not in self._gradient_facts:
-            facts = self._run(mode)[1].gradient
+        if request not in self._gradient_facts:
+            facts = self._run(request)[1].gradient
             assert facts is not None
-            self._gradient_facts[mode] = facts
-        return self._gradient_facts[mode]
+            self._gradient_facts[request] = facts
+        return self._gradient_facts[request]
 
-    def gradient_needs(self, mode: Mode = Mode.GRADIENT) -> GradientNeeds:
-        """What the gradient in `mode` asks of memory; compiles it if need be."""
-        self.code(mode)
-        if mode not in self._gradient_needs:
-            self._gradient_needs[mode] = self._needs_of(mode)
-        return self._gradient_needs[mode]
+    def gradient_needs(self, request: Request = GRADIENT) -> GradientNeeds:
+        """What the gradient in `request` asks of memory; compiles it if need be."""
+        self.code(request)
+        if request not in self._gradient_needs:
+            self._gradient_needs[request] = self._needs_of(request)
+        return self._gradient_needs[request]
 
-    def refuse_broken_chain(self, buffer: Buffer, place: Span, mode: Mode) -> list[tuple[Buffer, Span]]:
+    def refuse_broken_chain(self, buffer: Buffer, place: Span, request: Request) -> list[tuple[Buffer, Span]]:
         """What becomes of a varying value in `buffer`, which has no gradient and was stored to at `place`: the stores
-        that carry it on. Raises `DifferentiationError` when the kernel differentiates with respect to it in `mode`.
+        that carry it on. Raises `DifferentiationError` when the kernel differentiates with respect to it in `request`.
         """
         gradient = importlib.import_module("tinote.autodiff.gradient")
-        arguments = mode is not Mode.GRADIENT
-        writes = gradient.refuse_broken_chain(buffer, place, self.gradient_facts(mode).primal, arguments=arguments)
+        arguments = request.arguments
+        writes = gradient.refuse_broken_chain(buffer, place, self.gradient_facts(request).primal, arguments=arguments)
         return [(write.buffer, write.loc) for write in writes]
 
-    def refuse_gradient_access(self, mode: Mode) -> None:
+    def refuse_gradient_access(self, request: Request) -> None:
         """Raise `DifferentiationError` when the kernel works on gradients other than as constants."""
-        importlib.import_module("tinote.autodiff.gradient").refuse_gradient_access(self.gradient_facts(mode).primal)
+        importlib.import_module("tinote.autodiff.gradient").refuse_gradient_access(self.gradient_facts(request).primal)
 
-    def code(self, mode: Mode) -> Code:
-        """What runs the kernel in `mode`, compiled at the first call. Raises `DifferentiationError`."""
-        if mode.has_tangents:
+    def code(self, request: Request) -> Code:
+        """What runs the kernel in `request`, compiled at the first call. Raises `DifferentiationError`."""
+        if request.has_tangents:
             self._look_at_duals()
-        found: Code | None = self._codes.get(mode)
+        found: Code | None = self._codes.get(request)
         if found is None:
             started = time.perf_counter()
-            recalled = self._recalled_native(mode) if mode.remembered else None
-            found = recalled or self._compile(mode)
-            found.seconds = time.perf_counter() - started  # of this mode: the front end's are apart
-            self._codes[mode] = found
+            recalled = self._recalled_native(request) if _is_remembered(request) else None
+            found = recalled or self._compile(request)
+            found.seconds = time.perf_counter() - started  # of this request: the front end's are apart
+            self._codes[request] = found
         return found
 
     def _look_at_duals(self) -> None:
@@ -288,10 +271,10 @@ class Specialisation:
             self._recalled = None
         if duals != self._duals:
             self._duals = duals
-            for mode in [m for m in self._codes if m.has_tangents]:
-                del self._codes[mode]
-                self._gradient_facts.pop(mode, None)
-                self._gradient_needs.pop(mode, None)
+            for request in [m for m in self._codes if m.has_tangents]:
+                del self._codes[request]
+                self._gradient_facts.pop(request, None)
+                self._gradient_needs.pop(request, None)
 
     def _lower(self) -> None:
         started = time.perf_counter()
@@ -301,41 +284,43 @@ class Specialisation:
         self._lowered = lowered
         self.front_end_seconds = time.perf_counter() - started
         if self.config.print_ir:
-            _load("printing").print_first(lowered.function, self.front_end_seconds)
+            _load("inspect.printing").print_first(lowered.function, self.front_end_seconds)
 
-    def _run(self, mode: Mode, listen: Listener | None = None, enter: Enter | None = None) -> tuple[Function, Context]:
+    def _run(
+        self, request: Request, listen: Listener | None = None, enter: Enter | None = None
+    ) -> tuple[Function, Context]:
         pipeline = _load("pipeline")
-        steps = pipeline.PYTHON_STEPS if self.config.arch == "python" else pipeline.STEPS
-        return pipeline.run_pipeline(self.lowered.function, steps[mode], self.config, listen, enter)
+        steps_for = pipeline.python_steps_for if self.config.arch == "python" else pipeline.steps_for
+        return pipeline.run_pipeline(self.lowered.function, steps_for(request), self.config, listen, enter)
 
-    def _compile(self, mode: Mode) -> Code:
+    def _compile(self, request: Request) -> Code:
         name = self.source.name
-        with compilation(name if mode is Mode.PRIMAL else f"{name}, {mode.value}") as enter:
-            return self._compile_telling(mode, enter)
+        with compilation(name if request is PRIMAL else f"{name}, {request.name}") as enter:
+            return self._compile_telling(request, enter)
 
-    def _compile_telling(self, mode: Mode, enter: Enter) -> Code:
-        listen = _load("printing").printer(self.source.name, mode) if self.config.print_ir else None
-        fn, facts = self._run(mode, listen, enter)
+    def _compile_telling(self, request: Request, enter: Enter) -> Code:
+        listen = _load("inspect.printing").printer(self.source.name, request) if self.config.print_ir else None
+        fn, facts = self._run(request, listen, enter)
         arrays = self.arrays
         if facts.gradient is not None:
-            self._gradient_facts[mode] = facts.gradient
+            self._gradient_facts[request] = facts.gradient
             saved = [value.buffer for value in facts.gradient.old_values.values]
             arrays = (*arrays, *saved, *[copy for copy, _ in facts.gradient.copies])
-        if mode.records:
+        if request.records:
             self._old_values = facts.old_values
             arrays = (*arrays, *[value.buffer for value in facts.old_values.values])
         if facts.instrumented is not None:
             self._instrumented = facts.instrumented
             arrays = (*arrays, *[shadow for _, shadow in facts.instrumented.shadows], facts.instrumented.ledger)
         if self.config.arch == "python":
-            code = _load("python_launch").PythonCode
+            code = _load("launch.python_launch").PythonCode
             return code(fn, self.config, self.source.globals, self._memory_for, arrays)
         enter("LLVM IR")
-        recipe, text = _load("backend").make_recipe(fn, self.config)
+        recipe, text = _load("launch.backend").make_recipe(fn, self.config)
         binary, origin = binary_cache.get(recipe.code, text, self.config.opt_level, self._store(), enter)
         native = self._bind(recipe, binary, origin, arrays)
-        if mode.remembered:
-            self._remember(mode, recipe)
+        if _is_remembered(request):
+            self._remember(request, recipe)
         return native
 
     def _bind(self, recipe: Recipe, binary: Binary, origin: Origin, arrays: Sequence[Buffer]) -> Native:
@@ -357,7 +342,7 @@ class Specialisation:
     def _store(self) -> Store | None:
         if not self.config.offline_cache or self.config.arch == "python":
             return None
-        store = importlib.import_module("tinote.runtime.cache").open_store()
+        store = importlib.import_module("tinote.runtime.store").open_store()
         return None if store.problem else store
 
     def _recall(self) -> bool:
@@ -365,25 +350,25 @@ class Specialisation:
         store = self._store()
         if store is None or self.config.print_ir:
             return False
-        recall = _load("recall")
+        recall = _load("cache.lookup")
         machine = importlib.import_module("tinote.runtime.jit").machine_name()
         self._question = recall.question_of(self.source, self.arguments, self.config, machine)
         for recalled in recall.recall(self._question, store):
             self._recalled = recalled
-            native = self._recalled_native(Mode.PRIMAL)
+            native = self._recalled_native(PRIMAL)
             if native is not None:
-                self._codes[Mode.PRIMAL] = native
+                self._codes[PRIMAL] = native
                 return True
         self._recalled = None
         return False
 
-    def _recalled_native(self, mode: Mode) -> Native | None:
-        """The machine code for a mode as an earlier process left it, if it did."""
+    def _recalled_native(self, request: Request) -> Native | None:
+        """The machine code for a request as an earlier process left it, if it did."""
         store = self._store()
         if store is None or self._recalled is None or self.config.print_ir:
             return None
         started = time.perf_counter()
-        answer = _load("recipe").read_answer(store, self._recalled, mode)
+        answer = _load("launch.metadata").read_answer(store, self._recalled, request)
         if answer is None:
             return None
         recipe, signature, needs = answer
@@ -393,30 +378,30 @@ class Specialisation:
         if signature is not None:
             self._signature = signature
         if needs is not None:
-            self._gradient_needs[mode] = GradientNeeds(*needs)
+            self._gradient_needs[request] = GradientNeeds(*needs)
         native = self._bind(recipe, *found, self.arrays)
         native.seconds = time.perf_counter() - started
         return native
 
-    def _remember(self, mode: Mode, recipe: Recipe) -> None:
+    def _remember(self, request: Request, recipe: Recipe) -> None:
         """Leave the recipe to later processes."""
         store = self._store()
         if store is None or self._question is None:
             return
         if self._recalled is None and self._lowered is not None and self._lowered.reproducible:
-            self._recalled = _load("recall").remember(self._question, self._lowered.captures, store)
+            self._recalled = _load("cache.lookup").remember(self._question, self._lowered.captures, store)
         if self._recalled is not None:
-            signature = self.signature if mode is Mode.PRIMAL else None
-            needs = self._needs_of(mode) if mode.reverses else None
-            _load("recipe").write_answer(store, self._recalled, mode, recipe, signature, needs)
+            signature = self.signature if request is PRIMAL else None
+            needs = self._needs_of(request) if request.reverses else None
+            _load("launch.metadata").write_answer(store, self._recalled, request, recipe, signature, needs)
 
-    def _needs_of(self, mode: Mode) -> GradientNeeds:
-        facts = self.gradient_facts(mode)
+    def _needs_of(self, request: Request) -> GradientNeeds:
+        facts = self.gradient_facts(request)
         loaded, restored = frozenset([op.buffer for op in facts.needed_loads]), facts.restored
         reaches: Reaches = importlib.import_module("tinote.ir.reaching").reaches_of(
             facts.primal, facts.needed_loads, facts.restored
         )
-        if mode is Mode.SECOND:  # tangents come along with their values
+        if request.derivative is Derivative.FORWARD_OVER_REVERSE:  # tangents come along with their values
             loaded, restored = _with_tangents(loaded), _with_tangents(restored)
             reaches = reaches._replace(
                 needed=_reaches_with_tangents(reaches.needed), restored=_reaches_with_tangents(reaches.restored)
@@ -437,45 +422,50 @@ class Specialisation:
         """What the kernel is, as a `Version`, to be taken through the compiler once more. Raises what its front end
         raises.
         """
-        return _load("versions").version_of(self)
+        return _load("inspect.versions").version_of(self)
 
     def snapshots(self, *, gradient: bool = False, listen: Listener | None = None) -> list[Snapshot]:
         """Every step of the pipeline, run again with somebody watching."""
         seen: list[Snapshot] = []
-        self._run(Mode.GRADIENT if gradient else Mode.PRIMAL, listen or seen.append)
+        self._run(GRADIENT if gradient else PRIMAL, listen or seen.append)
         return seen
 
     def gradient_costs(self, arguments: Sequence[Any], read: Any, length: Any) -> Any:
         """What the gradient saves for these scalar arguments, computes again and adds to: the `GradientCosts` of
-        `compiler/gradient_cost.py`. Raises `DifferentiationError`.
+        `compiler/inspect/gradient_cost.py`. Raises `DifferentiationError`.
         """
         pipeline = _load("pipeline")
-        unlowered = pipeline.GRADIENT[: len(pipeline.GRADIENT) - len(pipeline.LOWERING)]
+        unlowered = pipeline.steps_for(GRADIENT, lower=False)
         fn, context = pipeline.run_pipeline(self.lowered.function, unlowered, self.config)
         final, _ = pipeline.run_pipeline(fn, pipeline.LOWERING, self.config)
         old = context.gradient.old_values.values
-        return _load("gradient_cost").gradient_costs(fn, final, arguments, read, length, old)
+        return _load("inspect.gradient_cost").gradient_costs(fn, final, arguments, read, length, old)
 
     def python(self, *, gradient: bool = False) -> Any:
         """The plain Python that stands for the kernel where `ti.init(arch=ti.python)` is in force, as a `Stage`."""
         pipeline = _load("pipeline")
-        steps = pipeline.PYTHON_STEPS[Mode.GRADIENT if gradient else Mode.PRIMAL]
+        steps = pipeline.python_steps_for(GRADIENT if gradient else PRIMAL)
         fn, _ = pipeline.run_pipeline(self.lowered.function, steps, self.config)
-        return _load("stages").generated_stage(fn, self.config)
+        return _load("inspect.stages").generated_stage(fn, self.config)
 
     def loops(self, *, gradient: bool = False) -> Any:
-        """What LLVM makes of the loops: a `LoopVerdict` of `compiler/remarks.py` each."""
+        """What LLVM makes of the loops: a `LoopVerdict` of `compiler/inspect/remarks.py` each."""
         judge = self.stages(gradient=gradient).judge
         return [] if judge is None else judge()
 
     def tasks(self, *, gradient: bool = False) -> Any:
-        """How a launch runs: a `TaskPlan` of `compiler/schedule.py` for each task."""
+        """How a launch runs: a `TaskPlan` of `compiler/inspect/schedule.py` for each task."""
         last = self.stages(gradient=gradient).last
-        return () if last is None else _load("schedule").plan_tasks(last)
+        return () if last is None else _load("inspect.schedule").plan_tasks(last)
 
     def stages(self, *, gradient: bool = False) -> Any:
-        """The way from the source to machine code, as text: the `Stages` of `compiler/stages.py`."""
-        return _load("stages").stages_of(self, gradient)
+        """The way from the source to machine code, as text: the `Stages` of `compiler/inspect/stages.py`."""
+        return _load("inspect.stages").stages_of(self, gradient)
+
+
+def _is_remembered(request: Request) -> bool:
+    """Whether later processes find its code on disk: not where what checks and old values mean is needed too."""
+    return request.checks is Checks.NONE and not request.records
 
 
 def _with_tangents(buffers: frozenset[Buffer]) -> frozenset[Buffer]:

@@ -1,12 +1,9 @@
 """The table of contents of the compiler: every step a function goes through between the front end and code generation,
 in order.
 
-`PRIMAL` compiles a kernel, `GRADIENT` its reverse-mode derivative, `TANGENT` its forward-mode one, `CHECKED` the kernel
-with checks of the access rules, `RECORDING` the kernel that saves the old values that its gradient needs, `FINITE` and
-`FINITE_GRADIENT` the first two with checks for NaN and infinity. A step is a function from IR to IR that returns its
-argument when there is nothing to do; a `Fixpoint` repeats its steps until none of them changes anything. Whoever
-listens gets a `Snapshot` after each step: the old function and the new one, both
-immutable.
+`steps_for` composes what a request needs. A step is a function from IR to IR that returns its argument when there is
+nothing to do; a `Fixpoint` repeats its steps until none of them changes anything. Whoever listens gets a `Snapshot`
+after each step: the old function and the new one, both immutable.
 """
 
 from __future__ import annotations
@@ -19,7 +16,6 @@ from tinote.autodiff.forward import forward
 from tinote.autodiff.gradient import Gradient, reverse
 from tinote.autodiff.instrument import instrument
 from tinote.autodiff.old_values import NO_OLD_VALUES, plan_old_values, record
-from tinote.compiler.modes import Mode, defaults_of
 from tinote.compiler.passes.accumulate import accumulate
 from tinote.compiler.passes.check_bounds import check_bounds
 from tinote.compiler.passes.check_finite import check_finite
@@ -44,6 +40,7 @@ from tinote.compiler.passes.privatise import privatise
 from tinote.compiler.passes.promote_locals import promote_locals
 from tinote.compiler.passes.scalarise import scalarise
 from tinote.compiler.passes.vectorise import vectorise
+from tinote.compiler.requests import PRIMAL, Checks, Derivative, Request, defaults_of
 from tinote.config import Config
 from tinote.errors import CompilerBug, TinoteError
 from tinote.ir.checked_accesses import Instrumented
@@ -51,21 +48,16 @@ from tinote.ir.nodes import Function
 from tinote.ir.verify import Form, InvalidIR, verify
 
 __all__ = [
-    "CHECKED",
-    "FINITE",
-    "FINITE_GRADIENT",
-    "GRADIENT",
-    "PRIMAL",
-    "PYTHON_STEPS",
-    "RECORDING",
-    "STEPS",
-    "TANGENT",
+    "LOWERING",
     "Context",
     "Fixpoint",
     "Listener",
     "Snapshot",
     "Step",
+    "Steps",
+    "python_steps_for",
     "run_pipeline",
+    "steps_for",
 ]
 
 
@@ -108,6 +100,9 @@ class Fixpoint(NamedTuple):
     limit: int = 20
 
 
+Steps = tuple[Step | Fixpoint, ...]
+
+
 def _plain(run: Callable[[Function], Function], form: Form) -> Step:
     return Step(lambda fn, _: run(fn), form, run.__name__)
 
@@ -130,7 +125,7 @@ def _differentiate(fn: Function, context: Context, *, arguments: bool) -> Functi
     return context.gradient.function
 
 
-def _reverse(*, arguments: bool, once: bool = True) -> tuple[Step | Fixpoint, ...]:
+def _reverse(*, arguments: bool, once: bool) -> Steps:
     """`once`: nothing is differentiated afterwards."""
     return (
         Step(lambda fn, context: _differentiate(fn, context, arguments=arguments), Form.PROMOTED, "reverse"),
@@ -141,7 +136,7 @@ def _reverse(*, arguments: bool, once: bool = True) -> tuple[Step | Fixpoint, ..
     )
 
 
-def _forward(*, arguments: bool) -> tuple[Step | Fixpoint, ...]:
+def _forward(*, arguments: bool) -> Steps:
     return (
         Step(lambda fn, context: forward(fn, context.defaults, arguments=arguments), Form.PROMOTED, "forward"),
         _plain(drop_adjoints, Form.PROMOTED),
@@ -170,7 +165,7 @@ def _check_overflow(fn: Function, context: Context) -> Function:
 
 INFERENCE = Step(lambda fn, context: infer_types(fn, context.defaults), Form.TYPED, "infer_types")
 
-SIMPLIFICATION = (
+SIMPLIFICATION: Steps = (
     _plain(promote_locals, Form.PROMOTED),
     _plain(scalarise, Form.SCALAR),
     Step(_check_overflow, Form.SCALAR, "check_overflow"),
@@ -178,9 +173,7 @@ SIMPLIFICATION = (
     _plain(narrow_loops, Form.SCALAR),
 )
 
-TYPING = (INFERENCE, *SIMPLIFICATION)
-
-LOWERING = (
+LOWERING: Steps = (
     Step(_check, Form.SCALAR, "check_bounds"),
     _plain(hoist_checks, Form.SCALAR),
     _plain(merge_checks, Form.SCALAR),
@@ -196,59 +189,43 @@ LOWERING = (
 )
 
 DROPPING = _plain(drop_adjoints, Form.TYPED)
+INSTRUMENTING = Step(_instrument, Form.TYPED, "instrument")
+RECORDING = Step(_record, Form.SCALAR, "record")
+FINITE_CHECKING = _plain(check_finite, Form.SCALAR)
 
-PRIMAL: tuple[Step | Fixpoint, ...] = (INFERENCE, DROPPING, *SIMPLIFICATION, *LOWERING)
-GRADIENT: tuple[Step | Fixpoint, ...] = (*TYPING, *_reverse(arguments=False), *LOWERING)
-TANGENT: tuple[Step | Fixpoint, ...] = (*TYPING, *_forward(arguments=False), *LOWERING)
-PULLBACK: tuple[Step | Fixpoint, ...] = (*TYPING, *_reverse(arguments=True), *LOWERING)
-PUSHFORWARD: tuple[Step | Fixpoint, ...] = (*TYPING, *_forward(arguments=True), *LOWERING)
-SECOND: tuple[Step | Fixpoint, ...] = (
-    *TYPING,
-    *_reverse(arguments=True, once=False),
-    *_forward(arguments=True),
-    *LOWERING,
-)
-CHECKED: tuple[Step | Fixpoint, ...] = (
-    INFERENCE,
-    DROPPING,
-    Step(_instrument, Form.TYPED, "instrument"),  # before anything is simplified: it sees every access
-    *SIMPLIFICATION,
-    *LOWERING,
-)
-_RECORD = Step(_record, Form.SCALAR, "record")
-RECORDING: tuple[Step | Fixpoint, ...] = (*TYPING, _RECORD, DROPPING, *LOWERING)
-RECORDING_PUSHFORWARD: tuple[Step | Fixpoint, ...] = (*TYPING, _RECORD, *_forward(arguments=True), *LOWERING)
-FINITE: tuple[Step | Fixpoint, ...] = (*TYPING, _plain(check_finite, Form.SCALAR), *LOWERING)
-FINITE_GRADIENT: tuple[Step | Fixpoint, ...] = (
-    *TYPING,
-    *_reverse(arguments=False),
-    _plain(check_finite, Form.SCALAR),
-    *LOWERING,
-)
-STEPS = {
-    Mode.PRIMAL: PRIMAL,
-    Mode.GRADIENT: GRADIENT,
-    Mode.TANGENT: TANGENT,
-    Mode.PULLBACK: PULLBACK,
-    Mode.PUSHFORWARD: PUSHFORWARD,
-    Mode.SECOND: SECOND,
-    Mode.CHECKED: CHECKED,
-    Mode.RECORDING: RECORDING,
-    Mode.RECORDING_PUSHFORWARD: RECORDING_PUSHFORWARD,
-    Mode.FINITE: FINITE,
-    Mode.FINITE_GRADIENT: FINITE_GRADIENT,
-}
 
-#: What becomes plain Python: a kernel as it was written, with types; derivatives before anything is said of machines.
-PYTHON_STEPS = {
-    mode: (INFERENCE, DROPPING) if mode is Mode.PRIMAL else steps[: len(steps) - len(LOWERING)]
-    for mode, steps in STEPS.items()
-}
+def _when(condition: bool, *steps: Step | Fixpoint) -> Steps:
+    return steps if condition else ()
+
+
+def steps_for(request: Request, *, lower: bool = True) -> Steps:
+    """What compiles a request, in order. Unless `lower`, it ends where the IR still speaks of loops, not of tasks."""
+    arguments, checks = request.arguments, request.checks
+    values_only = request.derivative is Derivative.NONE
+    # To record, and to look for NaN, is to ask which values are differentiated.
+    asks = request.records or checks is Checks.FINITE
+    return (
+        INFERENCE,
+        *_when(values_only and not asks, DROPPING),
+        *_when(checks is Checks.ACCESS_RULES, INSTRUMENTING),  # before anything is simplified: it sees every access
+        *SIMPLIFICATION,
+        *_when(request.records, RECORDING),
+        *_when(request.records and values_only, DROPPING),
+        *_when(request.reverses, *_reverse(arguments=arguments, once=not request.has_tangents)),
+        *_when(request.has_tangents, *_forward(arguments=arguments)),
+        *_when(checks is Checks.FINITE, FINITE_CHECKING),
+        *_when(lower, *LOWERING),
+    )
+
+
+def python_steps_for(request: Request) -> Steps:
+    """What precedes plain Python: a kernel as it was written, with types; derivatives before they speak of machines."""
+    return (INFERENCE, DROPPING) if request is PRIMAL else steps_for(request, lower=False)
 
 
 def run_pipeline(
     fn: Function,
-    steps: tuple[Step | Fixpoint, ...],
+    steps: Steps,
     config: Config,
     listen: Listener | None = None,
     enter: Callable[[str], None] | None = None,
@@ -266,10 +243,10 @@ def run_pipeline(
 
 def _run(step: Step | Fixpoint, fn: Function, context: Context, path: str, listen: Listener | None) -> Function:
     if isinstance(step, Fixpoint):
-        for turn in range(step.limit):
+        for number in range(step.limit):
             before = fn
             for inner in step.steps:
-                fn = _run(inner, fn, context, f"{path}{step.name} {turn + 1}: ", listen)
+                fn = _run(inner, fn, context, f"{path}{step.name} {number + 1}: ", listen)
             if fn is before:
                 return fn
         raise CompilerBug(step.name, f"did not settle after {step.limit} rounds")

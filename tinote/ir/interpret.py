@@ -30,6 +30,7 @@ from tinote.errors import (
 )
 from tinote.ir import primitives as p
 from tinote.ir.buffers import root_of
+from tinote.ir.custom_vjp import Replaced
 from tinote.ir.memory import DictMemory, Index, Number, Storage
 from tinote.ir.messages import formatted, split_message
 from tinote.ir.nodes import (
@@ -63,7 +64,6 @@ from tinote.ir.nodes import (
     row_major,
 )
 from tinote.ir.primitives import Defaults
-from tinote.ir.replaced import Replaced
 from tinote.ir.types import Ref, Scalar, Stack, Tensor, Type, element_type, shape_of, strengthen
 
 __all__ = ["DictMemory", "StepLimitError", "Storage", "interpret"]

@@ -11,6 +11,7 @@ import json
 import re
 from collections.abc import Callable
 
+from tinote.ir.custom_vjp import Replaced
 from tinote.ir.nodes import (
     Atom,
     Atomic,
@@ -41,7 +42,6 @@ from tinote.ir.nodes import (
     While,
 )
 from tinote.ir.primitives import PRIMITIVES, Primitive
-from tinote.ir.replaced import Replaced
 from tinote.ir.tokens import NUMBER, ParseError, SourceLine
 from tinote.ir.types import Ref, Scalar, Stack, Tensor, Type, scalar_named, u1, weak_float, weak_int
 

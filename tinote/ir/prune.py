@@ -13,8 +13,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
+from tinote.ir.custom_vjp import Replaced
 from tinote.ir.nodes import Atom, Atomic, For, If, Op, Region, Task, Var, While
-from tinote.ir.replaced import Replaced
 
 __all__ = ["prune"]
 

@@ -15,8 +15,8 @@ from math import gcd
 
 from tinote.ir import primitives as p
 from tinote.ir.affine import Affine, Interval, apply_to_intervals, constant, contains, span_of_type, variable
+from tinote.ir.custom_vjp import Replaced
 from tinote.ir.nodes import Atom, Buffer, Check, Extent, For, If, Lit, Op, Prim, Region, Task, Var, While
-from tinote.ir.replaced import Replaced
 from tinote.ir.types import Scalar, i32
 
 __all__ = ["Known", "Loop", "Ranges"]

@@ -1,4 +1,4 @@
-"""Find out which elements of memory accesses reach (`reach.py`), from what the access analysis says of their indices.
+"""Access regions (`access_region.py`) of loads and stores, from what the access analysis says of their indices.
 
     for parallel %i: i32 in 1i32 .. 63i32:       steps: 0 argument 0 (%t), 1 constant 1, 2 sub of 0 and 1,
       %s: i32 = sub %t, 1i32                            3 constant 1 … 62
@@ -14,10 +14,10 @@ from collections.abc import Iterable, Sequence
 
 from tinote.ir import primitives as p
 from tinote.ir.access import Accesses
+from tinote.ir.access_region import Applied, Argument, Constant, Either, Length, Reach, Reaches, Step, Sum, Turns
 from tinote.ir.affine import Interval, variable
 from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atom, Buffer, Extent, Function, If, Lit, Memory, Prim, Var
-from tinote.ir.reach import Applied, Argument, Constant, Either, Length, Reach, Reaches, Step, Sum, Turns
 from tinote.ir.types import Scalar
 
 __all__ = ["reaches_of"]

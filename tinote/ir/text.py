@@ -24,6 +24,7 @@ import re
 import unicodedata
 from typing import NamedTuple
 
+from tinote.ir.custom_vjp import Replaced
 from tinote.ir.nodes import (
     Atom,
     Atomic,
@@ -54,7 +55,6 @@ from tinote.ir.nodes import (
     row_major,
 )
 from tinote.ir.query import walk
-from tinote.ir.replaced import Replaced
 from tinote.ir.types import Scalar, u1
 
 __all__ = ["Line", "Naming", "equal", "fingerprint", "literal", "show", "show_lines", "show_op"]

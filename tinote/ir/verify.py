@@ -9,6 +9,7 @@ from collections.abc import Sequence
 
 from tinote.ir import primitives as p
 from tinote.ir.buffers import root_of
+from tinote.ir.custom_vjp import Replaced
 from tinote.ir.forms import Form, InvalidIR
 from tinote.ir.nodes import (
     Atom,
@@ -41,7 +42,6 @@ from tinote.ir.nodes import (
     While,
 )
 from tinote.ir.primitives import Defaults
-from tinote.ir.replaced import Replaced
 from tinote.ir.types import Ref, Scalar, Stack, Tensor, Type, element_type, i32, i64, shape_of, u1, u32
 
 __all__ = ["Form", "InvalidIR", "verify"]

@@ -7,8 +7,8 @@ from typing import Any
 
 from tinote.errors import FieldError
 from tinote.ir.types import Scalar, scalar_named
-from tinote.lang.layout import MOST_DIMENSIONS
-from tinote.lang.world import Arch, arches, world
+from tinote.lang.data.layout import MOST_DIMENSIONS
+from tinote.lang.session.state import Arch, arches, world
 from tinote.source import caller
 
 __all__ = [

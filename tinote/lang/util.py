@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from tinote.lang.matrix import numpy_type
-from tinote.lang.world import scalar_type
+from tinote.lang.data.matrix import numpy_type
+from tinote.lang.session.state import scalar_type
 
 __all__ = ["cook_dtype", "has_pytorch", "to_numpy_type"]
 

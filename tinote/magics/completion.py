@@ -7,7 +7,7 @@ from typing import Any
 
 from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMatcherResult, context_matcher
 
-from tinote.lang.kernel import Kernel
+from tinote.lang.kernels.kernel import Kernel
 
 __all__ = ["EXPLORE_OPTIONS", "KERNEL_OPTIONS", "make_completer"]
 

@@ -19,12 +19,13 @@ from IPython.core.magic_arguments import argument, magic_arguments, parse_argstr
 from IPython.display import display
 
 from tinote.compiler.driver import Specialisation
+from tinote.compiler.requests import GRADIENT
 from tinote.errors import KernelSyntaxError, MagicUsageError, suggestion
-from tinote.lang.func import Func
-from tinote.lang.kernel import Kernel, kernel
+from tinote.lang.kernels.func import Func
+from tinote.lang.kernels.kernel import Kernel, kernel
 from tinote.magics.report import show_gradient, show_times
 from tinote.source import Span
-from tinote.viz.explorer import explore
+from tinote.viz.explorer.widget import explore
 
 __all__ = ["KernelMagics"]
 
@@ -85,7 +86,7 @@ class KernelMagics(Magics):
                     print(f"{name} has template parameters: it is compiled when it is called; then use %explore {name}")
                     continue
                 if options.grad:
-                    specialisation.gradient()
+                    specialisation.code(GRADIENT)
                     if not options.quiet:
                         show_gradient(specialisation)
                 if options.time:

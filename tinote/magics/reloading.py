@@ -11,9 +11,9 @@ from typing import Any
 
 from IPython.extensions import autoreload
 
-from tinote.lang.func import Func
-from tinote.lang.kernel import Kernel
-from tinote.lang.structs import StructType
+from tinote.lang.data.structs import StructType
+from tinote.lang.kernels.func import Func
+from tinote.lang.kernels.kernel import Kernel
 
 __all__ = ["follow_reloads"]
 

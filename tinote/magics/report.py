@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from tinote.compiler.driver import Specialisation
+from tinote.compiler.requests import GRADIENT, PRIMAL
 from tinote.ir.nodes import Buffer
 
 __all__ = ["show_gradient", "show_times"]
@@ -12,7 +13,7 @@ __all__ = ["show_gradient", "show_times"]
 
 def show_times(specialisation: Specialisation, *, gradient: bool) -> None:
     """Print a table of the compiler's steps with their times; those of steps that changed nothing are summed up."""
-    native = specialisation.gradient() if gradient else specialisation.primal()
+    native = specialisation.code(GRADIENT if gradient else PRIMAL)
     rows: list[tuple[str, float]] = [("front end", specialisation.front_end_seconds)]
     idle = 0.0
     for snapshot in specialisation.snapshots(gradient=gradient):
@@ -35,7 +36,7 @@ def show_gradient(specialisation: Specialisation) -> None:
     kernel = specialisation.source.name
     written = specialisation.touched().written
     outputs = _names(written, with_gradient=True)
-    accumulated = [b for task in specialisation.gradient().tasks for b in task.touched.written]
+    accumulated = [b for task in specialisation.code(GRADIENT).tasks for b in task.touched.written]
     inputs = _names([b.primal for b in accumulated if b.primal is not None])
     if outputs and inputs:
         print(f"{kernel}.grad: from the gradient of {outputs} to that of {inputs}")

@@ -25,7 +25,7 @@ from llvmlite.binding.newpassmanagers import NewPassManager
 
 from tinote.errors import CompilerBug
 from tinote.runtime import support_helpers
-from tinote.runtime.cache import digest, open_store, package_stamp
+from tinote.runtime.store import digest, open_store, package_stamp
 from tinote.runtime.threads import CALLED, NativeRuntime, available_cores
 
 __all__ = [

@@ -3,15 +3,15 @@
 import importlib
 from typing import Any
 
-from tinote.viz.explorer import Explorer, explore
-from tinote.viz.gui import GUI
-from tinote.viz.image import Image
-from tinote.viz.particles import Particles
-from tinote.viz.pointer import Pointer
-from tinote.viz.progress import progress
-from tinote.viz.rules import RuleView, violations
-from tinote.viz.running_plot import Plot
-from tinote.viz.slider import slider
+from tinote.viz.explorer.widget import Explorer, explore
+from tinote.viz.live.image import Image
+from tinote.viz.live.particles import Particles
+from tinote.viz.live.pointer import Pointer
+from tinote.viz.live.running_plot import Plot
+from tinote.viz.live.slider import slider
+from tinote.viz.notebook.progress import progress
+from tinote.viz.rules.widget import RuleView, violations
+from tinote.viz.window.gui import GUI
 
 __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
     "GUI", "Explorer", "Image", "Particles", "Plot", "Pointer", "RuleView", "explore", "plot", "progress", "slider",
@@ -23,4 +23,4 @@ def __getattr__(name: str) -> Any:
     """`plot` brings matplotlib, which nothing else here needs."""
     if name != "plot":
         raise AttributeError(f"module 'tinote.viz' has no attribute {name!r}")
-    return importlib.import_module("tinote.viz.matplot").plot
+    return importlib.import_module("tinote.viz.draw.matplot").plot

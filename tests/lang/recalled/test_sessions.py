@@ -10,9 +10,10 @@ import pytest
 
 import tinote as ti
 from tests.lang.recalled.support import is_recalled
-from tinote.compiler.driver import Mode, Origin, binary_cache
+from tinote.compiler.driver import Origin, binary_cache
+from tinote.compiler.requests import GRADIENT
 from tinote.errors import DifferentiationError, KernelIndexError, KernelTypeError
-from tinote.runtime.cache import open_store
+from tinote.runtime.store import open_store
 
 
 def test_options_count(load: Any) -> None:
@@ -115,7 +116,7 @@ def wrong():
     assert second.main() == [6] * 4
     (specialisation,) = second.square.specialisations()
     assert is_recalled(second.square)
-    assert dict(specialisation.compiled())[Mode.GRADIENT].cached
+    assert dict(specialisation.compiled())[GRADIENT].cached
     for module in (second, load(text)):
         with pytest.raises(DifferentiationError, match="hidden"):
             module.wrong()
@@ -216,7 +217,7 @@ def test_another_machine_compiles_its_own(load: Any, monkeypatch: pytest.MonkeyP
 
 
 def test_another_compiler_compiles_its_own(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    recall = sys.modules["tinote.compiler.recall"]
+    recall = sys.modules["tinote.compiler.cache.lookup"]
     text = "@ti.kernel\ndef run(a: ti.i32) -> ti.i32:\n    return a * 555\n"
     load(text).run(1)
     monkeypatch.setattr(recall, "package_stamp", lambda: "another")

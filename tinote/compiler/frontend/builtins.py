@@ -17,7 +17,6 @@ from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.domains import domain_of, is_domain, static_items
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expansion import Expansion, define, simple, takes_place
-from tinote.compiler.frontend.protocol import space_of
 from tinote.compiler.frontend.scopes import Constant
 from tinote.compiler.frontend.values import (
     FieldDomain,
@@ -31,6 +30,7 @@ from tinote.compiler.frontend.values import (
     Value,
     is_number,
 )
+from tinote.compiler.protocol import space_of
 from tinote.errors import KernelSyntaxError
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Lit, Print

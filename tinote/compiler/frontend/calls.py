@@ -14,10 +14,14 @@ from typing import Any
 from tinote.compiler.frontend import analysis, structs, tensors
 from tinote.compiler.frontend.builtins import BUILTINS, PYTHON
 from tinote.compiler.frontend.constructors import construct
+from tinote.compiler.frontend.custom_vjp import inline_replaced
 from tinote.compiler.frontend.descriptions import describe, in_place_of_call
 from tinote.compiler.frontend.domains import static_items
 from tinote.compiler.frontend.expressions import Expressions
-from tinote.compiler.frontend.protocol import (
+from tinote.compiler.frontend.scopes import Constant, Frame, Results, Variable
+from tinote.compiler.frontend.texts import format_text
+from tinote.compiler.frontend.values import BoundMethod, CellPlace, Place, StructValue, is_number
+from tinote.compiler.protocol import (
     CaptureKind,
     FunctionSource,
     expansion_of,
@@ -26,10 +30,6 @@ from tinote.compiler.frontend.protocol import (
     struct_of,
     type_of,
 )
-from tinote.compiler.frontend.replaced import inline_replaced
-from tinote.compiler.frontend.scopes import Constant, Frame, Results, Variable
-from tinote.compiler.frontend.texts import format_text
-from tinote.compiler.frontend.values import BoundMethod, CellPlace, Place, StructValue, is_number
 from tinote.errors import KernelSyntaxError, TinoteError
 from tinote.ir.types import Scalar, shape_of
 

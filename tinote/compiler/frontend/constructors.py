@@ -12,12 +12,12 @@ from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.domains import is_domain, static_items
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expansion import Expansion, define
-from tinote.compiler.frontend.protocol import type_of
 from tinote.compiler.frontend.values import (
     StaticTensor,
     Value,
     is_number,
 )
+from tinote.compiler.protocol import type_of
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Lit
 from tinote.ir.types import (

@@ -10,19 +10,19 @@ from contextlib import contextmanager
 from types import ModuleType
 from typing import Any, NoReturn
 
-from tinote.compiler.frontend.protocol import (
+from tinote.compiler.frontend.scopes import Anchor, Constant, Frame, ParallelNest, Scope
+from tinote.compiler.frontend.values import (
+    Declared,
+    Value,
+    is_number,
+)
+from tinote.compiler.protocol import (
     Capture,
     CaptureKind,
     Warned,
     buffer_of,
     constant_of,
     content_of,
-)
-from tinote.compiler.frontend.scopes import Anchor, Constant, Frame, ParallelNest, Scope
-from tinote.compiler.frontend.values import (
-    Declared,
-    Value,
-    is_number,
 )
 from tinote.config import Config
 from tinote.errors import (

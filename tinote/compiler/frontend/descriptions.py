@@ -5,15 +5,15 @@ from __future__ import annotations
 from types import FunctionType
 from typing import Any
 
-from tinote.compiler.frontend.protocol import (
-    members_of,
-    space_of,
-)
 from tinote.compiler.frontend.values import (
     Place,
     StaticTensor,
     StructValue,
     Value,
+)
+from tinote.compiler.protocol import (
+    members_of,
+    space_of,
 )
 from tinote.ir.nodes import Lit
 from tinote.ir.types import (

@@ -9,7 +9,6 @@ from typing import Any
 
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
-from tinote.compiler.frontend.protocol import space_of
 from tinote.compiler.frontend.values import (
     FieldDomain,
     Grouped,
@@ -20,6 +19,7 @@ from tinote.compiler.frontend.values import (
     Value,
     is_number,
 )
+from tinote.compiler.protocol import space_of
 from tinote.errors import KernelSyntaxError
 from tinote.ir.nodes import Lit
 

@@ -16,8 +16,8 @@ from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expansion import Expansion, define
 from tinote.compiler.frontend.maths import popcount
-from tinote.compiler.frontend.protocol import members_of, space_of
 from tinote.compiler.frontend.values import StaticTensor, Value, is_number
+from tinote.compiler.protocol import members_of, space_of
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Lit
 from tinote.ir.types import f16, f32, f64, i32, i64, machine_epsilon, u8, u16, u32, u64, with_element

@@ -14,11 +14,6 @@ from typing import Any, NoReturn
 
 from tinote.compiler.frontend.context import Context, Silenced
 from tinote.compiler.frontend.descriptions import describe, describe_type
-from tinote.compiler.frontend.protocol import (
-    FunctionSource,
-    buffer_of,
-    constant_of,
-)
 from tinote.compiler.frontend.scopes import Variable
 from tinote.compiler.frontend.values import (
     CellPlace,
@@ -33,6 +28,11 @@ from tinote.compiler.frontend.values import (
     indices_of,
     is_number,
     literal_indices,
+)
+from tinote.compiler.protocol import (
+    FunctionSource,
+    buffer_of,
+    constant_of,
 )
 from tinote.errors import Note
 from tinote.ir import primitives as p

@@ -7,7 +7,11 @@ from typing import Any, NamedTuple
 
 from tinote.compiler.frontend.context import Silenced
 from tinote.compiler.frontend.descriptions import describe
-from tinote.compiler.frontend.protocol import (
+from tinote.compiler.frontend.scopes import Frame, Results
+from tinote.compiler.frontend.statements import Statements
+from tinote.compiler.frontend.structs import fitted, leaves_of
+from tinote.compiler.frontend.values import POISON, ArrayValue, StructValue, Value, indices_of
+from tinote.compiler.protocol import (
     ArgumentSpec,
     ArrayArgument,
     FunctionSource,
@@ -18,10 +22,6 @@ from tinote.compiler.frontend.protocol import (
     struct_of,
     type_of,
 )
-from tinote.compiler.frontend.scopes import Frame, Results
-from tinote.compiler.frontend.statements import Statements
-from tinote.compiler.frontend.structs import fitted, leaves_of
-from tinote.compiler.frontend.values import POISON, ArrayValue, StructValue, Value, indices_of
 from tinote.config import Config
 from tinote.errors import KernelSyntaxError, KernelTypeError, TinoteError, raise_together
 from tinote.ir.nodes import Atom, Function, Lit, Region, Var

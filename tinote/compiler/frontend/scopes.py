@@ -5,8 +5,8 @@ from __future__ import annotations
 from enum import IntEnum
 from typing import Any
 
-from tinote.compiler.frontend.protocol import FunctionSource
 from tinote.compiler.frontend.values import Declared, Place
+from tinote.compiler.protocol import FunctionSource
 from tinote.ir.build import OpenRegion
 from tinote.ir.nodes import Atom, Op, Var
 from tinote.source import Span

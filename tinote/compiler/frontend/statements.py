@@ -11,10 +11,10 @@ from tinote.compiler.frontend.arithmetic import AUGMENTED, binary
 from tinote.compiler.frontend.bindings import Bindings
 from tinote.compiler.frontend.context import Silenced
 from tinote.compiler.frontend.descriptions import describe
-from tinote.compiler.frontend.protocol import buffer_of, is_small_array, struct_of, type_of
 from tinote.compiler.frontend.scopes import Constant, Frame, Results, Variable, Way
 from tinote.compiler.frontend.texts import assertion_text
 from tinote.compiler.frontend.values import POISON, CellPlace, Place, StructValue, Text, Value
+from tinote.compiler.protocol import buffer_of, is_small_array, struct_of, type_of
 from tinote.errors import KernelNameError, KernelSyntaxError, Note, TinoteError
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Check, FaultKind, Local, Var, true

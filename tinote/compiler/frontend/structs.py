@@ -16,8 +16,8 @@ from tinote.compiler.frontend.constructors import construct
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expansion import Expansion
-from tinote.compiler.frontend.protocol import CaptureKind, StructInfo, members_of, space_of, struct_of
 from tinote.compiler.frontend.values import BoundMethod, StructValue, Value
+from tinote.compiler.protocol import CaptureKind, StructInfo, members_of, space_of, struct_of
 from tinote.errors import KernelNameError, KernelSyntaxError
 from tinote.ir.types import Scalar, Tensor, shape_of
 

@@ -13,13 +13,6 @@ from tinote.compiler.frontend import structs, tensors, wholes
 from tinote.compiler.frontend.arithmetic import tensor
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
-from tinote.compiler.frontend.protocol import (
-    CaptureKind,
-    buffer_of,
-    constant_rows,
-    function_of,
-    space_of,
-)
 from tinote.compiler.frontend.values import (
     ArrayValue,
     BoundMethod,
@@ -29,6 +22,13 @@ from tinote.compiler.frontend.values import (
     StaticTensor,
     StructValue,
     Value,
+)
+from tinote.compiler.protocol import (
+    CaptureKind,
+    buffer_of,
+    constant_rows,
+    function_of,
+    space_of,
 )
 from tinote.errors import KernelNameError, TinoteError
 from tinote.ir import primitives as p

@@ -9,8 +9,8 @@ from typing import Any
 from tinote.compiler.frontend.arithmetic import apply, conjunction, disjunction, power, reduce, tensor, total
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
-from tinote.compiler.frontend.protocol import AXES, swizzle, type_of
 from tinote.compiler.frontend.values import BoundMethod, PartPlace, Place, Value, literal_indices
+from tinote.compiler.protocol import AXES, swizzle, type_of
 from tinote.ir import primitives as p
 from tinote.ir.types import Scalar
 

@@ -11,7 +11,7 @@ from itertools import product
 from math import prod
 from typing import Any, NamedTuple
 
-from tinote.compiler.frontend.protocol import StructInfo
+from tinote.compiler.protocol import StructInfo
 from tinote.ir.build import Builder
 from tinote.ir.nodes import Atom, Buffer, Lit, Var
 from tinote.ir.primitives import Primitive, surrogate

@@ -13,9 +13,9 @@ from typing import Any
 from tinote.compiler.frontend import structs
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
-from tinote.compiler.frontend.protocol import buffer_of, component_of, members_of, space_of, struct_of
 from tinote.compiler.frontend.tensors import METHODS, REQUIRED
 from tinote.compiler.frontend.values import MemoryPlace, Place, StructValue, literal_indices
+from tinote.compiler.protocol import buffer_of, component_of, members_of, space_of, struct_of
 from tinote.ir.nodes import Atom, Buffer, For, Lit, Var
 from tinote.ir.types import i32
 

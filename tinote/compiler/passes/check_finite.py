@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tinote.compiler.adjoints import adjoint_operations
+from tinote.autodiff.adjoints import adjoint_operations
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
 from tinote.ir.messages import FaultKind, turn_text

@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tinote.ir.custom_vjp import Replaced
 from tinote.ir.nodes import Atom, Function, Op, Prim
 from tinote.ir.primitives import held, surrogate
-from tinote.ir.replaced import Replaced
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 
 __all__ = ["drop_adjoints"]

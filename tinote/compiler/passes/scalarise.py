@@ -19,6 +19,7 @@ from itertools import product
 
 from tinote.errors import KernelTypeError
 from tinote.ir import primitives as p
+from tinote.ir.custom_vjp import Replaced
 from tinote.ir.messages import Hole, join_message, merged, nested_parts, split_message
 from tinote.ir.nodes import (
     Atom,
@@ -40,7 +41,6 @@ from tinote.ir.nodes import (
     While,
 )
 from tinote.ir.query import walk
-from tinote.ir.replaced import Replaced
 from tinote.ir.types import Tensor, Type, i32
 
 __all__ = ["scalarise"]

@@ -19,15 +19,15 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from tinote.compiler.modes import Mode
+from tinote.compiler.requests import Request
 from tinote.errors import DifferentiationError, KernelFiniteError, KernelMemoryError, Note
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.bars import bar
 from tinote.lang.ad.binomial import advances, distance
-from tinote.lang.ad.recording import Backward, Custom, Recording, living_buffers
-from tinote.lang.arguments import Arguments, Foreign, arguments_of, own
-from tinote.lang.kernel import Instance
-from tinote.lang.world import is_viewed, memory_of, recorder, world
+from tinote.lang.ad.journal.recording import Backward, Custom, Recording, living_buffers
+from tinote.lang.kernels.arguments import Arguments, Foreign, arguments_of, own
+from tinote.lang.kernels.kernel import Instance
+from tinote.lang.session.state import is_viewed, memory_of, recorder, world
 from tinote.runtime.memory import Memory, readable_size
 from tinote.source import Span, caller
 
@@ -279,7 +279,7 @@ class _Chain:
             memory_of(buffer).restore(copy)
         return snapshot.position
 
-    def _replay(self, t: int, listener: Callable[[Buffer], None], back: Mode, *, taping: bool) -> None:
+    def _replay(self, t: int, listener: Callable[[Buffer], None], back: Request, *, taping: bool) -> None:
         self.report.recomputed += 1
         world.launches = self._seeds[t]  # the same draws
         runner = _Runner(self, listener, t, taping=taping)

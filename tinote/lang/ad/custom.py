@@ -37,18 +37,18 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
-from tinote.compiler.modes import Mode
+from tinote.compiler.requests import GRADIENT
 from tinote.errors import DifferentiationError, Note
 from tinote.ir import primitives
 from tinote.ir.nodes import Atomic, Buffer
 from tinote.ir.query import walk
-from tinote.lang.ad.forward_mode import FwdMode
-from tinote.lang.ad.recording import Custom, Recording
-from tinote.lang.arguments import Foreign, arguments_of
-from tinote.lang.fields import Field
-from tinote.lang.func import Func
-from tinote.lang.kernel import Instance
-from tinote.lang.world import recorder
+from tinote.lang.ad.functional.forward_mode import FwdMode
+from tinote.lang.ad.journal.recording import Custom, Recording
+from tinote.lang.data.fields import Field
+from tinote.lang.kernels.arguments import Foreign, arguments_of
+from tinote.lang.kernels.func import Func
+from tinote.lang.kernels.kernel import Instance
+from tinote.lang.session.state import recorder
 from tinote.source import NOWHERE, Span, caller
 
 __all__ = ["Replaced", "grad_for", "grad_replaced", "no_grad"]
@@ -222,7 +222,7 @@ class _Inside:
     """The recorder within a replaced function: nothing is recorded, but what is overwritten is told to the tape."""
 
     clears_duals = False
-    gradients = Mode.GRADIENT
+    gradients = GRADIENT
 
     def __init__(self, tape: Recording, custom: Custom) -> None:
         self._tape = tape
@@ -230,7 +230,9 @@ class _Inside:
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched."""
-        touched = arguments_of(instance, values).touched
+        arguments = arguments_of(instance, values)
+        arguments.refuse_other_names()
+        touched = arguments.touched
         self._custom.loaded |= {b for b in touched.loaded - self._custom.renewed if b.primal is None}
         for buffer in touched.written:
             if isinstance(buffer, Foreign):
@@ -264,7 +266,7 @@ class _Constant:
     """The recorder within a function without gradient."""
 
     clears_duals = False
-    gradients = Mode.GRADIENT
+    gradients = GRADIENT
 
     def __init__(self, tape: Recording, place: Span) -> None:
         self._tape = tape
@@ -273,6 +275,7 @@ class _Constant:
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched."""
         arguments = arguments_of(instance, values)
+        arguments.refuse_other_names()
         touched = instance.specialisation.touched()
         for formal, buffer in arguments.pairs(touched.written):
             if isinstance(buffer, Foreign):

@@ -22,15 +22,15 @@ from typing import Any
 
 import numpy as np
 
-from tinote.compiler.modes import Mode
+from tinote.compiler.requests import GRADIENT, Checks, Derivative, Request
 from tinote.errors import DifferentiationError, KernelFiniteError, Note, TinoteError
 from tinote.ir.messages import turn_of
-from tinote.lang.ad.functional import refuse_open_recorder
-from tinote.lang.ad.recording import Custom
-from tinote.lang.ad.states import gradients_kept
+from tinote.lang.ad.functional.functional import refuse_open_recorder
+from tinote.lang.ad.journal.recording import Custom
+from tinote.lang.ad.memory.states import gradients_kept
+from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.tape import Tape
-from tinote.lang.ad.undo import numbers
-from tinote.lang.world import gradient_memories, world
+from tinote.lang.session.state import gradient_memories, world
 from tinote.source import Span, caller
 
 __all__ = ["Finding", "NanReport", "find_nan"]
@@ -113,7 +113,7 @@ def find_nan(tape: Tape) -> NanReport:
 
 
 def _search(tape: Tape, *, backward: bool) -> Finding | None:
-    tape.back = Mode.FINITE_GRADIENT
+    tape.back = Request(Derivative.REVERSE, checks=Checks.FINITE)
     launches = world.launches
     try:
         if backward:
@@ -129,7 +129,7 @@ def _search(tape: Tape, *, backward: bool) -> Finding | None:
         message, turn = turn_of(error.message)
         return Finding(backward, tape.at, len(tape.records), name, message, error.span, turn, error.notes)
     finally:
-        tape.back = Mode.GRADIENT
+        tape.back = GRADIENT
         world.launches = launches
     return None
 

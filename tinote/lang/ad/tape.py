@@ -4,8 +4,8 @@
         compute_U()
     # x.grad now holds dU/dx
 
-What is recorded, and how overwritten values come back, stands in `recording.py`. Recording is per context
-(`contextvars`): launches of other threads and of other asyncio tasks never land on an open tape.
+What is recorded, and how overwritten values come back, stands in `lang/ad/journal/recording.py`. Recording is per
+context (`contextvars`): launches of other threads and of other asyncio tasks never land on an open tape.
 """
 
 from __future__ import annotations
@@ -15,16 +15,16 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Literal
 
-from tinote.compiler.clearing import clear_memories
+from tinote.compiler.launch.clearing import clear_memories
 from tinote.errors import DifferentiationError, at_users_frames
-from tinote.lang.ad.check import GradientReport
-from tinote.lang.ad.graph import TapeGraph, graph_of
-from tinote.lang.ad.recording import Record, Recording
-from tinote.lang.ad.tape_check import GradientCheck
-from tinote.lang.ad.validation import AccessRules
-from tinote.lang.ad.violations import Violation
-from tinote.lang.fields import Field
-from tinote.lang.world import gradient_memories, recorder, take_all_gradients, world
+from tinote.lang.ad.checks.gradcheck import GradientReport
+from tinote.lang.ad.checks.tape_check import GradientCheck
+from tinote.lang.ad.journal.graph import TapeGraph, graph_of
+from tinote.lang.ad.journal.recording import Record, Recording
+from tinote.lang.ad.rules.validation import AccessRules
+from tinote.lang.ad.rules.violations import Violation
+from tinote.lang.data.fields import Field
+from tinote.lang.session.state import gradient_memories, recorder, take_all_gradients, world
 from tinote.source import caller
 
 __all__ = ["Record", "Tape", "clear_all_gradients"]

@@ -1,0 +1,140 @@
+"""Parallel loops whose turns meet are put in an order: that in which they run where there is little to do.
+
+    for parallel %i in 0 .. %n:               for %i in 0 .. %n:
+      %k = load @k[%i]                 ->       %k = load @k[%i]
+      %a = load @x[%i]                          %a = load @x[%i]
+      store @y[%k], %a                          store @y[%k], %a          (of several turns, the last one wins)
+
+Where several turns may store to one element, it holds the value of the last, which alone gets the gradient. Where a
+turn may read what another one changes, the values are those of that order, too. Additions may come in any order. Where
+turns meet for certain, whatever memory holds (`dependence_distance.py`), there is no gradient.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Set
+from typing import NamedTuple
+
+from tinote.autodiff.activity import can_vary
+from tinote.autodiff.dependence_distance import Shift, find_shift, keeps_apart
+from tinote.ir.access import Access, Accesses
+from tinote.ir.buffers import Buffer, root_of
+from tinote.ir.nodes import Atomic, For, Function, If, Load, Memory, Op, Region, Store
+from tinote.ir.query import walk
+from tinote.ir.ranges import Loop
+from tinote.ir.rewrite import Rewriter
+
+__all__ = ["InOrder", "Ordered", "loops_of", "put_in_order"]
+
+
+class Ordered(NamedTuple):
+    """A function whose parallel loops may run in any order; or else `shift` says where they may not."""
+
+    function: Function
+    shift: Shift | None = None
+
+
+def put_in_order(fn: Function, distinct: Set[Buffer] = frozenset()) -> Ordered:
+    """`fn` with such loops made serial. What is loaded from `distinct` is another number in each turn."""
+    if not any(_may_matter(op) for op in fn.region.body if isinstance(op, For) and op.parallel):
+        return Ordered(fn)
+    accesses = Accesses(fn)
+    shift = find_shift(accesses)
+    if shift is not None:
+        return Ordered(fn, shift)
+    search = _Search(fn, accesses, distinct)
+    meeting = [loop for loop in accesses.loops if isinstance(loop, For) and loop.parallel and search.meets(loop)]
+    return Ordered(InOrder({inner for loop in meeting for inner in loops_of(loop)}).run(fn) if meeting else fn)
+
+
+def loops_of(op: Op) -> list[Op]:
+    """A loop, and those inside of it."""
+    return [inner for inner in walk(Region((), (op,))) if isinstance(inner, For)]
+
+
+def _may_matter(loop: For) -> bool:
+    """Whether floats are stored in a loop, or both read and added to."""
+    added: set[Buffer] = set()
+    read: set[Buffer] = set()
+    for op in walk(loop.body):
+        if isinstance(op, Memory) and op.buffer.dtype.kind == "f":
+            if isinstance(op, Store):
+                return True
+            (added if isinstance(op, Atomic) else read).add(root_of(op.buffer))
+    return not added.isdisjoint(read)
+
+
+class _Search:
+    """Which parallel loops have turns that meet over values that are differentiated."""
+
+    def __init__(self, fn: Function, accesses: Accesses, distinct: Set[Buffer]) -> None:
+        self.accesses = accesses
+        self.distinct = distinct
+        self.branches = dict(_branches(fn.region, ()))
+        self.touched = [
+            access for access in accesses.all() if can_vary(access.op.buffer) and not self._is_distinct(access)
+        ]
+
+    def meets(self, op: For) -> bool:
+        """Whether several turns of a loop may store to one element, or one may read what another one changes."""
+        loop = self.accesses.loops[op]
+        inside = [access for access in self.touched if access.inside(loop)]
+        for write in inside:
+            if isinstance(write.op, Load):
+                continue
+            for other in inside:
+                if root_of(other.buffer) is root_of(write.buffer) and self._matters(write, other, loop):
+                    if self.accesses.may_meet_across(write, other, loop):
+                        return True
+        return False
+
+    def _matters(self, write: Access, other: Access, loop: Loop) -> bool:
+        """Whether it is to be feared that the two meet, if nothing proves that they do not. Of a read and a write this
+        is taken for granted where an index that no turn changes differs, as the slots of a ring of buffers do, and in
+        branches that keep the two turns apart, such as that for one colour of a checkerboard.
+        """
+        if not isinstance(other.op, Load):
+            return isinstance(write.op, Store)
+        accesses = self.accesses
+        for f, g in zip(write.forms, other.forms, strict=False):
+            if f != g and all(v is not loop.index and accesses.invariant(v, loop) for v in (*f.terms, *g.terms)):
+                return False
+        around = (*self.branches[write.op], *self.branches[other.op])
+        return not any(
+            keeps_apart(op.condition, other, write, accesses, loop) for op in around if self._varies(op, loop)
+        )
+
+    def _varies(self, op: If, loop: Loop) -> bool:
+        """Whether the turns of the loop take a branch differently."""
+        home = self.accesses.loop_of(op)
+        return home is not None and home.inside(loop)
+
+    def _is_distinct(self, access: Access) -> bool:
+        """Whether an index of the access is another number in each turn."""
+        for form in access.forms:
+            made = self.accesses.definitions.get(next(iter(form.terms))) if len(form.terms) == 1 else None
+            if isinstance(made, Load) and made.buffer in self.distinct:
+                return True
+        return False
+
+
+def _branches(region: Region, around: tuple[If, ...]) -> Iterator[tuple[Op, tuple[If, ...]]]:
+    """The accesses in a region, each with the branches that it stands in."""
+    for op in region.body:
+        if isinstance(op, Memory):
+            yield op, around
+        for inner in op.regions:
+            yield from _branches(inner, (*around, op) if isinstance(op, If) else around)
+
+
+class InOrder(Rewriter):
+    """Makes the loops `serial` serial."""
+
+    def __init__(self, serial: set[Op]) -> None:
+        super().__init__()
+        self.serial = serial
+
+    def visit(self, op: Op) -> None:
+        if isinstance(op, For) and op in self.serial:
+            op = For(op.lo, op.hi, op.initial, op.body, op.outs, op.loc, reverse=op.reverse, origin=op.origin)
+        super().visit(op)

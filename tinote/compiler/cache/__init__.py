@@ -1,0 +1,1 @@
+"""Machine code of earlier processes: what it is looked up by, and where."""

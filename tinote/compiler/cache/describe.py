@@ -1,0 +1,264 @@
+"""Python objects as plain data, by value: what a kernel captured, told so that another process can compare.
+
+    describe(3)             ("int", 3)
+    describe([0.5, x])      ("list", ("float", "000000000000e03f"), ("field", …, ("memory", 0, …)))
+
+Equal descriptions mean the same to the compiler, and so the same machine code. Memory is told by its type, shape and
+layout, and by its number in the order in which it is met, so that two names for one field differ from two fields. An
+object is told by its class and its number if it is nothing but a place for attributes: those that the kernel reads are
+captured themselves. What cannot be told so raises `Undescribable`: then nobody may take code from another process.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import enum
+import struct
+import types
+from collections.abc import Callable
+from typing import Any
+
+from tinote.compiler.protocol import (
+    FunctionSource,
+    StructInfo,
+    buffer_of,
+    component_of,
+    constant_of,
+    content_of,
+    function_of,
+    is_array,
+    is_small_array,
+    members_of,
+    space_of,
+    struct_of,
+    type_of,
+)
+from tinote.ir.nodes import Buffer
+from tinote.ir.types import Scalar, Tensor
+
+__all__ = ["Describer", "Description", "Undescribable"]
+
+#: Nested tuples of text, whole numbers and None.
+Description = Any
+
+_DEEPEST = 50
+_EXACT = (bool, int, str, bytes, range, type(None), type(Ellipsis))
+#: Modules whose functions and classes are what their name says, for one version of Python and of tinote.
+_FIXED = ("builtins", "math", "typing")
+_PROTOCOL = ("expand", "kernel", "type", "template", "function", "buffer", "value")
+_RECORDS = (types.SimpleNamespace,)
+_METACLASSES = (type, enum.EnumMeta, abc.ABCMeta)
+#: Special methods that say nothing about what an object means to a kernel that reads its attributes.
+_HARMLESS = frozenset(
+    f"__{name}__"
+    for name in (
+        *("module", "doc", "dict", "weakref", "annotations", "init", "new", "repr", "str", "slots", "qualname"),
+        *("init_subclass", "class_getitem", "getattr", "getattribute", "setattr", "delattr", "del", "orig_bases"),
+        *("parameters", "abstractmethods", "static_attributes", "firstlineno", "match_args", "post_init", "dir"),
+        *("enter", "exit", "getstate", "setstate", "reduce", "reduce_ex", "copy", "deepcopy", "sizeof"),
+    )
+)
+
+
+class Undescribable(Exception):
+    """Something that cannot be told by value."""
+
+
+class Describer:
+    """Describes the captures of one kernel, in order. `sources`: the kernel and the device functions that it may call,
+    in an order of their own.
+    """
+
+    def __init__(self, sources: list[FunctionSource]) -> None:
+        self.sources = sources
+        #: the memory that was met, by number
+        self.buffers: list[Buffer] = []
+        self._objects: list[Any] = []
+        self._told: set[int] = set()
+        self._depth = 0
+
+    def describe(self, value: Any) -> Description:
+        """Raises `Undescribable`."""
+        if self._depth > _DEEPEST:
+            raise Undescribable("nested too deeply")
+        self._depth += 1
+        try:
+            return self._describe(value)
+        finally:
+            self._depth -= 1
+
+    def type(self, t: Scalar | Tensor) -> Description:
+        return ("type", repr(t))
+
+    def buffer(self, buffer: Buffer) -> Description:
+        """Memory: its number, and all that the compiler knows of it when it is met first."""
+        for number, known in enumerate(self.buffers):
+            if known is buffer:
+                return ("memory", number)
+        self.buffers.append(buffer)
+        facts: list[Description] = []
+        for name in Buffer.__slots__:
+            if name == "__weakref__":
+                continue
+            fact = getattr(buffer, name)
+            facts.append((name, self.buffer(fact) if isinstance(fact, Buffer) else self.describe(fact)))
+        return ("memory", len(self.buffers) - 1, *facts)
+
+    def struct(self, info: StructInfo) -> Description:
+        """A type of structs: its members' names and types, and its device functions."""
+        members = [(n, self.struct(t) if isinstance(t, StructInfo) else self.type(t)) for n, t in info.members.items()]
+        return ("members", info.name, *members, self.describe(dict(info.methods)))
+
+    def source(self, source: FunctionSource) -> Description:
+        """A function's source: its number, and its text with what Python evaluated for it when it is met first."""
+        number = next((n for n, known in enumerate(self.sources) if known is source), None)
+        if number is None:
+            raise Undescribable(f"{source!r} was not met on the way")
+        if number in self._told:
+            return ("source", number)
+        self._told.add(number)
+        annotations = source.annotations if source.is_func else {"return": source.annotations.get("return")}
+        return (
+            "source",
+            number,
+            source.name,
+            source.text,
+            source.is_func,
+            tuple(sorted(source.closure)),
+            # A kernel's own default arguments are values of a launch.
+            tuple([(name, self.describe(value)) for name, value in source.defaults.items()] if source.is_func else []),
+            tuple([(name, self.describe(value)) for name, value in annotations.items()]),
+        )
+
+    # ---- values
+
+    def _describe(self, value: Any) -> Description:
+        kind = type(value)
+        if kind in _EXACT:
+            return (kind.__name__, value if kind is not range else repr(value))
+        if kind is float:
+            return ("float", struct.pack("<d", value).hex())
+        if kind is tuple or kind is list:
+            return (kind.__name__, *[self.describe(item) for item in value])
+        if kind is dict:
+            return ("dict", *[(self.describe(k), self.describe(v)) for k, v in value.items()])
+        if kind is set or kind is frozenset:
+            return (kind.__name__, *[self.describe(item) for item in value])
+        if isinstance(value, Scalar | Tensor):
+            return self.type(value)
+        if isinstance(value, types.ModuleType):
+            return ("module", value.__name__)
+        if isinstance(value, types.GenericAlias):
+            return ("alias", self.describe(value.__origin__), self.describe(value.__args__))
+        if isinstance(value, enum.Enum):
+            return ("member", *_name_of(kind), value.name, self.describe(value.value))
+        if kind.__module__ == "typing":
+            return ("typing", repr(value))
+        if kind.__module__ == "numpy" and getattr(value, "shape", None) == () and _is_scalar(kind):
+            return ("numpy", str(value.dtype), self.describe(value.item()))
+        if is_small_array(value):
+            return ("numpy", *content_of(value))
+        return self._ours(value, kind)
+
+    def _ours(self, value: Any, kind: type) -> Description:
+        """Objects that know what they are to a kernel."""
+        if isinstance(value, type):
+            if value.__module__ in _FIXED or _is_ours(value.__module__):
+                return ("class", *_name_of(value))
+            return self._object(value, kind)
+        if isinstance(value, types.BuiltinFunctionType | types.FunctionType):
+            if value.__module__ in _FIXED or _is_ours(value.__module__):
+                return ("function", value.__module__, value.__qualname__)
+            raise Undescribable(f"{value!r} may do anything")
+        source = function_of(value)
+        if source is not None:
+            if getattr(value, "__tinote_replacement__", None) is not None:
+                raise Undescribable(f"{value!r} has a gradient that may be registered anew")
+            owner = getattr(value, "__tinote_self__", None)
+            return ("func", self.source(source), None if owner is None else self.describe(owner))
+        if not _is_ours(kind.__module__):
+            return self._object(value, kind)
+        component, info, members = component_of(value), struct_of(value), members_of(value)
+        space = None if component is None else space_of(value)
+        if space is not None:
+            return ("component", component, self.buffer(space))
+        if info is not None or members is not None:
+            told = None if info is None else self.struct(info)
+            return ("struct", *_name_of(kind), told, self.describe(members))
+        for ask, tell in _ASKED:
+            found = _asked(ask, value)
+            if found is not None:
+                return (
+                    tell,
+                    *_name_of(kind),
+                    self.buffer(found) if isinstance(found, Buffer) else self.describe(found),
+                )
+        if getattr(kind, "__tinote_template__", False):
+            return ("template",)
+        if is_array(value):
+            return ("array", *_name_of(kind), repr(value))
+        name = getattr(value, "__tinote_name__", None)
+        if isinstance(name, str):
+            return ("language", name)
+        raise Undescribable(f"{value!r}")
+
+    def _object(self, value: Any, kind: type) -> Description:
+        """An object of which only the attributes count, each captured where it is read, and which object it is."""
+        for number, known in enumerate(self._objects):
+            if known is value:
+                return ("object", number)
+        if any(hasattr(kind, f"__tinote_{name}__") for name in _PROTOCOL):
+            raise Undescribable(f"{value!r}")
+        record = hasattr(value, "__dict__") and (kind in _RECORDS or dataclasses.is_dataclass(kind))
+        if not _is_plain(value, kind):
+            raise Undescribable(f"{value!r}")
+        self._objects.append(value)
+        # Records compare by content, so their content is told.
+        content = self.describe(vars(value)) if record else ()
+        return ("object", len(self._objects) - 1, *_name_of(value if isinstance(value, type) else kind), content)
+
+
+def _is_ours(module: str | None) -> bool:
+    return module is not None and (module == "tinote" or module.startswith("tinote."))
+
+
+def _is_scalar(kind: type) -> bool:
+    return any(base.__name__ == "generic" for base in kind.__mro__)
+
+
+def _is_plain(value: Any, kind: type) -> bool:
+    """Whether an object is nothing but a place for attributes: no operators, no length, no truth of its own."""
+    if isinstance(value, type):
+        return kind in _METACLASSES
+    if kind in _RECORDS:
+        return True
+    for base in kind.__mro__[:-1]:
+        for name, member in vars(base).items():
+            special = name.startswith("__") and name.endswith("__") and name not in _HARMLESS
+            if special and not name.startswith("__dataclass_") and not _is_written_by_dataclass(member):
+                return False
+    return True
+
+
+def _is_written_by_dataclass(member: Any) -> bool:
+    """Whether `@dataclass` made a special method: it compares by content."""
+    return member is None or getattr(getattr(member, "__code__", None), "co_filename", "") == "<string>"
+
+
+def _name_of(kind: type) -> tuple[str, str]:
+    return kind.__module__, kind.__qualname__
+
+
+def _asked(ask: Callable[[Any], Any], value: Any) -> Any:
+    try:
+        return ask(value)
+    except Exception as error:  # whatever an object answers, there is a way without its description
+        raise Undescribable(f"{value!r}: {error}") from error
+
+
+_ASKED: tuple[tuple[Callable[[Any], Any], str], ...] = (
+    (buffer_of, "field"),
+    (constant_of, "constant"),
+    (type_of, "annotation"),
+)

@@ -1,0 +1,332 @@
+"""Machine code from an earlier process, found without the front end and the passes.
+
+What a kernel's code depends on cannot be known before it is compiled: the front end finds out, and says so as captures.
+So the disk holds, under the kernel's own text and the types of its arguments, the *ways* to what was captured when it
+was compiled (`N` in its module, `dt` of argument 0, item 2 of that list, …). Another process goes the same ways,
+describes what it finds there by value (`describe`), and asks the disk for code compiled from just that.
+
+    kernel text, types, options  →  ways to captures  →  what stands there now  →  recipe  →  machine code
+
+Where a way or a value cannot be told as plain data, nothing is kept, and every process compiles for itself.
+"""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import importlib
+import json
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import fields
+from types import ModuleType
+from typing import Any, NamedTuple
+
+from tinote.compiler.cache.describe import Describer, Description, Undescribable
+from tinote.compiler.protocol import (
+    ArgumentSpec,
+    ArrayArgument,
+    Capture,
+    CaptureKind,
+    FunctionSource,
+    StructArgument,
+    TemplateArgument,
+    content_of,
+    function_of,
+    struct_of,
+)
+from tinote.config import Config
+from tinote.ir.nodes import Buffer
+from tinote.runtime.store import Store, digest, package_stamp
+
+__all__ = ["Question", "Recalled", "question_of", "recall", "remember"]
+
+#: Options of a session that say nothing about code.
+_OUTSIDE = ("random_seed", "memory_limit", "offline_cache", "print_ir")
+_WAYS_KEPT = 8
+_ANNOTATION = "annotation"
+
+
+class Recalled(NamedTuple):
+    """What a kernel's code depends on, told by value: `key` stands for all of it. `captures` as the front end would
+    list them, `buffers` and `sources` by the numbers that recipes use.
+    """
+
+    key: str
+    captures: tuple[Capture, ...]
+    buffers: tuple[Buffer, ...]
+    sources: tuple[FunctionSource, ...]
+
+
+class Question(NamedTuple):
+    """A kernel about to be compiled: all that is known before anything is captured. `key` stands for it."""
+
+    key: str
+    source: FunctionSource
+    arguments: tuple[ArgumentSpec, ...]
+
+
+#: A way to an object, as JSON writes it: ["globals", 0], ["item", ["value", 3], 2].
+_Way = list[Any]
+#: How a capture is found: its kind, the way to its owner, its key there.
+_Step = list[Any]
+
+
+def question_of(source: FunctionSource, arguments: Sequence[ArgumentSpec], config: Config, machine: str) -> Question:
+    """`machine`: the CPU and LLVM that code is for."""
+    options = [f"{f.name}={getattr(config, f.name)!r}" for f in fields(config) if f.name not in _OUTSIDE]
+    shape = [repr(a) if not isinstance(a, TemplateArgument | ArrayArgument) else type(a).__name__ for a in arguments]
+    names = ",".join(sorted(source.closure))
+    key = digest("question", package_stamp(), machine, *options, source.name, source.text, names, *shape)
+    return Question(key, source, tuple(arguments))
+
+
+# ---- both ways
+
+
+class _Scene:
+    """The objects that can be reached, and the functions among them. The same in the process that compiles and in the
+    one that recalls, because both add the same things in the same order.
+    """
+
+    def __init__(self, question: Question) -> None:
+        self.question = question
+        self.sources: list[FunctionSource] = []
+        self.ways: dict[int, _Way] = {}
+        self._kept: list[Any] = []
+        self._add_source(question.source)
+        for number, argument in enumerate(question.arguments):
+            if isinstance(argument, TemplateArgument):
+                self.add(argument.value, ["argument", number])
+            if isinstance(argument, StructArgument):
+                for method in argument.info.methods.values():
+                    self.add(method, ["method", ["argument", number], method.__name__])
+
+    def add(self, value: Any, way: _Way) -> None:
+        """`value` was met on `way`."""
+        if id(value) in self.ways:
+            return
+        self.ways[id(value)] = way
+        self._kept.append(value)
+        if type(value) in (tuple, list):
+            for position, item in enumerate(value):
+                self.add(item, ["item", way, position])
+        elif type(value) is dict:
+            for position, item in enumerate(value.values()):
+                self.add(item, ["item", way, position])
+        elif not isinstance(value, type | ModuleType | int | float | str):
+            info = struct_of(value)
+            for method in () if info is None else info.methods.values():
+                self.add(method, ["method", way, method.__name__])
+            source = function_of(value)
+            if source is not None:
+                self._add_source(source)
+                owner = getattr(value, "__tinote_self__", None)
+                if owner is not None:
+                    self.add(owner, ["self", way])
+
+    def _add_source(self, source: FunctionSource) -> None:
+        if any(source is known for known in self.sources):
+            return
+        number = len(self.sources)
+        self.sources.append(source)
+        self.ways.setdefault(id(source.globals), ["globals", number])
+        for name, cell in source.closure.items():
+            self.ways.setdefault(id(cell), ["cell", number, name])
+
+    def way_to(self, owner: Any) -> _Way:
+        if isinstance(owner, ModuleType) and sys.modules.get(owner.__name__) is owner:
+            return ["module", owner.__name__]
+        way = self.ways.get(id(owner))
+        if way is None and isinstance(owner, dict):
+            # Where the language's own device functions find what they use.
+            name = owner.get("__name__")
+            module = sys.modules.get(name) if isinstance(name, str) else None
+            if module is not None and module.__dict__ is owner:
+                return ["namespace", name]
+        if way is None:
+            raise Undescribable(f"no way leads to {owner!r}")
+        return way
+
+    def described(self, captures: Iterable[Capture]) -> tuple[Description, tuple[Buffer, ...]]:
+        """What the arguments and captures are, by value, and the memory among them."""
+        describer = Describer(self.sources)
+        told: list[Description] = [describer.source(self.question.source)]
+        for argument in self.question.arguments:
+            match argument:
+                case TemplateArgument(value):
+                    told.append(describer.describe(value))
+                case StructArgument(info):
+                    told.append(describer.struct(info))
+                case ArrayArgument(buffer):
+                    told.append(describer.buffer(buffer))
+                case _:
+                    told.append(describer.type(argument.type))
+        told += [describer.describe(c.value) for c in captures]
+        return tuple(told), tuple(describer.buffers)
+
+
+def _key(question: Question, steps: list[_Step], told: Description) -> str:
+    return digest("answer", question.key, json.dumps(steps), repr(told))
+
+
+# ---- the process that compiles
+
+
+def remember(question: Question, captures: Sequence[Capture], store: Store) -> Recalled | None:
+    """Keep the ways to what the front end captured. Gives `None` when they cannot be told; nothing is kept then."""
+    try:
+        scene = _Scene(question)
+        steps: list[_Step] = []
+        for number, capture in enumerate(captures):
+            key = capture.key if isinstance(capture.key, str) else None
+            steps.append([capture.kind.value, scene.way_to(capture.owner), key])
+            scene.add(capture.value, ["value", number])
+        annotations = list(_annotations(scene.sources))
+        all_captures = [*captures, *(_annotated(scene.sources, *found) for found in annotations)]
+        steps += [[_ANNOTATION, *found] for found in annotations]
+        told, buffers = scene.described(all_captures)
+        key = _key(question, steps, told)
+    except (Undescribable, RecursionError):
+        return None
+    # What was described must be what was compiled, also if another thread has changed it meanwhile.
+    if not all(c.unchanged() for c in captures):
+        return None
+    known = [ways for ways in _known_ways(question, store) if ways != steps]
+    store.put(question.key, json.dumps([steps, *known][:_WAYS_KEPT]).encode())
+    return Recalled(key, tuple(captures), buffers, tuple(scene.sources))
+
+
+def _annotations(sources: Sequence[FunctionSource]) -> Iterator[tuple[int, str]]:
+    """The dotted names in annotations that the front end evaluates itself: of variables, and those kept as text."""
+    for number, source in enumerate(sources):
+        for node in ast.walk(source.tree):
+            written: ast.expr | None = None
+            as_text = isinstance(node, ast.arg) and isinstance(source.annotations.get(node.arg), str)
+            if isinstance(node, ast.AnnAssign) or (isinstance(node, ast.arg) and as_text):
+                written = node.annotation
+            elif isinstance(node, ast.FunctionDef) and isinstance(source.annotations.get("return"), str):
+                written = node.returns
+            if isinstance(written, ast.Constant) and isinstance(written.value, str):
+                try:
+                    written = ast.parse(written.value, mode="eval").body
+                except (SyntaxError, ValueError):
+                    raise Undescribable(f"the annotation {written.value!r}") from None
+            if written is not None:
+                for name in sorted(set(_dotted_names(written))):
+                    yield number, name
+
+
+def _dotted_names(node: ast.expr) -> Iterator[str]:
+    found = node
+    names: list[str] = []
+    while isinstance(found, ast.Attribute):
+        names.append(found.attr)
+        found = found.value
+    if isinstance(found, ast.Name):
+        yield ".".join([found.id, *reversed(names)])
+    else:
+        for child in ast.iter_child_nodes(found):
+            if isinstance(child, ast.expr):
+                yield from _dotted_names(child)
+            elif isinstance(child, ast.keyword):
+                yield from _dotted_names(child.value)
+
+
+def _annotated(sources: Sequence[FunctionSource], number: int, dotted: str) -> Capture:
+    """What a dotted name in an annotation stands for, as a capture that nobody watches."""
+    source = sources[number]
+    name, *rest = dotted.split(".")
+    try:
+        if name in source.closure:
+            value = source.closure[name].cell_contents
+        elif name in source.globals:
+            value = source.globals[name]
+        else:
+            value = getattr(builtins, name)
+        for attribute in rest:
+            value = getattr(value, attribute)
+    except (AttributeError, ValueError):
+        raise Undescribable(f"`{dotted}` in an annotation") from None
+    return Capture(CaptureKind.NAME, source.globals, dotted, value)
+
+
+# ---- the process that recalls
+
+
+def recall(question: Question, store: Store) -> Iterator[Recalled]:
+    """What the code of this kernel would depend on, for each set of ways that was remembered for it."""
+    for steps in _known_ways(question, store):
+        try:
+            scene = _Scene(question)
+            captures: list[Capture] = []
+            watched = 0
+            for number, (kind, *step) in enumerate(steps):
+                if kind == _ANNOTATION:
+                    captures.append(_annotated(scene.sources, *step))
+                    continue
+                captures.append(_read(scene, captures, CaptureKind(kind), *step))
+                scene.add(captures[-1].value, ["value", number])
+                watched += 1
+            told, buffers = scene.described(captures)
+            key = _key(question, steps, told)
+        except (Undescribable, LookupError, AttributeError, ValueError, TypeError, RecursionError):
+            continue
+        yield Recalled(key, tuple(captures[:watched]), buffers, tuple(scene.sources))
+
+
+def _known_ways(question: Question, store: Store) -> list[Any]:
+    data = store.get(question.key)
+    if data is None:
+        return []
+    try:
+        found = json.loads(data)
+    except (ValueError, RecursionError):
+        return []
+    return found if isinstance(found, list) else []
+
+
+def _read(scene: _Scene, captures: Sequence[Capture], kind: CaptureKind, way: _Way, key: str | None) -> Capture:
+    owner = _follow(scene, captures, way)
+    if kind is CaptureKind.ATTRIBUTE:
+        return Capture(kind, owner, key, getattr(owner, key or ""))
+    if kind is CaptureKind.CONTENT:
+        return Capture(kind, owner, None, content_of(owner))
+    if kind is CaptureKind.BUILTIN:
+        return Capture(kind, owner, key, owner[key] if key in owner else getattr(builtins, key or ""))
+    return Capture(kind, owner, key, owner.cell_contents if kind is CaptureKind.CELL else owner[key])
+
+
+def _module(name: str) -> ModuleType:
+    """A module that is loaded already, or one of our own, which are loaded when they are first used."""
+    return importlib.import_module(name) if name.startswith("tinote.") else sys.modules[name]
+
+
+def _follow(scene: _Scene, captures: Sequence[Capture], way: _Way) -> Any:
+    match way:
+        case ["globals", number]:
+            return scene.sources[number].globals
+        case ["cell", number, name]:
+            return scene.sources[number].closure[name]
+        case ["argument", number]:
+            argument = scene.question.arguments[number]
+            if isinstance(argument, TemplateArgument):
+                return argument.value
+            if isinstance(argument, StructArgument):
+                return argument
+        case ["value", number]:
+            return captures[number].value
+        case ["item", of, position]:
+            items = _follow(scene, captures, of)
+            return list(items.values())[position] if type(items) is dict else items[position]
+        case ["method", of, name]:
+            owner = _follow(scene, captures, of)
+            info = owner.info if isinstance(owner, StructArgument) else struct_of(owner)
+            return None if info is None else info.methods[name]
+        case ["self", of]:
+            return _follow(scene, captures, of).__tinote_self__
+        case ["module", name]:
+            return _module(name)
+        case ["namespace", name]:
+            return _module(name).__dict__
+    raise LookupError(f"no way: {way!r}")

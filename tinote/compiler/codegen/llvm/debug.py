@@ -1,0 +1,99 @@
+"""Debug metadata: where in the user's file or cell an instruction comes from.
+
+The locations always serve LLVM's remarks and the explorer; they become line tables in the object only when asked for.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+from tinote.compiler.codegen.llvm.text import Metadata
+from tinote.source import Span
+
+__all__ = ["DebugInfo", "Place"]
+
+
+_FIRST = 1_000_000
+
+
+def _quoted(text: str) -> str:
+    """A metadata string: quotes, backslashes and what is not printable ASCII are escaped byte by byte."""
+    return (
+        '"'
+        + re.sub(rb'[^ -~]|["\\]', lambda m: b"\\%02X" % m[0][0], text.encode("utf-8", "surrogatepass")).decode()
+        + '"'
+    )
+
+
+class Place(NamedTuple):
+    """A function under construction: the file of its `def` line and the number of its scope."""
+
+    file: str
+    scope: int
+
+
+class DebugInfo:
+    """Makes and numbers the locations of a module. One scope a function; inlined code has one of its own."""
+
+    __slots__ = ("_files", "_inlined", "_known", "_metadata", "unit")
+
+    def __init__(self, main_file: str, line_tables: bool) -> None:
+        # Far from the other nodes, whose numbers must be the same with and without locations.
+        metadata = self._metadata = Metadata(_FIRST)
+        self._files: dict[str, int] = {}
+        self._inlined: dict[str, int] = {}
+        self._known: dict[tuple[Span, int], int] = {}
+        kind = "LineTablesOnly" if line_tables else "NoDebug"
+        self.unit = metadata.distinct(
+            f'!DICompileUnit(language: DW_LANG_C, file: !{self._file(main_file)}, producer: "tinote", '
+            f"isOptimized: true, runtimeVersion: 0, emissionKind: {kind})"
+        )
+
+    def lines(self) -> list[str]:
+        """The nodes, and what the module says about them."""
+        flag = self._metadata.add('!{i32 2, !"Debug Info Version", i32 3}')
+        return [f"!llvm.module.flags = !{{!{flag}}}", f"!llvm.dbg.cu = !{{!{self.unit}}}", *self._metadata.lines()]
+
+    def _file(self, name: str) -> int:
+        found = self._files.get(name)
+        if found is None:
+            node = f'!DIFile(filename: {_quoted(name)}, directory: "")'
+            found = self._files[name] = self._metadata.add(node)
+        return found
+
+    def _subprogram(self, name: str, file: str, line: int) -> int:
+        kind = self._metadata.add("!DISubroutineType(types: !{})")
+        at = self._file(file)
+        return self._metadata.distinct(
+            f"!DISubprogram(name: {_quoted(name)}, scope: !{at}, file: !{at}, line: {line}, type: !{kind}, "
+            f"scopeLine: {line}, spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: !{self.unit})"
+        )
+
+    def function(self, name: str, span: Span) -> Place:
+        """A new function."""
+        return Place(span.file, self._subprogram(name, span.file, max(span.line, 0)))
+
+    def location(self, span: Span, place: Place) -> int:
+        """The number of the location of `span` in a function; a location at line 0 for what has no place."""
+        key = (span, place.scope)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = self._make(span, place)
+        return found
+
+    def _make(self, span: Span, place: Place) -> int:
+        metadata, scope = self._metadata, place.scope
+        if span.line <= 0:
+            return metadata.add(f"!DILocation(line: 0, scope: !{scope})")
+        at = f"!DILocation(line: {span.line}, column: {min(max(span.column, 0) + 1, 65535)}, scope: "
+        if span.inlined_at is not None:
+            outer = self.location(span.inlined_at, place)
+            inner = self._inlined.get(span.file)
+            if inner is None:
+                inner = self._inlined[span.file] = self._subprogram("inlined", span.file, 0)
+            return metadata.add(f"{at}!{inner}, inlinedAt: !{outer})")
+        if span.file != place.file:
+            file = self._file(span.file)
+            scope = metadata.add(f"!DILexicalBlockFile(scope: !{scope}, file: !{file}, discriminator: 0)")
+        return metadata.add(f"{at}!{scope})")

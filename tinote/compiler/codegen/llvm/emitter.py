@@ -1,0 +1,124 @@
+"""A function under construction: variables as LLVM text, and what it takes from the launch block."""
+
+from __future__ import annotations
+
+from tinote.compiler.codegen.llvm.shared import Shared
+from tinote.compiler.codegen.llvm.text import MEMORY_TYPES, TYPES, FunctionText, literal
+from tinote.errors import CompilerBug
+from tinote.ir.buffers import root_of
+from tinote.ir.nodes import Atom, Atomic, Buffer, BufferKind, Lit, Region, Store, Var
+from tinote.ir.query import walk
+from tinote.ir.types import Scalar, i32, i64, u1
+from tinote.source import Span
+
+__all__ = ["Emitter"]
+
+
+class Emitter(FunctionText):
+    """`env` says what stands for a variable. `tid` is the thread's number as LLVM text."""
+
+    def __init__(self, module: Shared, region: Region, tid: str, loc: Span) -> None:
+        super().__init__(module.flags, module.helpers)
+        self.module = module
+        self.place = module.debug.function(module.fn.name, module.fn.loc)
+        self.mark = module.debug.location(loc, self.place)
+        self.tid = tid
+        self.env: dict[Var, str] = {}
+        #: integer variables that are there as an i64 as well
+        self.widened: dict[Var, str] = {}
+        #: how an access says that it belongs to the parallel loops around it …
+        self.group_text = ""
+        #: … and to the innermost loop alone, if that was proved independent, updates included
+        self.proved_text = ""
+        #: where checks note that they fail, while they do not leave the task: the address of an i1
+        self.gathered = ""
+        self.written = {root_of(op.buffer) for op in walk(region) if isinstance(op, Store | Atomic)}
+        self._pointers: dict[Buffer, str] = {}
+        self._constants: dict[tuple[Buffer, int], str] = {}
+        #: the most words that a fault or print of this function shows
+        self.words = 0
+
+    # atoms
+
+    def use(self, atom: Atom) -> str:
+        """An atom as LLVM text."""
+        if type(atom) is Lit:
+            return literal(atom)
+        found = self.env.get(atom)  # type: ignore[arg-type]
+        if found is not None:
+            return found
+        offset = self.module.layout.parameters.get(atom)  # type: ignore[arg-type]
+        if offset is None:
+            raise CompilerBug("LLVM code", f"{atom!r} is not bound in this task")
+        text = self.slot(atom.type, offset)  # type: ignore[arg-type]
+        self.env[atom] = text  # type: ignore[index]
+        return text
+
+    def slot(self, t: Scalar, offset: int, notes: str = ", !invariant.load !0") -> str:
+        """A scalar in the launch block, loaded once at the start. `notes`: that nothing in the launch writes it."""
+        at = self.first(f"getelementptr i8, ptr %block, i64 {offset}")
+        value = self.first(f"load {MEMORY_TYPES[t]}, ptr {at}, align 8{notes}")
+        return self.first(f"icmp ne i8 {value}, 0") if t is u1 else value
+
+    def wide(self, atom: Atom) -> str:
+        """An integer atom as an i64."""
+        t = atom.type
+        assert isinstance(t, Scalar)
+        if type(atom) is Lit:
+            return str(i64.wrap(int(atom.value)))
+        found = self.widened.get(atom)  # type: ignore[arg-type]
+        if found is None:
+            text = self.use(atom)
+            found = (
+                text if t.bits == 64 else self.value(f"{'sext' if t.kind == 'i' else 'zext'} {TYPES[t]} {text} to i64")
+            )
+        return found
+
+    # the launch block
+
+    def pointer(self, buffer: Buffer) -> str:
+        """The base address of a buffer, loaded once."""
+        found = self._pointers.get(buffer)
+        if found is None:
+            layout = self.module.layout
+            if buffer.kind is BufferKind.PRIVATE:
+                raise CompilerBug("LLVM code", f"{buffer!r} is not private to this task")
+            if buffer.kind is BufferKind.TEMPORARY:
+                found = self.first(f"getelementptr i8, ptr %block, i64 {layout.temporaries[buffer]}")
+            else:
+                at = self.first(f"getelementptr i8, ptr %block, i64 {layout.pointers[buffer]}")
+                found = self.first(f"load ptr, ptr {at}, align 8, !invariant.load !0")
+            self._pointers[buffer] = found
+        return found
+
+    def extent(self, buffer: Buffer, axis: int) -> str:
+        key = (buffer, -1 - axis)
+        found = self._constants.get(key)
+        if found is None:
+            found = self._constants[key] = self.slot(i32, self.module.layout.extents[buffer, axis])
+        return found
+
+    def wide_extent(self, buffer: Buffer, axis: int) -> str:
+        """The extent as an i64: the slot is that wide, and an extent is never negative."""
+        known = buffer.shape[axis]
+        if known is not None:
+            return str(known)
+        key = (buffer, -100 - axis)
+        found = self._constants.get(key)
+        if found is None:
+            found = self._constants[key] = self.slot(i64, self.module.layout.extents[buffer, axis])
+        return found
+
+    def constant_temporary(self, buffer: Buffer, offset: int) -> str:
+        """A temporary that this task only reads."""
+        found = self._constants.get((buffer, offset))
+        if found is None:
+            # Not an invariant load: the task before, into whose company LLVM may bring this one, writes it.
+            at = self.module.layout.temporaries[buffer] + offset
+            found = self.slot(buffer.dtype, at, self.module.aliasing.of(buffer))
+            self._constants[buffer, offset] = found
+        return found
+
+    def assign_pointer(self, buffer: Buffer, address: str) -> None:
+        """Say where a private copy lies."""
+        self._pointers[buffer] = address

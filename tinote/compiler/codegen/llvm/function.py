@@ -1,0 +1,419 @@
+"""The code of one task: control flow, checks, prints, and the walk over its operations."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+from tinote.compiler.codegen.llvm import cells as llvm_cells
+from tinote.compiler.codegen.llvm import faults as llvm_faults
+from tinote.compiler.codegen.llvm import memory as llvm_memory
+from tinote.compiler.codegen.llvm.cost import BETWEEN_POLLS, LoopPlan, Loops, Polling, is_too_long, waits_for_itself
+from tinote.compiler.codegen.llvm.emitter import Emitter
+from tinote.compiler.codegen.llvm.offsets import offset_arithmetic
+from tinote.compiler.codegen.llvm.primitives import emit_prim
+from tinote.compiler.codegen.llvm.ranges import range_of, result_range
+from tinote.compiler.codegen.llvm.shared import Shared
+from tinote.compiler.codegen.llvm.stacks import Stacks
+from tinote.compiler.codegen.llvm.text import TYPES
+from tinote.errors import CompilerBug
+from tinote.ir import primitives as p
+from tinote.ir.checks import checks_alone, without_checks
+from tinote.ir.nodes import (
+    Atom,
+    Atomic,
+    Check,
+    Extent,
+    For,
+    Get,
+    If,
+    Lit,
+    Load,
+    Local,
+    NewStack,
+    Op,
+    Pop,
+    Prim,
+    Print,
+    Push,
+    Region,
+    Set,
+    Store,
+    Var,
+    While,
+)
+from tinote.ir.query import walk
+from tinote.ir.types import Scalar, i64, u64
+from tinote.source import NOWHERE, Span
+
+__all__ = ["TaskText"]
+
+
+class TaskText(Emitter):
+    """Emits the operations of one function."""
+
+    def __init__(self, module: Shared, region: Region, tid: str, loc: Span) -> None:
+        super().__init__(module, region, tid, loc)
+        self.stacks = Stacks(self)
+        self.loops = Loops()
+        #: access groups of the parallel loops around the place under construction
+        self.groups: tuple[int, ...] = ()
+        self._offsets = offset_arithmetic(region)
+        self._fuel = ""
+
+    # walking
+
+    def region(self, region: Region) -> list[str]:
+        """Emit a region's operations; its yields as text."""
+        self.stacks.enter()
+        outer = self.mark
+        location, place = self.module.debug.location, self.place
+        for op in region.body:
+            handler = _HANDLERS.get(type(op))
+            if handler is None:
+                raise CompilerBug("LLVM code", f"no code for {op!r}")
+            self.mark = location(op.loc, place) if op.loc is not NOWHERE else outer
+            handler(self, op)
+        self.mark = outer
+        yields = [self.use(y) for y in region.yields]
+        self.stacks.leave(region)
+        return yields
+
+    def prim(self, op: Prim) -> None:
+        out = op.outs[0]
+        t = out.type
+        if not isinstance(t, Scalar):
+            raise CompilerBug("LLVM code", f"a tensor value in machine code: {op!r}")
+        if t.bits >= 32 and t.kind == "i":
+            known = result_range(self.ranges, op, t)
+            fits = known is not None and t.lowest <= known[0] and known[1] <= t.highest
+            if fits:
+                self.ranges[out] = known  # type: ignore[assignment]
+            self.no_wrap = fits or out in self._offsets
+        else:
+            self.no_wrap = False
+        if op.prim is p.cast and t is i64 and op.args[0] in self.widened:
+            self.env[out] = self.widened[op.args[0]]  # type: ignore[index]
+            return
+        operands = [self.use(a) for a in op.args]
+        text = self.env[out] = emit_prim(self, op.prim, t, op.args, operands)
+        if t.kind == "f":
+            self._note_sign(op, text, operands)
+
+    def _note_sign(self, op: Prim, text: str, operands: list[str]) -> None:
+        """Squares, roots and their sums are not negative; with a positive literal they are more than zero."""
+        prim = op.prim
+        if prim is p.mul:
+            if operands[0] == operands[1]:
+                self.not_negative.add(text)
+        elif prim is p.add:
+            a, b = ((x in self.not_negative, _is_positive(atom)) for x, atom in zip(operands, op.args, strict=True))
+            if (a[0] or a[1]) and (b[0] or b[1]):
+                self.not_negative.add(text)
+                if a[1] or b[1] or operands[0] in self.positive or operands[1] in self.positive:
+                    self.positive.add(text)
+        elif prim is p.absolute or prim is p.exp:
+            self.not_negative.add(text)
+
+    # loops
+
+    def for_(self, op: For) -> None:
+        plan = self.loops.plans[op]
+        index = op.index
+        lows, highs = range_of(self.ranges, op.lo), range_of(self.ranges, op.hi)
+        self.ranges[index] = (lows[0], max(highs[1] - 1, lows[0]))
+        lo, hi = self.wide(op.lo), self.wide(op.hi)
+        initial = [self.use(a) for a in op.initial]
+        outs = self.loop(
+            op.body,
+            lo,
+            hi,
+            initial,
+            plan,
+            parallel=op.parallel,
+            vectorize=op.vectorize,
+            reverse=op.reverse,
+            runs=lows[1] < highs[0],
+        )
+        for out, text in zip(op.outs, outs, strict=True):
+            self.env[out] = text
+
+    def loop(
+        self,
+        body: Region,
+        lo: str,
+        hi: str,
+        initial: list[str],
+        plan: LoopPlan,
+        *,
+        parallel: bool,
+        vectorize: bool,
+        reverse: bool,
+        runs: bool,
+    ) -> list[str]:
+        """A loop over [lo, hi) in i64; `runs`: at least one turn for certain. Returns the carried values at its end."""
+        group = self.module.metadata.distinct("!{}") if parallel or vectorize else None
+        if plan.polling is not Polling.STRIPS:
+            return self._turns(body, lo, hi, initial, plan, group, vectorize, reverse, runs)
+        # Strips of turns, each a loop that nothing interrupts.
+        step = plan.strip
+        less = "ult" if body.params[0].type is u64 else "slt"
+        carried = [TYPES[v.type] for v in body.params[1:]]  # type: ignore[index]
+        before, strip, done = self.block, self.label(), self.label()
+        before = self._guard(lo, hi, strip, done, runs, less)
+        self.begin(strip)
+        start = self.name()
+        hole = self.hole()
+        values = [self.name() for _ in carried]
+        holes = [self.hole() for _ in carried]
+        # The rest cannot wrap as an unsigned number, however far apart the bounds are.
+        rest = self.value(f"sub i64 {start}, {lo}" if reverse else f"sub i64 {hi}, {start}")
+        count = self.value(f"call i64 @llvm.umin.i64(i64 {rest}, i64 {step})")
+        end = self.value(f"sub i64 {start}, {count}" if reverse else f"add i64 {start}, {count}")
+        first, last = (end, start) if reverse else (start, end)
+        results = self._turns(body, first, last, values, plan, group, vectorize, reverse, True)
+        self._burn(self.value(f"mul nuw nsw i64 {count}, {plan.cost}"))
+        more = self.value(f"icmp ne i64 {end}, {lo if reverse else hi}")
+        latch = self.block
+        self.do(f"br i1 {more}, label %{strip}, label %{done}")
+        self.fill(hole, f"{start} = phi i64 [ {hi if reverse else lo}, %{before} ], [ {end}, %{latch} ]")
+        for at, name, ty, a, b in zip(holes, values, carried, initial, results, strict=True):
+            self.fill(at, f"{name} = phi {ty} [ {a}, %{before} ], [ {b}, %{latch} ]")
+        self.begin(done)
+        if runs:
+            return results
+        return [
+            self.value(f"phi {ty} [ {a}, %{before} ], [ {b}, %{latch} ]")
+            for ty, a, b in zip(carried, initial, results, strict=True)
+        ]
+
+    def _guard(self, lo: str, hi: str, enter: str, skip: str, runs: bool, less: str) -> str:
+        """Enter a loop if it has a turn; returns the block that this is decided in."""
+        if runs:
+            self.do(f"br label %{enter}")
+        else:
+            self.do(f"br i1 {self.value(f'icmp {less} i64 {lo}, {hi}')}, label %{enter}, label %{skip}")
+        return self.block
+
+    def _turns(
+        self,
+        body: Region,
+        lo: str,
+        hi: str,
+        initial: list[str],
+        plan: LoopPlan,
+        group: int | None,
+        vectorize: bool,
+        reverse: bool,
+        runs: bool,
+    ) -> list[str]:
+        """The loop itself: entered if it has a turn, left at its bottom."""
+        if vectorize and any(isinstance(op, Check) for op in walk(body)):
+            self._checks_first(body, lo, hi)
+            body = without_checks(body)
+        index = body.params[0]
+        t = index.type
+        assert isinstance(t, Scalar)
+        unsigned = t is u64
+        carried = [TYPES[v.type] for v in body.params[1:]]  # type: ignore[index]
+        loop, done = self.label(), self.label()
+        start = self.value(f"add i64 {hi}, -1") if reverse else lo
+        before = self._guard(lo, hi, loop, done, runs, "ult" if unsigned else "slt")
+        self.begin(loop)
+        turn = self.name()
+        hole = self.hole()
+        values = [self.name() for _ in carried]
+        holes = [self.hole() for _ in carried]
+        self._bind_index(index, turn)
+        for v, name in zip(body.params[1:], values, strict=True):
+            self.env[v] = name
+        outer = (self.groups, self.group_text, self.proved_text)
+        if group is not None:
+            self.groups = (*self.groups, group)
+            chosen = (
+                group
+                if len(self.groups) == 1
+                else self.module.metadata.add("!{" + ", ".join(f"!{g}" for g in self.groups) + "}")
+            )
+            self.group_text = f", !llvm.access.group !{chosen}"
+        self.proved_text = f", !llvm.access.group !{group}" if vectorize else ""
+        results = self.region(body)
+        self.groups, self.group_text, self.proved_text = outer
+        if plan.polling is Polling.TURNS:
+            self._burn(str(plan.cost))
+        wraps = "" if unsigned else " nsw"
+        following = self.value(f"add{wraps} i64 {turn}, {-1 if reverse else 1}")
+        if reverse:
+            more = self.value(f"icmp {'ugt' if unsigned else 'sgt'} i64 {turn}, {lo}")
+        else:
+            more = self.value(f"icmp {'ult' if unsigned else 'slt'} i64 {following}, {hi}")
+        latch = self.block
+        note = self._loop_note(group, body, twice=vectorize and waits_for_itself(body))
+        self.do(f"br i1 {more}, label %{loop}, label %{done}{note}")
+        self.fill(hole, f"{turn} = phi i64 [ {start}, %{before} ], [ {following}, %{latch} ]")
+        for at, name, ty, a, b in zip(holes, values, carried, initial, results, strict=True):
+            self.fill(at, f"{name} = phi {ty} [ {a}, %{before} ], [ {b}, %{latch} ]")
+        self.begin(done)
+        if runs:
+            return [self.value(f"phi {ty} [ {b}, %{latch} ]") for ty, b in zip(carried, results, strict=True)]
+        return [
+            self.value(f"phi {ty} [ {a}, %{before} ], [ {b}, %{latch} ]")
+            for ty, a, b in zip(carried, initial, results, strict=True)
+        ]
+
+    def _bind_index(self, index: Var, turn: str) -> None:
+        """Say that the index of a loop is `turn`, an i64."""
+        t = index.type
+        assert isinstance(t, Scalar)
+        narrow = f"trunc {'nsw' if t.kind == 'i' else 'nuw'} i64 {turn} to {TYPES[t]}"
+        self.env[index] = self.value(narrow) if t.bits < 64 else turn
+        self.widened[index] = turn
+
+    def _checks_first(self, body: Region, lo: str, hi: str) -> None:
+        """Make the checks of all turns of an independent loop in front of it: first whether all hold, several turns at
+        once; if not, one turn after the other up to the fault.
+        """
+        index, alone = body.params[0], checks_alone(body)
+        less = "ult" if index.type is u64 else "slt"
+        self.gathered = self.first("alloca i1")
+        self.do(f"store i1 true, ptr {self.gathered}")
+        with self.counted(lo, hi, less) as turn:
+            self._bind_index(index, turn)
+            self.region(alone)
+        good = self.value(f"load i1, ptr {self.gathered}")
+        self.gathered = ""
+        on, search = self.label(), self.label()
+        self.do(f"br i1 {good}, label %{on}, label %{search}, !prof !{self.module.likely}")
+        self.begin(search)
+        with self.counted(lo, hi, less) as turn:
+            self._bind_index(index, turn)
+            self.region(alone)
+        self.do(f"br label %{on}")
+        self.begin(on)
+
+    def _loop_note(self, group: int | None, body: Region, *, twice: bool) -> str:
+        """Loop metadata. `twice`: run two turns (or vectors of turns) side by side. LLVM does so for short turns only.
+
+        `vectorize.enable` never asks for vectors: LLVM takes it as leave to reorder sums whatever the flags say, and
+        warns where it cannot vectorise.
+        """
+        if group is None:
+            return ""
+        metadata = self.module.metadata
+        notes = [metadata.add(f'!{{!"llvm.loop.parallel_accesses", !{group}}}')]
+        if twice:
+            notes.append(metadata.add('!{!"llvm.loop.interleave.count", i32 2}'))
+        if is_too_long(body):
+            notes.append(metadata.add('!{!"llvm.loop.vectorize.enable", i1 false}'))
+        told = ", ".join([f"!{note}" for note in notes])
+        return f", !llvm.loop !{metadata.distinct(f'!{{{{self}}, {told}}}')}"
+
+    @contextmanager
+    def counted(self, lo: str, hi: str, less: str = "slt") -> Iterator[str]:
+        """A plain loop around what is emitted inside the `with`; gives the i64 that counts. `less` compares counts."""
+        loop, done = self.label(), self.label()
+        before = self._guard(lo, hi, loop, done, False, less)
+        self.begin(loop)
+        turn, hole = self.name(), self.hole()
+        yield turn
+        following = self.value(f"add{' nsw' if less == 'slt' else ''} i64 {turn}, 1")
+        more = self.value(f"icmp {less} i64 {following}, {hi}")
+        self.fill(hole, f"{turn} = phi i64 [ {lo}, %{before} ], [ {following}, %{self.block} ]")
+        self.do(f"br i1 {more}, label %{loop}, label %{done}")
+        self.begin(done)
+
+    def while_(self, op: While) -> None:
+        types = [TYPES[v.type] for v in op.body.params]  # type: ignore[index]
+        initial = [self.use(a) for a in op.initial]
+        before, head, inside, done = self.block, self.label(), self.label(), self.label()
+        self.do(f"br label %{head}")
+        self.begin(head)
+        values = [self.name() for _ in types]
+        holes = [self.hole() for _ in types]
+        for region in op.regions:
+            self.env.update(zip(region.params, values, strict=True))
+        outer = (self.groups, self.group_text, self.proved_text)
+        self.groups, self.group_text, self.proved_text = (), "", ""
+        (condition,) = self.region(op.condition)
+        self.do(f"br i1 {condition}, label %{inside}, label %{done}")
+        self.begin(inside)
+        results = self.region(op.body)
+        self._burn(str(self.loops.plans[op].cost))
+        self.groups, self.group_text, self.proved_text = outer
+        latch = self.block
+        self.do(f"br label %{head}")
+        for at, name, ty, a, b in zip(holes, values, types, initial, results, strict=True):
+            self.fill(at, f"{name} = phi {ty} [ {a}, %{before} ], [ {b}, %{latch} ]")
+        self.begin(done)
+        self.env.update(zip(op.outs, values, strict=True))
+
+    def if_(self, op: If) -> None:
+        condition = self.use(op.condition)
+        then, orelse, join = self.label(), self.label(), self.label()
+        otherwise = orelse if op.orelse.body or op.outs else join
+        self.do(f"br i1 {condition}, label %{then}, label %{otherwise}")
+        ends: list[tuple[list[str], str]] = []
+        for label, region in ((then, op.then), (orelse, op.orelse)):
+            if label is orelse and otherwise is join:
+                break
+            self.begin(label)
+            yields = self.region(region)
+            ends.append((yields, self.block))
+            self.do(f"br label %{join}")
+        self.begin(join)
+        for k, out in enumerate(op.outs):
+            (a, at), (b, bt) = ((yields[k], block) for yields, block in ends)
+            self.env[out] = self.value(f"phi {TYPES[out.type]} [ {a}, %{at} ], [ {b}, %{bt} ]")  # type: ignore[index]
+
+    # the stop word
+
+    def _burn(self, work: str) -> None:
+        """Account for work; look at the stop word when enough has come together."""
+        if not self._fuel:
+            self._fuel = self.first("alloca i64")
+            self.head.append(f"store i64 0, ptr {self._fuel}")
+        total = self.value(f"add nuw nsw i64 {self.value(f'load i64, ptr {self._fuel}')}, {work}")
+        self.do(f"store i64 {total}, ptr {self._fuel}")
+        poll, on = self.label(), self.label()
+        little = self.value(f"icmp ult i64 {total}, {BETWEEN_POLLS}")
+        self.do(f"br i1 {little}, label %{on}, label %{poll}, !prof !{self.module.likely}")
+        status, stop, stopped = self.name(), self.name(), self.label()
+        self.cold_block(
+            poll,
+            f"store i64 0, ptr {self._fuel}",
+            f"{status} = call i32 @tn_poll(ptr %block, i32 {self.tid})",
+            f"{stop} = icmp eq i32 {status}, 0",
+            f"br i1 {stop}, label %{on}, label %{stopped}, !prof !{self.module.likely}",
+        )
+        self.cold_block(stopped, f"ret i32 {status}")
+        self.begin(on)
+
+    def finish(self) -> None:
+        """Call once when the body is complete."""
+        if self.words:
+            self.head.insert(0, f"%words = alloca [{self.words} x i64]")
+
+
+def _is_positive(atom: Atom) -> bool:
+    """Whether an atom is a literal that is more than zero by enough that no rounding loses it."""
+    return type(atom) is Lit and atom.value > 1e-30
+
+
+_HANDLERS: dict[type[Op], Callable[[TaskText, Op], None]] = {
+    Prim: TaskText.prim,
+    Load: llvm_memory.load,
+    Store: llvm_memory.store,
+    Atomic: llvm_memory.atomic,
+    Extent: llvm_memory.extent,
+    For: TaskText.for_,
+    While: TaskText.while_,
+    If: TaskText.if_,
+    Local: lambda e, op: llvm_cells.local(e, e.stacks, op),  # pyright: ignore[reportArgumentType]
+    Get: llvm_cells.get,
+    Set: llvm_cells.set_,
+    NewStack: lambda e, op: e.stacks.new(op),  # pyright: ignore[reportArgumentType]
+    Push: lambda e, op: e.stacks.push(op),  # pyright: ignore[reportArgumentType]
+    Pop: lambda e, op: e.stacks.pop(op),  # pyright: ignore[reportArgumentType]
+    Check: llvm_faults.check,
+    Print: llvm_faults.print_,
+}  # type: ignore[assignment]

@@ -1,0 +1,130 @@
+"""Memory operations: addresses, loads, stores and atomics."""
+
+from __future__ import annotations
+
+from tinote.compiler.codegen.llvm.emitter import Emitter
+from tinote.compiler.codegen.llvm.primitives import combine
+from tinote.compiler.codegen.llvm.text import MEMORY_TYPES, TYPES
+from tinote.errors import CompilerBug
+from tinote.ir import primitives as p
+from tinote.ir.buffers import root_of
+from tinote.ir.nodes import Atomic, Buffer, BufferKind, Extent, Lit, Load, Memory, Store
+from tinote.ir.types import Scalar, f16, u1
+
+__all__ = ["access", "atomic", "extent", "load", "load_cell", "store", "store_cell"]
+
+
+def _address(e: Emitter, op: Memory) -> tuple[Buffer, str]:
+    buffer = root_of(op.buffer)
+    base = e.pointer(buffer)
+    if buffer is op.buffer:
+        if op.index:
+            raise CompilerBug("LLVM code", f"an access that is not flat: {op!r}")
+        return buffer, base
+    (offset,) = op.index
+    if type(offset) is Lit and offset.value == 0:
+        return buffer, base
+    return buffer, e.value(f"getelementptr inbounds i8, ptr {base}, i64 {e.use(offset)}")
+
+
+def access(e: Emitter, buffer: Buffer, groups: str = "") -> str:
+    """The metadata of an access; `groups`: the parallel loops in whose promise of independence it takes part."""
+    text = e.module.aliasing.of(buffer)
+    return text + groups if buffer.kind in (BufferKind.FIELD, BufferKind.ARRAY) else text
+
+
+def load(e: Emitter, op: Load) -> None:
+    buffer = root_of(op.buffer)
+    if buffer.kind is BufferKind.TEMPORARY and buffer not in e.written and all(type(a) is Lit for a in op.index):
+        e.env[op.out] = e.constant_temporary(buffer, int(op.index[0].value) if op.index else 0)  # type: ignore[union-attr]
+        return
+    buffer, address = _address(e, op)
+    e.env[op.out] = load_cell(e, buffer.dtype, address, access(e, buffer, e.group_text))
+
+
+def load_cell(e: Emitter, t: Scalar, address: str, metadata: str = "") -> str:
+    """Load a scalar; a truth value is a byte in memory."""
+    value = e.value(f"load {MEMORY_TYPES[t]}, ptr {address}, align {t.size}{metadata}")
+    return e.value(f"icmp ne i8 {value}, 0") if t is u1 else value
+
+
+def store(e: Emitter, op: Store) -> None:
+    buffer, address = _address(e, op)
+    store_cell(e, buffer.dtype, e.use(op.value), address, access(e, buffer, e.group_text))
+
+
+def store_cell(e: Emitter, t: Scalar, value: str, address: str, metadata: str = "") -> None:
+    """Store a scalar; a truth value is a byte in memory."""
+    if t is u1:
+        value = e.value(f"zext i1 {value} to i8")
+    e.do(f"store {MEMORY_TYPES[t]} {value}, ptr {address}, align {t.size}{metadata}")
+
+
+_WORDS = {p.add: "add", p.and_: "and", p.or_: "or", p.xor: "xor"}
+
+
+def atomic(e: Emitter, op: Atomic) -> None:
+    buffer, address = _address(e, op)
+    t = buffer.dtype
+    value = e.use(op.value)
+    if op.plain or buffer.kind is BufferKind.PRIVATE:
+        # The promise of a parallel loop does not hold for accumulation into one place; vectorisation proves
+        # where it does.
+        metadata = access(e, buffer, e.proved_text)
+        old = load_cell(e, t, address, metadata)
+        store_cell(e, t, combine(e, op.prim, t, old, value), address, metadata)
+    else:
+        metadata = access(e, buffer)
+        old = _indivisible(e, op.prim, t, address, value, metadata)
+    if op.outs:
+        e.env[op.out] = old
+
+
+def _indivisible(e: Emitter, prim: p.Primitive, t: Scalar, address: str, value: str, metadata: str) -> str:
+    ty, stored = TYPES[t], MEMORY_TYPES[t]
+    if t.kind in "iu":
+        word = _WORDS.get(prim)
+        if word is None and prim is not p.mul:
+            word = ("" if t.kind == "i" else "u") + prim.name
+        if word is not None:
+            return e.value(f"atomicrmw {word} ptr {address}, {ty} {value} monotonic, align {t.size}{metadata}")
+    elif prim is p.add and t.kind == "f" and t is not f16:
+        return e.value(f"atomicrmw fadd ptr {address}, {ty} {value} monotonic, align {t.size}{metadata}")
+    # Compare and exchange until nobody was faster.
+    bits = f"i{t.size * 8}"
+    first = e.value(f"load atomic {bits}, ptr {address} monotonic, align {t.size}{metadata}")
+    before, loop, done = e.block, e.label(), e.label()
+    e.do(f"br label %{loop}")
+    e.begin(loop)
+    at, seen = e.hole(), e.name()
+    old = (
+        e.value(f"icmp ne i8 {seen}, 0")
+        if t is u1
+        else seen
+        if ty == bits
+        else e.value(f"bitcast {bits} {seen} to {ty}")
+    )
+    new = combine(e, prim, t, old, value)
+    raw = (
+        e.value(f"zext i1 {new} to i8")
+        if t is u1
+        else new
+        if stored == bits
+        else e.value(f"bitcast {ty} {new} to {bits}")
+    )
+    pair = e.value(
+        f"cmpxchg weak ptr {address}, {bits} {seen}, {bits} {raw} monotonic monotonic, align {t.size}{metadata}"
+    )
+    now = e.value(f"extractvalue {{ {bits}, i1 }} {pair}, 0")
+    won = e.value(f"extractvalue {{ {bits}, i1 }} {pair}, 1")
+    e.fill(at, f"{seen} = phi {bits} [ {first}, %{before} ], [ {now}, %{e.block} ]")
+    e.do(f"br i1 {won}, label %{done}, label %{loop}")
+    e.begin(done)
+    return old
+
+
+def extent(e: Emitter, op: Extent) -> None:
+    buffer = root_of(op.buffer)
+    known = buffer.shape[op.axis]
+    e.env[op.out] = str(known) if known is not None else e.extent(buffer, op.axis)
+    e.ranges[op.out] = (known, known) if known is not None else (0, (1 << 31) - 1)

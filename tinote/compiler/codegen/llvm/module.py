@@ -1,0 +1,274 @@
+"""LLVM IR text for a function in its lowered form.
+
+    func axpy(%n: i32):                        define i32 @task_0(ptr %block, i64 %lo, i64 %hi, i32 %tid) { … }
+      task parallel %i in 0 .. 1024: …   ->    define i32 @entry(ptr %block) { … @tn_parallel_for(…, @task_0, …) … }
+
+The text holds no addresses and no names of the user's: everything outside comes through the launch block
+(`llvm_layout`), so that equal functions give equal text whatever they run on. Only debug locations name the user's
+file, and `Module.digest` leaves them out.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import time
+from dataclasses import dataclass
+
+from tinote.compiler.codegen.llvm import privates as llvm_privates
+from tinote.compiler.codegen.llvm.cost import PARALLEL_WORTH
+from tinote.compiler.codegen.llvm.function import TaskText
+from tinote.compiler.codegen.llvm.layout import FIRST, Layout
+from tinote.compiler.codegen.llvm.memory import access, load_cell
+from tinote.compiler.codegen.llvm.ranges import range_of
+from tinote.compiler.codegen.llvm.shared import Options, Shared
+from tinote.compiler.codegen.llvm.text import TYPES
+from tinote.compiler.codegen.llvm.work import work_of_a_turn
+from tinote.errors import CompilerBug
+from tinote.ir.buffers import root_of
+from tinote.ir.nodes import Atom, Function, Lit, Load, Region, Task
+from tinote.ir.types import Scalar
+from tinote.runtime.sites import Site
+
+__all__ = ["Layout", "Module", "Options", "generate"]
+
+_DEFAULT = Options()
+_MERGED_BY_CALLER = 1 << 13
+_DECLARATIONS = """\
+declare i32 @tn_parallel_for(ptr, ptr, i64, i64, i64) nounwind
+declare i32 @tn_poll(ptr, i32) nounwind memory(argmem: readwrite, inaccessiblemem: readwrite)
+declare i32 @tn_fail(ptr, i32, i32, i32, ptr) nounwind cold
+declare void @tn_print(ptr, i32, i32, ptr) nounwind memory(argmem: readwrite, inaccessiblemem: readwrite)
+declare ptr @tn_arena_alloc(ptr, i32, i64) nounwind
+declare i64 @tn_arena_mark(ptr, i32) nounwind
+declare void @tn_arena_release(ptr, i32, i64) nounwind
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class Module:
+    """`text` for `runtime.jit`; `layout` and `sites` for `runtime.launch`.
+
+    `digest` identifies the machine code: the text without debug locations, and the options.
+    """
+
+    text: str
+    layout: Layout
+    sites: tuple[Site, ...]
+    digest: str
+    #: where in the launch block each task's nanoseconds are, if they are measured
+    clocks: tuple[int, ...] = ()
+
+
+def generate(fn: Function, options: Options = _DEFAULT) -> Module:
+    """The module of a lowered function. Raises `CompilerBug` naming what has no machine code."""
+    return _ModuleText(fn, options).finish()
+
+
+class _ModuleText(Shared):
+    """A module under construction."""
+
+    def __init__(self, fn: Function, options: Options) -> None:
+        super().__init__(fn, options)
+        self._functions: list[tuple[str, TaskText]] = []
+        self._attributes = "nounwind" + (
+            f' "prefer-vector-width"="{options.vector_width}"' if options.vector_width else ""
+        )
+
+    def finish(self) -> Module:
+        entry = _Entry(self)
+        for op in self.fn.region.body:
+            entry.operation(op)
+        entry.close(self.fn.region.yields)
+        plain, located = self._assemble(False), self._assemble(True)
+        digest = hashlib.blake2b(f"{self.options.vector_width}\n{plain}".encode(), digest_size=16).hexdigest()
+        return Module(located, self.layout, tuple(self.sites), digest, tuple(entry.clocks))
+
+    def _assemble(self, with_debug: bool) -> str:
+        lines: list[str] = []
+        for header, function in self._functions:
+            lines += function.assemble(f"{header} !dbg !{function.place.scope}" if with_debug else header, with_debug)
+            lines.append("")
+        lines += self.helpers.values()
+        lines.append(_DECLARATIONS)
+        if self.options.profile:
+            lines.append("declare i32 @clock_gettime(i32, ptr) nounwind")
+        lines.append(f"attributes #0 = {{ {self._attributes} }}")
+        lines += self.metadata.lines()
+        if with_debug:
+            lines += self.debug.lines()
+        return "\n".join(lines) + "\n"
+
+    def add(self, header: str, function: TaskText) -> None:
+        self._functions.append((header, function))
+
+    # tasks
+
+    def serial(self, task: Task, number: int) -> str:
+        """A serial task as a function; returns its name."""
+        e = TaskText(self, task.body, "0", task.loc)
+        e.loops.plan(task.body)
+        e.region(task.body)
+        e.do("ret i32 0")
+        e.finish()
+        self.add(f"define internal i32 @task_{number}(ptr %block) #0", e)
+        return f"@task_{number}"
+
+    def parallel(self, task: Task, number: int, places: llvm_privates.Slice) -> str:
+        e = TaskText(self, task.body, "%tid", task.loc)
+        index = task.body.params[0]
+        lows, highs = range_of(e.ranges, task.args[0]), range_of(e.ranges, task.args[1])
+        e.ranges[index] = (lows[0], max(highs[1] - 1, lows[0]))
+        moves = llvm_privates.begin_copies(e, task, places)
+        plan = e.loops.plan(task.body)
+        e.loop(task.body, "%lo", "%hi", [], plan, parallel=True, vectorize=task.vectorize, reverse=False, runs=False)
+        llvm_privates.end_copies(e, moves)
+        e.do("ret i32 0")
+        e.finish()
+        self.add(f"define i32 @task_{number}(ptr %block, i64 %lo, i64 %hi, i32 %tid) noinline #0", e)
+        return f"@task_{number}"
+
+    def merger(self, task: Task, number: int, which: int, offset: int) -> str:
+        # At the kernel's own line: no loop of the user's, as LLVM's remarks tell them apart.
+        e = TaskText(self, Region((), ()), "%tid", self.fn.loc)
+        llvm_privates.merge(e, task.privates[which], offset)
+        self.add(f"define internal i32 @merge_{number}_{which}(ptr %block, i64 %lo, i64 %hi, i32 %tid) #0", e)
+        return f"@merge_{number}_{which}"
+
+
+class _Entry:
+    """The entry function: runs the tasks one after the other and leaves at the first that fails."""
+
+    def __init__(self, module: _ModuleText) -> None:
+        self.module = module
+        self.e = TaskText(module, module.fn.region, "0", module.fn.loc)
+        self._count = 0
+        self.clocks: list[int] = []
+        self._timespec = self.e.value("alloca { i64, i64 }") if module.options.profile else ""
+        if module.options.profile:
+            for op in module.fn.region.body:
+                if isinstance(op, Task):
+                    self._take_clock()
+        for buffer, offset in module.layout.temporaries.items():
+            at = self.e.value(f"getelementptr i8, ptr %block, i64 {offset}")
+            size = (llvm_privates.buffer_bytes(buffer) + 7) & ~7
+            self.e.do(
+                f"store i64 0, ptr {at}, align 8"
+                if size == 8
+                else f"call void @llvm.memset.p0.i64(ptr align 8 {at}, i8 0, i64 {size}, i1 false)"
+            )
+
+    def operation(self, op: object) -> None:
+        e, module = self.e, self.module
+        if isinstance(op, Load):
+            # Not through `Emitter.load`: what stands between tasks may have been written by the one before.
+            buffer = root_of(op.buffer)
+            offset = module.layout.temporaries[buffer] + (int(op.index[0].value) if op.index else 0)  # type: ignore[union-attr]
+            at = e.value(f"getelementptr i8, ptr %block, i64 {offset}")
+            e.env[op.out] = load_cell(e, buffer.dtype, at, access(e, buffer))
+            return
+        if not isinstance(op, Task):
+            raise CompilerBug("LLVM code", f"only tasks stand at the top of a lowered function, not {op!r}")
+        number, self._count = self._count, self._count + 1
+        e.mark = module.debug.location(op.loc, e.place)
+        started = self._now() if module.options.profile else ""
+        if op.parallel:
+            self._parallel(op, number)
+        else:
+            name = module.serial(op, number)
+            self._leave_if_failed(e.value(f"call i32 {name}(ptr %block)"))
+        if module.options.profile:
+            at = e.value(f"getelementptr i8, ptr %block, i64 {self.clocks[number]}")
+            e.do(f"store i64 {e.value(f'sub i64 {self._now()}, {started}')}, ptr {at}, align 8")
+
+    # measuring
+
+    def _take_clock(self) -> None:
+        """A slot for one task's time. A task that is not reached takes none."""
+        layout = self.module.layout
+        self.clocks.append(FIRST + 8 * layout.slots)
+        layout.slots += 1
+        at = self.e.value(f"getelementptr i8, ptr %block, i64 {self.clocks[-1]}")
+        self.e.do(f"store i64 0, ptr {at}, align 8")
+
+    def _now(self) -> str:
+        """The monotonic clock, in nanoseconds."""
+        e = self.e
+        e.value(f"call i32 @clock_gettime(i32 {time.CLOCK_MONOTONIC}, ptr {self._timespec})")
+        seconds = e.value(f"load i64, ptr {self._timespec}")
+        part = e.value(f"load i64, ptr {e.value(f'getelementptr i8, ptr {self._timespec}, i64 8')}")
+        return e.value(f"add i64 {e.value(f'mul i64 {seconds}, 1000000000')}, {part}")
+
+    def _leave_if_failed(self, status: str) -> None:
+        e = self.e
+        on, failed = e.label(), e.label()
+        e.do(f"br i1 {e.value(f'icmp eq i32 {status}, 0')}, label %{on}, label %{failed}, !prof !{self.module.likely}")
+        e.cold_block(failed, f"ret i32 {status}")
+        e.begin(on)
+
+    def _parallel(self, task: Task, number: int) -> None:
+        e, module = self.e, self.module
+        places = llvm_privates.place_copies(task)
+        module.layout.scratch_bytes = max(module.layout.scratch_bytes, places.size)
+        name = module.parallel(task, number, places)
+        lo, hi = e.wide(task.args[0]), e.wide(task.args[1])
+        order = "ult" if isinstance(task.args[0].type, Scalar) and task.args[0].type.kind == "u" else "slt"
+        some, none = e.label(), e.label()
+        e.do(f"br i1 {e.value(f'icmp {order} i64 {lo}, {hi}')}, label %{some}, label %{none}")
+        e.begin(some)
+        if task.privates:
+            here, e.mark = e.mark, module.debug.location(module.fn.loc, e.place)  # as `merger`
+            llvm_privates.clear_flags(e)
+            e.mark = here
+        self._leave_if_failed(self._run(task, name, lo, hi))
+        for which, (private, offset) in enumerate(zip(task.privates, places.offsets, strict=True)):
+            merger = module.merger(task, number, which, offset)
+            count = llvm_privates.merge_count(private)
+            if count <= _MERGED_BY_CALLER:
+                e.value(f"call i32 {merger}(ptr %block, i64 0, i64 {count}, i32 0)")
+            else:
+                e.value(
+                    f"call i32 @tn_parallel_for(ptr %block, ptr {merger}, i64 0, i64 {count}, i64 {_MERGED_BY_CALLER})"
+                )
+        e.do(f"br label %{none}")
+        e.begin(none)
+
+    def _run(self, task: Task, name: str, lo: str, hi: str) -> str:
+        """Run a parallel task: on this thread when there is little to do, else on all. Returns its status."""
+        e = self.e
+        work = work_of_a_turn(e, task, lo, hi)
+        alone_call = f"call i32 {name}(ptr %block, i64 {lo}, i64 {hi}, i32 0)"
+        if isinstance(work, int):
+            grain = str(PARALLEL_WORTH // work)
+            bounds = task.args
+            if isinstance(bounds[0], Lit) and isinstance(bounds[1], Lit) and int(hi) - int(lo) <= int(grain):
+                return e.value(alone_call)
+        else:
+            grain = e.value(f"udiv i64 {PARALLEL_WORTH}, {work}")
+        turns = e.value(f"sub i64 {hi}, {lo}")
+        alone, together, after = e.label(), e.label(), e.label()
+        e.do(f"br i1 {e.value(f'icmp ule i64 {turns}, {grain}')}, label %{alone}, label %{together}")
+        e.begin(alone)
+        status_alone = e.value(alone_call)
+        e.do(f"br label %{after}")
+        e.begin(together)
+        status_together = e.value(f"call i32 @tn_parallel_for(ptr %block, ptr {name}, i64 {lo}, i64 {hi}, i64 {grain})")
+        e.do(f"br label %{after}")
+        e.begin(after)
+        return e.value(f"phi i32 [ {status_alone}, %{alone} ], [ {status_together}, %{together} ]")
+
+    def close(self, yields: tuple[Atom, ...]) -> None:
+        e, module = self.e, self.module
+        e.mark = module.debug.location(module.fn.loc, e.place)
+        for y, offset in zip(yields, module.layout.results, strict=True):
+            t = y.type
+            assert isinstance(t, Scalar)
+            at = e.value(f"getelementptr i8, ptr %block, i64 {offset}")
+            # Whole numbers fill their slot, so that it can be read as an i64.
+            e.do(
+                f"store {TYPES[t]} {e.use(y)}, ptr {at}, align 8"
+                if t.kind == "f"
+                else f"store i64 {e.wide(y)}, ptr {at}, align 8"
+            )
+        e.do("ret i32 0")
+        e.finish()
+        module.add("define i32 @entry(ptr %block) #0", e)

@@ -1,0 +1,293 @@
+"""Primitives as LLVM instructions: one table, keyed by the primitive.
+
+Each entry takes the function under construction, the result type, the operands as IR atoms and as LLVM text, and
+returns the result as LLVM text. The meaning is that of `ir/primitives.py`, corner cases included.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tinote.compiler.codegen.llvm import integers as llvm_integers
+from tinote.compiler.codegen.llvm import maths as llvm_maths
+from tinote.compiler.codegen.llvm.text import TYPES, FunctionText, number
+from tinote.errors import CompilerBug
+from tinote.ir import primitives as p
+from tinote.ir.nodes import Atom
+from tinote.ir.primitives import Primitive
+from tinote.ir.types import Scalar, f16, f32, f64, i64, u1
+
+__all__ = ["EMITTERS", "NO_CODE", "combine", "emit_prim"]
+
+Emitter = Callable[..., str]
+Atoms = tuple[Atom, ...]
+
+
+def emit_prim(f: FunctionText, prim: Primitive, t: Scalar, atoms: Atoms, operands: list[str]) -> str:
+    """`prim` on scalar operands. Raises `CompilerBug` for a primitive that has no machine code."""
+    emitter = EMITTERS.get(prim)
+    if emitter is None:
+        raise CompilerBug("LLVM code", f"no code for '{prim.name}'")
+    return emitter(f, t, atoms, *operands)
+
+
+def combine(f: FunctionText, prim: Primitive, t: Scalar, old: str, value: str) -> str:
+    """What an atomic operation leaves in memory."""
+    if t is u1:
+        # On truth values: modulo two.
+        word = {
+            p.add: "xor",
+            p.xor: "xor",
+            p.mul: "and",
+            p.and_: "and",
+            p.minimum: "and",
+            p.maximum: "or",
+            p.or_: "or",
+        }[prim]
+        return f.value(f"{word} i1 {old}, {value}")
+    f.no_wrap = False
+    return EMITTERS[prim](f, t, (), old, value)
+
+
+def _operand_type(atoms: Atoms) -> Scalar:
+    t = atoms[0].type
+    assert isinstance(t, Scalar)
+    return t
+
+
+def _arithmetic(word: str) -> Emitter:
+    def emit(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
+        if t.kind == "f":
+            return f.value(f"f{word}{f.flags} {TYPES[t]} {a}, {b}")
+        if f.no_wrap:
+            return f.value(f"{word} {'nsw' if t.kind == 'i' else 'nuw'} {TYPES[t]} {a}, {b}")
+        return f.value(f"{word} {TYPES[t]} {a}, {b}")
+
+    return emit
+
+
+def _div(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
+    if b in f.roots:
+        return llvm_maths.over_sqrt(f, t, a, f.roots[b], b)
+    return f.value(f"fdiv{f.flags} {TYPES[t]} {a}, {b}")
+
+
+def _scale(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
+    product = f.value(f"fmul{f.flags} {TYPES[t]} {a}, {b}")
+    counts = f.value(f"fcmp une {TYPES[t]} {a}, {number(t, 0.0)}")
+    return f.value(f"select{f.flags} i1 {counts}, {TYPES[t]} {product}, {TYPES[t]} {a}")
+
+
+def _neg(f: FunctionText, t: Scalar, atoms: Atoms, a: str) -> str:
+    return (
+        f.value(f"fneg{f.flags} {TYPES[t]} {a}")
+        if t.kind == "f"
+        else f.value(f"sub{' nsw' if f.no_wrap and t.kind == 'i' else ''} {TYPES[t]} 0, {a}")
+    )
+
+
+def _absolute(f: FunctionText, t: Scalar, atoms: Atoms, a: str) -> str:
+    if t.kind == "f":
+        return f.value(f"call{f.flags} {TYPES[t]} @llvm.fabs.{_suffix(t)}({TYPES[t]} {a})")
+    return f.value(f"call {TYPES[t]} @llvm.abs.{TYPES[t]}({TYPES[t]} {a}, i1 false)") if t.kind == "i" else a
+
+
+def _extremum(float_order: str, word: str) -> Emitter:
+    """`a if a < b else b`, so b where either is NaN."""
+
+    def emit(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
+        if t.kind == "f":
+            # No flags on the choice: with signed zeros ignored the order of the operands would no
+            # longer decide about a NaN.
+            chosen = f.value(f"fcmp {float_order} {TYPES[t]} {a}, {b}")
+            return f.value(f"select i1 {chosen}, {TYPES[t]} {a}, {TYPES[t]} {b}")
+        return f.value(
+            f"call {TYPES[t]} @llvm.{'s' if t.kind == 'i' else 'u'}{word}.{TYPES[t]}({TYPES[t]} {a}, {TYPES[t]} {b})"
+        )
+
+    return emit
+
+
+def _bitwise(word: str) -> Emitter:
+    return lambda f, t, atoms, a, b: f.value(f"{word} {TYPES[t]} {a}, {b}")
+
+
+def _compare(float_order: str, signed: str, unsigned: str) -> Emitter:
+    def emit(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
+        compared = _operand_type(atoms)
+        if compared.kind == "f":
+            return f.value(f"fcmp {float_order} {TYPES[compared]} {a}, {b}")
+        return f.value(f"icmp {signed if compared.kind == 'i' else unsigned} {TYPES[compared]} {a}, {b}")
+
+    return emit
+
+
+def _isnan(f: FunctionText, t: Scalar, atoms: Atoms, a: str) -> str:
+    compared = _operand_type(atoms)
+    return f.value(f"fcmp uno {TYPES[compared]} {a}, {number(compared, 0.0)}")
+
+
+def _select(f: FunctionText, t: Scalar, atoms: Atoms, c: str, a: str, b: str) -> str:
+    return f.value(f"select{f.flags if t.kind == 'f' else ''} i1 {c}, {TYPES[t]} {a}, {TYPES[t]} {b}")
+
+
+def _integral(word: str) -> Emitter:
+    def emit(f: FunctionText, t: Scalar, atoms: Atoms, a: str) -> str:
+        return f.value(f"call {TYPES[t]} @llvm.{word}.{_suffix(t)}({TYPES[t]} {a})") if t.kind == "f" else a
+
+    return emit
+
+
+def _suffix(t: Scalar) -> str:
+    return f"f{t.bits}"
+
+
+def _cast(f: FunctionText, t: Scalar, atoms: Atoms, a: str) -> str:
+    s = _operand_type(atoms)
+    if s is t:
+        return a
+    source, target = TYPES[s], TYPES[t]
+    if t is u1:
+        return (
+            f.value(f"fcmp une {source} {a}, {number(s, 0.0)}")
+            if s.kind == "f"
+            else f.value(f"icmp ne {source} {a}, 0")
+        )
+    if s.kind == "f" and t.kind == "f":
+        if t.bits > s.bits:
+            return f.value(f"fpext {source} {a} to {target}")
+        return _double_to_half(f, a) if s is f64 and t is f16 else f.value(f"fptrunc {source} {a} to {target}")
+    if s.kind == "f":
+        return _saturated(f, s, t, a)
+    if t.kind == "f":
+        word = "sitofp" if s.kind == "i" else "uitofp"
+        if t is f16 and s.bits > 8:
+            # Through f32: what that does not hold exactly is infinite in f16 anyway.
+            return f.value(f"fptrunc float {f.value(f'{word} {source} {a} to float')} to half")
+        if t is f32 and s.bits == 64:
+            # By way of f64, as a Python number goes.
+            return f.value(f"fptrunc double {f.value(f'{word} {source} {a} to double')} to float")
+        return f.value(f"{word} {source} {a} to {target}")
+    if t.bits < s.bits:
+        return f.value(f"trunc {source} {a} to {target}")
+    if t.bits > s.bits:
+        return f.value(f"{'sext' if s.kind == 'i' else 'zext'} {source} {a} to {target}")
+    return a
+
+
+def _saturated(f: FunctionText, s: Scalar, t: Scalar, a: str) -> str:
+    """A float as the nearest whole number towards zero that the type has; NaN as zero.
+
+    Not `llvm.fptosi.sat`, which LLVM takes apart into scalars where the conversion itself is one vector instruction.
+    What the conversion makes of a number that is out of range is never chosen.
+    """
+    source, target = TYPES[s], TYPES[t]
+    signed = t.kind == "i"
+    if s is f16:
+        return f.value(f"call {target} @llvm.fpto{'s' if signed else 'u'}i.sat.{target}.f16({source} {a})")
+    low, high = number(s, float(t.lowest)), number(s, float(t.highest + 1))
+    near = f.value(f"fpto{'s' if signed else 'u'}i {source} {a} to {target}")
+    below = f.value(f"fcmp olt {source} {a}, {low}")
+    above = f.value(f"fcmp oge {source} {a}, {high}")
+    neither = f.value(f"fcmp uno {source} {a}, {a}")
+    near = f.value(f"select i1 {below}, {target} {t.lowest}, {target} {near}")
+    near = f.value(f"select i1 {above}, {target} {i64.wrap(t.highest)}, {target} {near}")
+    return f.value(f"select i1 {neither}, {target} 0, {target} {near}")
+
+
+def _double_to_half(f: FunctionText, a: str) -> str:
+    """f64 to f16 with a single rounding: first to f32, rounded to odd, which the second rounding cannot mistake."""
+    near = f.value(f"fptrunc double {a} to float")
+    back = f.value(f"fpext float {near} to double")
+    exact = f.value(f"fcmp ueq double {back}, {a}")
+    bits = f.value(f"bitcast float {near} to i32")
+    sizes = [f.value(f"call double @llvm.fabs.f64(double {x})") for x in (back, a)]
+    larger = f.value(f"fcmp ogt double {sizes[0]}, {sizes[1]}")
+    down = f.value(f"sub i32 {bits}, {f.value(f'zext i1 {larger} to i32')}")
+    odd = f.value(f"or i32 {down}, 1")
+    chosen = f.value(f"select i1 {exact}, i32 {bits}, i32 {odd}")
+    return f.value(f"fptrunc float {f.value(f'bitcast i32 {chosen} to float')} to half")
+
+
+def _bitcast(f: FunctionText, t: Scalar, atoms: Atoms, a: str) -> str:
+    s = _operand_type(atoms)
+    return a if TYPES[s] == TYPES[t] else f.value(f"bitcast {TYPES[s]} {a} to {TYPES[t]}")
+
+
+def _signed(value: int) -> int:
+    return i64.wrap(value)
+
+
+def _random_bits(f: FunctionText, t: Scalar, atoms: Atoms, seed: str, iteration: str, draw: str) -> str:
+    """`primitives.mix`, instruction by instruction."""
+    z = seed
+    for word in (iteration, f.value(f"sext i32 {draw} to i64")):
+        counted = f.value(f"add i64 {word}, 1")
+        z = f.value(f"add i64 {z}, {f.value(f'mul i64 {counted}, {_signed(0x9E3779B97F4A7C15)}')}")
+        z = f.value(f"mul i64 {_folded(f, z, 30)}, {_signed(0xBF58476D1CE4E5B9)}")
+        z = f.value(f"mul i64 {_folded(f, z, 27)}, {_signed(0x94D049BB133111EB)}")
+        z = _folded(f, z, 31)
+    return f.value(f"trunc i64 {f.value(f'lshr i64 {z}, 32')} to i32")
+
+
+def _folded(f: FunctionText, z: str, by: int) -> str:
+    return f.value(f"xor i64 {z}, {f.value(f'lshr i64 {z}, {by}')}")
+
+
+def _integer_or_float(integer: Emitter, floating: Emitter) -> Emitter:
+    return lambda f, t, atoms, *operands: (floating if t.kind == "f" else integer)(f, t, atoms, *operands)
+
+
+EMITTERS: dict[Primitive, Emitter] = {
+    p.add: _arithmetic("add"),
+    p.sub: _arithmetic("sub"),
+    p.mul: _arithmetic("mul"),
+    p.div: _div,
+    p.floordiv: _integer_or_float(llvm_integers.floor_divide, llvm_maths.floor_divide),
+    p.mod: _integer_or_float(llvm_integers.modulo, llvm_maths.modulo),
+    p.raw_div: _integer_or_float(llvm_integers.truncating_divide, _div),
+    p.raw_mod: _integer_or_float(llvm_integers.truncating_modulo, llvm_maths.truncating_modulo),
+    p.neg: _neg,
+    p.absolute: _absolute,
+    p.minimum: _extremum("olt", "min"),
+    p.maximum: _extremum("ogt", "max"),
+    p.power: _integer_or_float(llvm_integers.power, llvm_maths.power),
+    p.and_: _bitwise("and"),
+    p.or_: _bitwise("or"),
+    p.xor: _bitwise("xor"),
+    p.invert: lambda f, t, atoms, a: f.value(f"xor {TYPES[t]} {a}, {'true' if t is u1 else -1}"),
+    p.shl: llvm_integers.shift_left,
+    p.shr: llvm_integers.shift_right,
+    p.lt: _compare("olt", "slt", "ult"),
+    p.le: _compare("ole", "sle", "ule"),
+    p.gt: _compare("ogt", "sgt", "ugt"),
+    p.ge: _compare("oge", "sge", "uge"),
+    p.eq: _compare("oeq", "eq", "eq"),
+    p.ne: _compare("une", "ne", "ne"),
+    p.logical_not: lambda f, t, atoms, a: f.value(f"xor i1 {a}, true"),
+    p.isnan: _isnan,
+    p.select: _select,
+    p.sqrt: llvm_maths.sqrt,
+    p.rsqrt: llvm_maths.rsqrt,
+    p.exp: llvm_maths.exp,
+    p.log: llvm_maths.log,
+    p.sin: llvm_maths.sin,
+    p.cos: llvm_maths.cos,
+    p.tan: llvm_maths.tan,
+    p.asin: llvm_maths.asin,
+    p.acos: llvm_maths.acos,
+    p.atan2: llvm_maths.atan2,
+    p.tanh: llvm_maths.tanh,
+    p.floor: _integral("floor"),
+    p.ceil: _integral("ceil"),
+    p.round_: _integral("roundeven"),
+    p.surrogate: lambda f, t, atoms, x, z: x,
+    p.scale: _scale,
+    p.held: lambda f, t, atoms, x: x,
+    p.cast: _cast,
+    p.bitcast: _bitcast,
+    p.random_bits: _random_bits,
+}
+
+#: Primitives that are gone before machine code.
+NO_CODE = (p.pack, p.extract, p.insert)

@@ -1,0 +1,58 @@
+"""What the functions of a module share."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from tinote.compiler.codegen.llvm.alias import Aliasing
+from tinote.compiler.codegen.llvm.debug import DebugInfo
+from tinote.compiler.codegen.llvm.layout import make_layout
+from tinote.compiler.codegen.llvm.text import Metadata
+from tinote.ir.nodes import Function
+from tinote.ir.query import buffers_of
+from tinote.runtime.sites import Site
+
+__all__ = ["Options", "Shared"]
+
+_FAST_MATH = " reassoc nsz arcp contract afn"
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the code depends on beside the function.
+
+    `fast_math`: reassociation, contraction, reciprocals and approximate functions, never at the cost of NaN or inf.
+    `vector_width`: the vectors to prefer, in bits (0: the target's choice). `source`: the user's file. `line_tables`:
+    debug locations go into the object, not only into LLVM's remarks and text. `profile`: measure each task.
+    """
+
+    fast_math: bool = True
+    vector_width: int = 512
+    source: str = ""
+    line_tables: bool = False
+    profile: bool = False
+
+
+class Shared:
+    """Layout, metadata, sites and helper functions of a module."""
+
+    def __init__(self, fn: Function, options: Options) -> None:
+        self.fn = fn
+        self.options = options
+        self.flags = _FAST_MATH if options.fast_math else ""
+        self.helpers: dict[str, str] = {}
+        self.layout = make_layout(fn)
+        self.metadata = Metadata()
+        # Node 0 is empty: what `!invariant.load` asks for.
+        self.metadata.add("!{}")
+        self.debug = DebugInfo(options.source or fn.loc.file, options.line_tables)
+        self.buffers = buffers_of(fn)
+        self.aliasing = Aliasing(self.metadata, self.buffers)
+        self.likely = self.metadata.add('!{!"branch_weights", i32 2000, i32 1}')
+        self.unlikely = self.metadata.add('!{!"branch_weights", i32 1, i32 2000}')
+        self.sites: list[Site] = []
+
+    def site(self, site: Site) -> int:
+        """The number of a site."""
+        self.sites.append(site)
+        return len(self.sites) - 1

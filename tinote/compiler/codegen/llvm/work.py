@@ -1,0 +1,156 @@
+"""The work of one turn of a parallel loop: decides whether waking other threads pays.
+
+It is computed at launch where it depends on lengths that are known only then.
+"""
+
+from __future__ import annotations
+
+from tinote.compiler.codegen.llvm.cost import own_cost
+from tinote.compiler.codegen.llvm.function import TaskText
+from tinote.ir import primitives as p
+from tinote.ir.buffers import root_of
+from tinote.ir.nodes import (
+    Atom,
+    Atomic,
+    BufferKind,
+    Extent,
+    For,
+    If,
+    Lit,
+    Load,
+    Op,
+    Prim,
+    Region,
+    Store,
+    Task,
+    Var,
+    While,
+)
+from tinote.ir.query import definitions, walk
+from tinote.ir.types import Scalar
+
+__all__ = ["work_of_a_turn"]
+
+#: How often a loop turns whose length cannot be told at launch.
+_UNKNOWN_TURNS = 16
+_DEEPEST = 6
+_MOST = 1 << 40
+
+Amount = int | str
+_WORDS = {
+    p.add: "add",
+    p.sub: "sub",
+    p.mul: "mul",
+    p.minimum: "call i64 @llvm.smin.i64",
+    p.maximum: "call i64 @llvm.smax.i64",
+}
+
+
+def work_of_a_turn(e: TaskText, task: Task, lo: str, hi: str) -> Amount:
+    """The work, at least 1: a number, or the name of an i64 that `e` (the entry function) computes.
+
+    `lo` and `hi` are the task's bounds as text.
+    """
+    amounts = _Amounts(e, task)
+    amounts.known[task.body.params[0]] = amounts.middle(_amount(lo), _amount(hi))
+    work = amounts.region(task.body)
+    return max(1, int(work)) if isinstance(work, int) else amounts.call("smax", work, 1)
+
+
+def _amount(text: str) -> Amount:
+    return int(text) if text.lstrip("-").isdigit() else text
+
+
+class _Amounts:
+    """Evaluates lengths outside of the task, as far as they are made of literals, parameters, extents and loop indices
+    (which count as the middle of their range)."""
+
+    def __init__(self, e: TaskText, task: Task) -> None:
+        self._e = e
+        self._made = definitions(task.body)
+        self._written = {root_of(op.buffer) for op in walk(task.body) if isinstance(op, Store | Atomic)}
+        self.known: dict[Var, Amount | None] = {}
+
+    def call(self, name: str, a: Amount, b: Amount) -> str:
+        return self._e.value(f"call i64 @llvm.{name}.i64(i64 {a}, i64 {b})")
+
+    def _do(self, prim: p.Primitive, a: Amount, b: Amount) -> Amount:
+        if isinstance(a, int) and isinstance(b, int):
+            return {p.add: a + b, p.sub: a - b, p.mul: a * b, p.minimum: min(a, b), p.maximum: max(a, b)}[prim]
+        if prim is p.minimum or prim is p.maximum:
+            return self.call("smin" if prim is p.minimum else "smax", a, b)
+        return self._e.value(f"{_WORDS[prim]} i64 {a}, {b}")
+
+    def middle(self, lo: Amount, hi: Amount) -> Amount:
+        total = self._do(p.add, lo, hi)
+        return total // 2 if isinstance(total, int) else self._e.value(f"ashr i64 {total}, 1")
+
+    def region(self, region: Region) -> Amount:
+        total: Amount = 1
+        for op in region.body:
+            total = self._do(p.add, total, self._op(op))
+        return total
+
+    def _op(self, op: Op) -> Amount:
+        if isinstance(op, For):
+            lo, hi = self._value(op.lo, 0), self._value(op.hi, 0)
+            if lo is None or hi is None:
+                turns: Amount = _UNKNOWN_TURNS
+                self.known[op.index] = None
+            else:
+                turns = self._do(p.minimum, self._do(p.maximum, self._do(p.sub, hi, lo), 0), _MOST)
+                self.known[op.index] = self.middle(lo, hi)
+            inner = self.region(op.body)
+            return self._do(p.mul, self._do(p.minimum, inner, 1 << 20), turns)
+        if isinstance(op, While):
+            return self._do(p.mul, self._do(p.add, self.region(op.condition), self.region(op.body)), _UNKNOWN_TURNS)
+        if isinstance(op, If):
+            return self._do(p.maximum, self.region(op.then), self.region(op.orelse))
+        return int(own_cost(op))
+
+    def _value(self, atom: Atom, depth: int) -> Amount | None:
+        if type(atom) is Lit:
+            return int(atom.value)
+        assert isinstance(atom, Var)
+        if atom in self.known:
+            return self.known[atom]
+        self.known[atom] = found = self._find(atom, depth)
+        return found
+
+    def _find(self, atom: Var, depth: int) -> Amount | None:
+        e = self._e
+        if not isinstance(atom.type, Scalar) or atom.type.kind not in "iu" or depth > _DEEPEST:
+            return None
+        if atom in e.module.layout.parameters:
+            return e.wide(atom)
+        op = self._made.get(atom)
+        if isinstance(op, Extent):
+            buffer = root_of(op.buffer)
+            length = buffer.shape[op.axis]
+            return length if length is not None else e.value(f"zext i32 {e.extent(buffer, op.axis)} to i64")
+        if isinstance(op, Load):
+            buffer = root_of(op.buffer)
+            if (
+                buffer.kind is BufferKind.TEMPORARY
+                and buffer not in self._written
+                and (not op.index or (isinstance(op.index[0], Lit) and op.index[0].value == 0))
+            ):  # type: ignore[arg-type]
+                at = e.value(f"getelementptr i8, ptr %block, i64 {e.module.layout.temporaries[buffer]}")
+                loaded = e.value(f"load i{atom.type.bits}, ptr {at}, align 8")
+                return (
+                    loaded
+                    if atom.type.bits == 64
+                    else e.value(f"{'sext' if atom.type.kind == 'i' else 'zext'} i{atom.type.bits} {loaded} to i64")
+                )
+            return None
+        if isinstance(op, Prim):
+            if op.prim is p.cast:
+                return (
+                    self._value(op.args[0], depth + 1)
+                    if isinstance(op.args[0].type, Scalar) and op.args[0].type.kind in "iu"
+                    else None
+                )
+            if op.prim in _WORDS:
+                a, b = (self._value(x, depth + 1) for x in op.args)
+                return None if a is None or b is None else self._do(op.prim, a, b)
+        return None

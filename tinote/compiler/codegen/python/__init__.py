@@ -1,0 +1,1 @@
+"""IR to plain Python."""

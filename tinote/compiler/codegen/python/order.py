@@ -1,0 +1,191 @@
+"""Operations put together to Python expressions and statements, each where the user's code stands.
+
+An operation whose result is used once waits until it becomes a part of what uses it; any other result is assigned, to
+the user's name or to one of ours (`_1`). What waits must not change its meaning: what reads memory or variables is
+evaluated before the next effect, and what may fail keeps its place among everything else that may.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from enum import IntEnum
+from typing import NamedTuple
+
+from tinote.compiler.codegen.python.names import Names, Uses, own_name
+from tinote.compiler.codegen.python.terms import RUNTIME, constant, read, write
+from tinote.ir.nodes import Atom, Function, Lit, Op, Var
+from tinote.source import Span
+
+__all__ = ["Haste", "Order", "Term"]
+
+_DEEPEST = 30  # nested operations in one expression; Python's compiler gives up at some hundreds
+
+
+class Haste(IntEnum):
+    """How long an expression may wait."""
+
+    NONE = 0  # it means the same at any time
+    READS = 1  # until something is written
+    FAILS = 2  # until something else may fail
+
+
+class Term(NamedTuple):
+    """An expression that is not evaluated yet. `names`: the variables it mentions; `shared`: it is a list that the
+    kernel goes on changing, so that whoever keeps it takes a copy.
+    """
+
+    code: ast.expr
+    haste: Haste = Haste.NONE
+    names: frozenset[str] = frozenset()
+    depth: int = 0
+    shared: bool = False
+
+    @property
+    def kept(self) -> ast.expr:
+        """The expression, to be kept in a variable."""
+        return ast.Tuple([ast.Starred(self.code, ast.Load())], ast.Load()) if self.shared else self.code
+
+
+class Order:
+    """The statements of one function under construction."""
+
+    def __init__(self, fn: Function) -> None:
+        self.fn = fn
+        self.uses = Uses(fn)
+        self.names = Names()
+        self.loc = fn.loc  # of the operation at hand
+        self.out: list[ast.stmt] = []
+        #: the Python variable of each variable that has one
+        self.env: dict[Var, str] = {}
+        self._waiting: dict[Var, Term] = {}
+        self.names.whole(RUNTIME)
+
+    # places in the source
+
+    def locate(self, node: ast.AST, span: Span) -> None:
+        """Let everything in `node` that has no place yet stand at `span`; what comes from another file, at its call.
+
+        Python's compiler puts parts of what spans several lines on the last of them: only the first one is told.
+        """
+        here = next((s for s in span.chain() if s.file == self.fn.loc.file and s.line > 0), self.loc)
+        line, column = max(here.line, 1), here.column
+        end = max(here.end_column, column) if here.end_line == line else column
+        self._locate(node, (line, column, line, end))
+
+    def _locate(self, node: ast.AST, place: tuple[int, int, int, int]) -> None:
+        if isinstance(node, ast.stmt | ast.expr | ast.arg | ast.keyword):
+            if hasattr(node, "lineno"):
+                return
+            node.lineno, node.col_offset, node.end_lineno, node.end_col_offset = place
+        for child in ast.iter_child_nodes(node):
+            self._locate(child, place)
+
+    def emit(self, statement: ast.stmt) -> None:
+        self.locate(statement, self.loc)
+        self.out.append(statement)
+
+    # what waits
+
+    def take(self, atoms: Sequence[Atom]) -> list[Term]:
+        """Operands, in the order in which Python will evaluate them."""
+        hasty = [v for v, term in self._waiting.items() if term.haste is Haste.FAILS]
+        wanted = [a for a in atoms if isinstance(a, Var) and a in hasty]
+        if wanted and wanted != hasty[-len(wanted) :]:
+            self.settle()
+        return [self._term(a) for a in atoms]
+
+    def _term(self, atom: Atom) -> Term:
+        if isinstance(atom, Lit):
+            return Term(constant(atom))
+        found = self._waiting.pop(atom, None)
+        if found is not None:
+            return found
+        name = self.env[atom]
+        return Term(read(name), Haste.NONE, frozenset([name]))
+
+    def settle(self, least: Haste = Haste.READS) -> None:
+        """Evaluate now what waits and is at least so hasty."""
+        for v, term in list(self._waiting.items()):
+            if term.haste >= least:
+                del self._waiting[v]
+                self.env[v] = self.names.temporary()
+                self.assign([self.env[v]], [term])
+
+    def give(
+        self, op: Op, code: ast.expr, terms: Sequence[Term], haste: Haste = Haste.NONE, shared: bool = False
+    ) -> None:
+        """The value of an operation, made of `terms`."""
+        self.locate(code, op.loc)
+        term = Term(
+            code,
+            max([haste, *[t.haste for t in terms]]),
+            frozenset().union(*[t.names for t in terms]),
+            1 + max([t.depth for t in terms], default=0),
+            shared,
+        )
+        v = op.out
+        once = self.uses.count[v] == 1 and v not in self.uses.nested and term.depth < _DEEPEST
+        if once and not own_name(op):
+            self._waiting[v] = term
+            return
+        if term.haste is Haste.FAILS:
+            self.settle(Haste.FAILS)
+        self.bind(op, term)
+
+    # statements
+
+    def do(self, code: ast.expr) -> None:
+        """An expression for its effect."""
+        self.settle()
+        self.emit(ast.Expr(code))
+
+    def bind(self, op: Op, term: Term) -> None:
+        """Give the result of an operation a name now."""
+        name = self.env[op.out] = self.name(own_name(op), self.uses.start[op], op.out)
+        self.emit(ast.Assign([write(name)], term.kept))
+
+    def name(self, wish: str, start: float, *variables: Var, last: float = 0) -> str:
+        """A name for variables that share one; whatever still means another variable by it is evaluated before."""
+        name = self.names.take(wish, start, max([last, *[self.uses.last[v] for v in variables]]))
+        if any(name in term.names for term in self._waiting.values()):
+            self.settle(Haste.NONE)
+        return name
+
+    def assign(self, names: Sequence[str], terms: Sequence[Term]) -> None:
+        """`a, b = x, y`, which stands where its first value does; nothing where a variable gets its own value."""
+        pairs = [(n, t) for n, t in zip(names, terms, strict=True) if getattr(t.code, "id", None) != n]
+        if not pairs:
+            return
+        targets, values = [write(n) for n, _ in pairs], [t.kept for _, t in pairs]
+        single = len(pairs) == 1
+        statement = ast.Assign(
+            [targets[0] if single else ast.Tuple(targets, ast.Store())],
+            values[0] if single else ast.Tuple(values, ast.Load()),
+        )
+        first = pairs[0][1].code
+        if hasattr(first, "lineno"):
+            ast.copy_location(statement, first)
+        for node in (*statement.targets, statement.value):
+            self.locate(node, self.loc)
+        self.emit(statement)
+
+    def keep(self, term: Term) -> Term:
+        """The value that a term has now."""
+        if term.haste is Haste.NONE and not term.names:
+            return term
+        name = self.names.temporary()
+        self.assign([name], [term])
+        return Term(read(name), Haste.NONE, frozenset([name]))
+
+    def enter(self) -> tuple[list[ast.stmt], dict[Var, Term], Span]:
+        """Begin a list of statements of its own; gives what `leave` needs to go on with the one at hand."""
+        saved = self.out, self._waiting, self.loc
+        self.out, self._waiting = [], {}
+        return saved
+
+    def leave(self, saved: tuple[list[ast.stmt], dict[Var, Term], Span]) -> list[ast.stmt]:
+        """End it; gives its statements."""
+        found = self.out
+        self.out, self._waiting, self.loc = saved
+        return found

@@ -1,0 +1,344 @@
+"""What a gradient costs beside its arithmetic: which values it saves and how many of them, what it computes again, and
+how it adds to adjoints. All is read off the gradient's own IR, so that it cannot say otherwise than what runs: what is
+saved and computed again before lowering, where loops are still the user's, additions behind the last pass.
+
+Saved values lie on stacks that live for one turn of a parallel loop, so that a thread holds those of one turn at a
+time; copies of whole fields lie beside. How often a loop pushes is the sum over the turns of the loops around the push
+since the stack was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple
+
+from tinote.autodiff.adjoints import adjoint_operations
+from tinote.autodiff.old_values import OldValue
+from tinote.compiler.inspect.schedule import bytes_of
+from tinote.ir import primitives as p
+from tinote.ir.buffers import root_of
+from tinote.ir.nodes import (
+    Atom,
+    Atomic,
+    Buffer,
+    BufferKind,
+    Extent,
+    For,
+    Function,
+    If,
+    Lit,
+    Load,
+    NewStack,
+    Op,
+    Prim,
+    Push,
+    Region,
+    Store,
+    Task,
+    Var,
+    While,
+)
+from tinote.ir.query import buffers_of, definitions, walk
+from tinote.ir.types import Scalar, Stack, element_type, shape_of
+from tinote.source import NOWHERE, Span
+
+__all__ = ["Accumulation", "GradientCosts", "Recomputed", "Saved", "gradient_costs", "saved_values"]
+
+#: Turns that are counted one by one where the trip count of one loop depends on another.
+_MOST_COUNTED = 100_000
+
+Number = int | float
+#: The number at a place in memory before the launch, and the length of a buffer along an axis; None where not known.
+Read = Callable[[Buffer, tuple[int, ...]], Number | None]
+Length = Callable[[Buffer, int], int | None]
+
+
+class Saved(NamedTuple):
+    """Values that the gradient saves: `name` of them, of `size` bytes each, where `place` computes them.
+
+    `expression`: how many, in terms of the program's own names. `count`: how many for the arguments asked about, at
+    most if not `exact`; None where only the launch tells. `in_turn`: so many in each turn of a parallel loop, which
+    each thread holds for one turn at a time. `copy`: a copy of a field.
+    """
+
+    name: str
+    place: Span
+    type: str
+    size: int
+    expression: str
+    count: int | None
+    exact: bool = True
+    in_turn: bool = False
+    copy: bool = False
+
+    @property
+    def nbytes(self) -> int | None:
+        """How many bytes these are, in one turn if they are saved in turns."""
+        return None if self.count is None else self.count * self.size
+
+
+class Recomputed(NamedTuple):
+    """A line of the source of which the gradient executes operations: `again` of the primal, and `factors` that only
+    its derivative needs.
+    """
+
+    place: Span
+    again: int
+    factors: int
+
+    @property
+    def operations(self) -> int:
+        return self.again + self.factors
+
+
+class Accumulation(NamedTuple):
+    """Where the gradient adds to memory, in the derivative of what stands at `place`. `how`: "atomic" where threads may
+    meet, "plain" where they cannot, "private" where each has a copy of `nbytes` (None where only the launch tells).
+    """
+
+    target: str
+    how: str
+    nbytes: int | None
+    place: Span
+
+
+class GradientCosts(NamedTuple):
+    """What `gradient_costs` finds, each in the order of the code."""
+
+    saved: tuple[Saved, ...]
+    recomputed: tuple[Recomputed, ...]
+    accumulated: tuple[Accumulation, ...]
+
+
+def _read_nothing(_buffer: Buffer, _index: tuple[int, ...]) -> None:
+    """Nothing is known of memory."""
+
+
+def _own_length(buffer: Buffer, axis: int) -> int | None:
+    return buffer.shape[axis]
+
+
+def gradient_costs(
+    fn: Function,
+    final: Function,
+    arguments: Sequence[Number] = (),
+    read: Read = _read_nothing,
+    length: Length = _own_length,
+    old: Iterable[OldValue] = (),
+) -> GradientCosts:
+    """The costs of a gradient: `fn` in SCALAR form, `final` after all passes; for these arguments, as far as they are
+    known. `old`: the values that the primal launch saves for it. All empty if differentiation did not make `fn`.
+    """
+    saved = (*saved_values(fn, arguments, read, length), *_old_values(old))
+    return GradientCosts(saved, tuple(_recomputed(fn)), tuple(_accumulated(final)))
+
+
+def _recomputed(fn: Function) -> Iterator[Recomputed]:
+    adjoint = adjoint_operations(fn)
+    found: dict[tuple[str, int], list[int]] = {}
+    for op in walk(fn.region):
+        if isinstance(op, Prim | Load) and op.origin is not None and op not in adjoint:
+            place = _place(op)
+            counts = found.setdefault((place.file, place.line), [0, 0])
+            copied = isinstance(op, Load) or (isinstance(op.origin, Prim) and op.origin.prim is op.prim)
+            counts[0 if copied else 1] += 1
+    for (file, line), counts in sorted(found.items()):
+        yield Recomputed(Span(file, line), *counts)
+
+
+def _accumulated(fn: Function) -> Iterator[Accumulation]:
+    if not any(op.origin is not None for op in walk(fn.region)):
+        return
+    for task in fn.region.body:
+        private = {p.copy: p.target for p in task.privates} if isinstance(task, Task) else {}
+        for op in walk(Region((), (task,))):
+            if not isinstance(op, Atomic):
+                continue
+            root = root_of(op.buffer)
+            alone = op.plain or not (isinstance(task, Task) and task.parallel)
+            how = "private" if root in private else "plain" if alone else "atomic"
+            target = private.get(root, root).name
+            yield Accumulation(target, how, bytes_of(root) if how == "private" else None, _place(op))
+
+
+def saved_values(fn: Function, arguments: Sequence[Number], read: Read, length: Length) -> tuple[Saved, ...]:
+    """The stacks of a gradient, `fn` in SCALAR form, and the copies of fields that it makes, for these arguments."""
+    counter = _Counter(fn, arguments, read, length)
+    counter.region(fn.region, ())
+    return (*counter.found, *_copies(fn, length))
+
+
+def _old_values(values: Iterable[OldValue]) -> Iterator[Saved]:
+    """The old values of atomic operations that the launch itself saves under a tape, for its gradient."""
+    for v in values:
+        name, dtype = f"old {v.op.buffer.name}", v.buffer.dtype
+        yield Saved(name, v.op.loc, dtype.name, dtype.size, "each update", None)
+
+
+def _copies(fn: Function, length: Length) -> list[Saved]:
+    found: list[Saved] = []
+    for buffer in buffers_of(fn):
+        if buffer.kind is not BufferKind.SAVED:
+            continue
+        lengths = [n if n is not None else length(buffer, axis) for axis, n in enumerate(buffer.shape)]
+        count: int | None = 1
+        for n in (*lengths, *buffer.element):
+            count = None if n is None or count is None else count * n
+        shape = " · ".join(map(str, (*lengths, *buffer.element))) or "1"
+        original = _copied_to(fn, buffer)
+        writes = [op for op in walk(fn.region) if isinstance(op, Store | Atomic) and op.buffer is original]
+        place = next((_place(op) for op in writes if _place(op).line), fn.loc)
+        found.append(Saved(original.name, place, buffer.dtype.name, buffer.dtype.size, shape, count, copy=True))
+    return found
+
+
+def _copied_to(fn: Function, copy: Buffer) -> Buffer:
+    """What a copy is one of."""
+    made = definitions(fn.region)
+    for op in walk(fn.region):
+        if isinstance(op, Store) and op.buffer is copy and isinstance(op.value, Var):
+            source = made.get(op.value)
+            if isinstance(source, Load):
+                return source.buffer
+    return copy
+
+
+class _Counter:
+    """Counts pushes. A path is the loops and branches around an operation."""
+
+    def __init__(self, fn: Function, arguments: Sequence[Number], read: Read, length: Length) -> None:
+        self.found: list[Saved] = []
+        self._made: dict[Var, tuple[Op, ...]] = {}
+        self._known: dict[Var, Number] = dict(zip(fn.region.params, arguments, strict=False))
+        self._definitions = definitions(fn.region)
+        self._read = read
+        self._length = length
+
+    def region(self, region: Region, path: tuple[Op, ...]) -> None:
+        for op in region.body:
+            if isinstance(op, NewStack):
+                self._made[op.out] = path
+            elif isinstance(op, Push):
+                self._push(op, path)
+            for inner in op.regions:
+                self.region(inner, (*path, op))
+
+    def _push(self, op: Push, path: tuple[Op, ...]) -> None:
+        stack, value = op.args
+        assert isinstance(stack, Var) and isinstance(stack.type, Stack)
+        outer = self._made[stack]
+        inner = path[len(outer) :]
+        content = stack.type.content
+        size = element_type(content).size
+        for n in shape_of(content):
+            size *= n
+        loops = [loop for loop in inner if isinstance(loop, For | While)]
+        exact = not any(isinstance(one, If) for one in inner)
+        defined = self._definitions.get(value) if isinstance(value, Var) else None
+        places = [_place(one) for one in (op, defined, *reversed(inner)) if one is not None]
+        place = next((one for one in places if one.line), NOWHERE)
+        name = value.name if isinstance(value, Var) and value.name else _loaded(defined) or "a value"
+        self.found.append(
+            Saved(
+                name,
+                place,
+                repr(content),
+                size,
+                " · ".join([self._trip(loop) for loop in loops]) or "1",
+                self._most([loop for loop in outer if isinstance(loop, For)], loops, dict(self._known)),
+                exact,
+                any(isinstance(loop, For) and loop.parallel for loop in outer),
+            )
+        )
+
+    # ---- how often
+
+    def _most(self, outer: list[For], loops: list[For | While], env: dict[Var, Number]) -> int | None:
+        """The most pushes in a turn of the loops `outer`."""
+        count = self._count(loops, env)
+        if count is not None or not outer:
+            return count
+        bounds = self._bounds(outer[0], env)
+        if bounds is None or len(bounds) > _MOST_COUNTED:
+            return None
+        counts = [self._most(outer[1:], loops, env | {outer[0].index: turn}) for turn in bounds]
+        return None if any(c is None for c in counts) else max([c for c in counts if c is not None], default=0)
+
+    def _count(self, loops: list[For | While], env: dict[Var, Number]) -> int | None:
+        if not loops:
+            return 1
+        loop, *further = loops
+        bounds = self._bounds(loop, env) if isinstance(loop, For) else None
+        if bounds is None:
+            return None
+        count = self._count(further, env)
+        if count is not None:
+            return len(bounds) * count
+        if len(bounds) > _MOST_COUNTED:
+            return None
+        assert isinstance(loop, For)
+        total = 0
+        for turn in bounds:
+            count = self._count(further, env | {loop.index: turn})
+            if count is None:
+                return None
+            total += count
+        return total
+
+    def _bounds(self, loop: For, env: dict[Var, Number]) -> range | None:
+        lo, hi = self._value(loop.lo, env), self._value(loop.hi, env)
+        return None if lo is None or hi is None else range(int(lo), int(hi))
+
+    def _value(self, atom: Atom, env: dict[Var, Number]) -> Number | None:
+        """What an atom is, as far as that is known before the launch."""
+        if isinstance(atom, Lit):
+            return atom.value
+        if atom in env:
+            return env[atom]
+        op = self._definitions.get(atom)
+        if isinstance(op, Extent):
+            return self._length(op.buffer, op.axis)
+        if not isinstance(op, Prim | Load):
+            return None
+        values = [self._value(a, env) for a in op.args]
+        if any(v is None for v in values) or not isinstance(atom.type, Scalar):
+            return None
+        numbers = [v for v in values if v is not None]
+        if isinstance(op, Load):
+            return self._read(op.buffer, tuple(map(int, numbers)))
+        return op.prim.evaluate(atom.type, *numbers)
+
+    # ---- in words
+
+    def _trip(self, loop: For | While) -> str:
+        if isinstance(loop, While):
+            return "turns of the while loop"
+        hi, lo = self._word(loop.hi), self._word(loop.lo)
+        return hi if lo == "0" else f"({hi} - {lo})"
+
+    def _word(self, atom: Atom) -> str:
+        """An atom by what the user calls it."""
+        if isinstance(atom, Lit):
+            return str(atom.value)
+        op = self._definitions.get(atom)
+        if isinstance(op, Prim) and op.prim in (p.add, p.sub, p.mul):
+            sign = {p.add: "+", p.sub: "-", p.mul: "*"}[op.prim]
+            return f"({self._word(op.args[0])} {sign} {self._word(op.args[1])})"
+        if isinstance(op, Prim) and op.prim is p.cast:
+            return self._word(op.args[0])
+        if isinstance(op, Extent):
+            return f"{op.buffer.name}.shape[{op.axis}]"
+        return _loaded(op) or atom.name or "trip count"
+
+
+def _loaded(op: Op | None) -> str:
+    """What a load reads, as the user writes it, indices left out."""
+    if not isinstance(op, Load):
+        return ""
+    return f"{op.buffer.name}[{'…' if op.index else 'None'}]"
+
+
+def _place(op: Op) -> Span:
+    if op.loc.line:
+        return op.loc
+    return op.origin.loc if op.origin is not None else NOWHERE

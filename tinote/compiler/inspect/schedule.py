@@ -1,0 +1,106 @@
+"""How a launch runs, task by task: serial or parallel, over what, with which private copies, and what stays atomic."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from tinote.compiler.launch.summary import touched_by
+from tinote.ir.buffers import Buffer, root_of
+from tinote.ir.nodes import Atom, Atomic, Check, For, Function, Lit, Op, Region, Task, While
+from tinote.ir.query import walk
+from tinote.source import Span
+
+__all__ = ["AtomicUse", "PrivateCopy", "TaskPlan", "bytes_of", "plan_tasks"]
+
+
+class PrivateCopy(NamedTuple):
+    """What each thread gets of its own in place of atomics: `nbytes` for one thread, None when known at launch only."""
+
+    target: str
+    combine: str
+    nbytes: int | None
+
+
+class AtomicUse(NamedTuple):
+    """An accumulation into memory that stands in a task. `plain`: proved to meet no other thread, so that it is an
+    ordinary addition; `nested`: inside of a loop of the task's iteration.
+    """
+
+    target: str
+    combine: str
+    plain: bool
+    nested: bool
+    span: Span
+
+
+class TaskPlan(NamedTuple):
+    """One task. `turns`: iterations that may run at once, None when known at launch only, 1 for a serial task.
+    `vectorised`: the lines of the loops that our own pass asks LLVM to vectorise. `atomics`: accumulations outside of
+    private copies. `checks`: how many faults can stop it.
+    """
+
+    name: str
+    parallel: bool
+    turns: int | None
+    privates: tuple[PrivateCopy, ...]
+    atomics: tuple[AtomicUse, ...]
+    vectorised: tuple[Span, ...]
+    checks: int
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
+    operations: int
+    span: Span
+
+
+def plan_tasks(fn: Function) -> tuple[TaskPlan, ...]:
+    """The tasks of an offloaded function, in the order in which they run; none before offloading."""
+    return tuple([_plan(op) for op in fn.region.body if isinstance(op, Task)])
+
+
+def _plan(task: Task) -> TaskPlan:
+    operations = list(walk(task.body))
+    touched = touched_by(task.body)
+    copies = {private.copy for private in task.privates}
+    privates = tuple([PrivateCopy(p.target.name, p.prim.name, bytes_of(p.copy)) for p in task.privates])
+    loops = [op for op in operations if isinstance(op, For) and op.vectorize]
+    heads: list[Op] = [task, *loops] if task.vectorize else [*loops]
+    written = {b.name for b in touched.written} | {p.target.name for p in task.privates}
+    return TaskPlan(
+        name=task.name,
+        parallel=task.parallel,
+        turns=_turns(task.args) if task.parallel else 1,
+        privates=privates,
+        atomics=tuple(_atomics(task.body, copies)),
+        vectorised=tuple([op.loc for op in heads]),
+        checks=sum(isinstance(op, Check) for op in operations),
+        reads=tuple(sorted({b.name for b in touched.loaded})),
+        writes=tuple(sorted(written)),
+        operations=len(operations),
+        span=_place(task),
+    )
+
+
+def _place(task: Task) -> Span:
+    """Where a task begins: a serial one is made by the compiler, of what stands in it."""
+    return task.loc if task.loc.line else next((op.loc for op in task.body.body if op.loc.line), task.loc)
+
+
+def _turns(bounds: tuple[Atom, ...]) -> int | None:
+    lo, hi = bounds
+    return max(0, int(hi.value) - int(lo.value)) if isinstance(lo, Lit) and isinstance(hi, Lit) else None
+
+
+def _atomics(region: Region, copies: set[Buffer], nested: bool = False) -> Iterator[AtomicUse]:
+    for op in region.body:
+        if isinstance(op, Atomic) and (target := root_of(op.buffer)) not in copies:
+            yield AtomicUse(target.name, op.prim.name, op.plain, nested, op.loc)
+        for inner in op.regions:
+            yield from _atomics(inner, copies, nested or isinstance(op, For | While))
+
+
+def bytes_of(buffer: Buffer) -> int | None:
+    """The size of a buffer, None when its shape is known at launch only."""
+    known = [n for n in buffer.shape if n is not None]
+    return math.prod([*known, *buffer.element]) * buffer.dtype.size if len(known) == buffer.rank else None

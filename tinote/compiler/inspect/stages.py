@@ -1,0 +1,432 @@
+"""What the explorer shows: every stage of a kernel as lines of text, each of which knows the source it comes from.
+
+    Python       the kernel's syntax tree, a node a line
+    IR           what the front end emits, then the function after each step of the pipeline
+    LLVM IR      as generated, and after LLVM's own passes
+    assembly     of the host
+
+A kernel that runs as plain Python ends with that in place of LLVM IR and assembly.
+
+Nothing here is computed before it is asked for: making the list of stages runs the pipeline once more, a stage's lines
+are printed when they are first read, and LLVM runs when one of its stages is read. Variables have one name through all
+IR stages, so that stages line up by variable.
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib
+import time
+from collections.abc import Callable, Sequence
+from enum import Enum
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+from tinote.autodiff.adjoints import adjoint_operations
+from tinote.compiler.driver import Specialisation
+from tinote.compiler.inspect.native_text import Located, assembly_lines, llvm_lines
+from tinote.compiler.inspect.remarks import LoopVerdict, judge_loops
+from tinote.compiler.inspect.versions import Version, version_of
+from tinote.compiler.pipeline import LOWERING, Snapshot, python_steps_for, run_pipeline, steps_for
+from tinote.compiler.protocol import FunctionSource
+from tinote.compiler.requests import GRADIENT, PRIMAL
+from tinote.config import Config
+from tinote.ir.nodes import Function, Op, Var
+from tinote.ir.query import buffers_of, walk
+from tinote.ir.text import Naming, show_lines
+from tinote.source import NOWHERE, Span
+
+__all__ = [
+    "SourceText",
+    "Stage",
+    "StageKind",
+    "StageLine",
+    "Stages",
+    "generated_stage",
+    "has_gradient",
+    "ir_stages",
+    "native_stages",
+    "python_stage",
+    "stages_of",
+]
+
+
+class StageKind(Enum):
+    """What language a stage is written in."""
+
+    PYTHON = "python"
+    IR = "ir"
+    SOURCE = "source"
+    LLVM = "llvm"
+    ASSEMBLY = "assembly"
+
+
+class StageLine(NamedTuple):
+    """A line of a stage. `span`: the source it comes from; `block`: whether it opens a region, so that `span` covers
+    lines that are not its own.
+
+    In a gradient, `primal` is the variable that the primal operation binds from which differentiation made this one, as
+    the stages write it, and `adjoint` says that the line computes or stores an adjoint and does not just compute a
+    primal value again. `op`: the operation of a line of IR.
+    """
+
+    text: str
+    span: Span = NOWHERE
+    block: bool = False
+    adjoint: bool = False
+    primal: str = ""
+    op: Op | None = None
+
+    @property
+    def line(self) -> int:
+        """The source line, 0 when there is none."""
+        return self.span.line
+
+
+class SourceText(NamedTuple):
+    """The source of a kernel or of a device function that it inlines; `first_line` counts in its file or cell."""
+
+    name: str
+    file: str
+    first_line: int
+    lines: tuple[str, ...]
+
+
+class Stage:
+    """One stage. `group` is the fixed point it belongs to, if any; `changed` is false when the lines are those of the
+    stage before; `derived` says that differentiation made its operations.
+
+    `function` is what an IR stage shows.
+
+    `seconds` is what reaching the stage took: the step alone in the pipeline, everything from the text on for LLVM's
+    stages; `None` until `lines` is read. `operations` counts operations or instructions, likewise `None` until then.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        kind: StageKind,
+        make: Callable[[], Sequence[StageLine]],
+        *,
+        group: str = "",
+        seconds: float | None = None,
+        operations: int | None = None,
+        derived: bool = False,
+        changed: bool = True,
+        function: Function | None = None,
+    ) -> None:
+        self.name = name
+        self.kind = kind
+        self.group = group
+        self.seconds = seconds
+        self.operations = operations
+        self.derived = derived
+        self.changed = changed
+        self.function = function
+        self._make = make
+
+    @cached_property
+    def lines(self) -> tuple[StageLine, ...]:
+        """The text; computed when first read."""
+        started = time.perf_counter()
+        lines = tuple(self._make())
+        if self.seconds is None:
+            self.seconds = time.perf_counter() - started
+        if self.operations is None:
+            self.operations = sum(1 for line in lines if line.text[:1] in " \t" and line.text.strip())
+        return lines
+
+    @property
+    def text(self) -> str:
+        """The lines as one text."""
+        return "".join(f"{line.text}\n" for line in self.lines)
+
+    def __repr__(self) -> str:
+        return f"<stage {self.group + ': ' if self.group else ''}{self.name}>"
+
+
+class Stages(NamedTuple):
+    """A kernel's way, or its gradient's. `sources`: its text, then those of the device functions that it inlines.
+    `judge` runs LLVM and tells what it did to the loops; None where no machine code is made.
+    """
+
+    name: str
+    gradient: bool
+    sources: tuple[SourceText, ...]
+    stages: tuple[Stage, ...]
+    judge: Callable[[], Sequence[LoopVerdict]] | None = None
+
+    @property
+    def last(self) -> Function | None:
+        """The function that machine code is made from."""
+        return next((stage.function for stage in reversed(self.stages) if stage.function is not None), None)
+
+    @property
+    def differentiated(self) -> Function | None:
+        """The function that a gradient is one of, in the form in which it is differentiated."""
+        steps = [stage for stage in self.stages if stage.function is not None]
+        return next((stage.function for stage, after in pairwise(steps) if after.derived), None)
+
+    @property
+    def unlowered(self) -> Function | None:
+        """The last form before lowering, which is the last of all where nothing is lowered."""
+        steps = [stage for stage in self.stages if stage.function is not None]
+        lowering = (stage.function for stage, after in pairwise(steps) if after.name == LOWERING[0].name)
+        return next(lowering, self.last)
+
+    @property
+    def first_shown(self) -> int:
+        """The number of the stage to open with: differentiation, or else the first step that changed something."""
+        steps = [n for n, stage in enumerate(self.stages) if stage.kind is StageKind.IR and stage.changed]
+        for n in steps:
+            if self.stages[n].derived:
+                return n
+        return steps[1] if len(steps) > 1 else steps[0] if steps else 0
+
+
+def stages_of(kernel: Specialisation | Version, gradient: bool = False) -> Stages:
+    """The stages of one kernel, or of its gradient. Runs the pipeline; raises what compiling raises."""
+    version = kernel if isinstance(kernel, Version) else version_of(kernel)
+    source, first, config = version.source, version.function, version.config
+    snapshots = _snapshots(version, gradient)
+    last = snapshots[-1].after if snapshots else first
+    found = [python_stage(source.tree, source.file), *ir_stages(first, snapshots, version.front_end_seconds)]
+    if config.arch == "python":
+        return Stages(source.name, gradient, _sources(version), (*found, generated_stage(last, config)))
+    native = _Native(last, config)
+    found += _native_stages(native)
+    return Stages(source.name, gradient, _sources(version), tuple(found), native.judge)
+
+
+def _snapshots(version: Version, gradient: bool) -> list[Snapshot]:
+    """Every step of the pipeline, run once more."""
+    seen: list[Snapshot] = []
+    steps = python_steps_for if version.config.arch == "python" else steps_for
+    run_pipeline(version.function, steps(GRADIENT if gradient else PRIMAL), version.config, seen.append)
+    return seen
+
+
+def has_gradient(specialisation: Specialisation) -> bool:
+    """Whether the kernel touches memory that has a gradient."""
+    return any(b.adjoint is not None for b in buffers_of(specialisation.lowered.function))
+
+
+def _sources(version: Version) -> tuple[SourceText, ...]:
+    used = {(span.file, span.line) for op in walk(version.function.region) for span in op.loc.chain()}
+    texts = [_source_text(s) for s in (version.source, *version.functions)]
+    # A device function that is only captured leaves nothing to point at.
+    return tuple(
+        t for n, t in enumerate(texts) if not n or any((t.file, t.first_line + k) in used for k in range(len(t.lines)))
+    )
+
+
+def _source_text(source: FunctionSource) -> SourceText:
+    lines = source.text.splitlines()
+    tree = source.tree
+    first = min([tree.lineno, *(d.lineno for d in tree.decorator_list)])
+    return SourceText(source.name, source.file, first, tuple(lines))
+
+
+# Python
+
+
+def python_stage(tree: ast.AST, file: str) -> Stage:
+    """The syntax tree: a line for every node but names and constants, with the text it stands for."""
+    lines = _tree_lines(tree, file)
+    return Stage("syntax tree", StageKind.PYTHON, lambda: lines, seconds=0.0, operations=len(lines))
+
+
+def _tree_lines(tree: ast.AST, file: str) -> list[StageLine]:
+    lines: list[StageLine] = []
+
+    def visit(node: ast.AST, role: str, indent: int) -> None:
+        head = f"{'  ' * indent}{role}{type(node).__name__}"
+        body = {name: value for name, value in ast.iter_fields(node) if isinstance(value, list) and name in _BODIES}
+        lines.append(StageLine(f"{head}  {_gist(node)}".rstrip(), _span(node, file), bool(body)))
+        for name, value in ast.iter_fields(node):
+            if isinstance(node, ast.FunctionDef) and name != "body":
+                continue
+            for child in value if isinstance(value, list) else [value]:
+                if isinstance(child, ast.stmt) or (
+                    isinstance(child, ast.expr) and not isinstance(child, ast.Name | ast.Constant)
+                ):
+                    visit(child, "" if isinstance(child, ast.stmt) and name == "body" else f"{name}: ", indent + 1)
+
+    visit(tree, "", 0)
+    return lines
+
+
+_BODIES = ("body", "orelse")
+
+
+def _gist(node: ast.AST) -> str:
+    """What a node stands for, on one line."""
+    if isinstance(node, ast.FunctionDef):
+        return f"{node.name}({ast.unparse(node.args)})"
+    if isinstance(node, ast.For):
+        return f"{ast.unparse(node.target)} in …"
+    if isinstance(node, ast.If | ast.While):
+        return ast.unparse(node.test)
+    if isinstance(node, ast.stmt | ast.expr):
+        text = ast.unparse(node).splitlines()
+        return text[0] + (" …" if len(text) > 1 else "")
+    return ""
+
+
+def _span(node: ast.AST, file: str) -> Span:
+    if not isinstance(node, ast.stmt | ast.expr):
+        return NOWHERE
+    return Span(file, node.lineno, node.col_offset, node.end_lineno or node.lineno, node.end_col_offset or 0)
+
+
+# IR
+
+
+def ir_stages(first: Function, snapshots: Sequence[Snapshot], front_end_seconds: float | None = None) -> list[Stage]:
+    """What the front end emitted, and the function after every step, also those that changed nothing."""
+    namer = _Namer([first, *(s.after for s in snapshots if s.after is not s.before)])
+    found = [_ir_stage("front end", "", first, namer, front_end_seconds or 0.0, True)]
+    for snapshot in snapshots:
+        group, _, name = snapshot.step.rpartition(": ")
+        found.append(
+            _ir_stage(name, group, snapshot.after, namer, snapshot.seconds, snapshot.after is not snapshot.before)
+        )
+    return found
+
+
+def _ir_stage(name: str, group: str, fn: Function, namer: _Namer, seconds: float, changed: bool) -> Stage:
+    operations = list(walk(fn.region))
+    derived = any(op.origin is not None for op in operations)
+    return Stage(
+        name,
+        StageKind.IR,
+        lambda: namer.lines(fn),
+        group=group,
+        seconds=seconds,
+        operations=len(operations),
+        derived=derived,
+        changed=changed,
+        function=fn,
+    )
+
+
+class _Namer:
+    """Prints functions with the same names for the same variables, whichever is printed first."""
+
+    def __init__(self, functions: Sequence[Function]) -> None:
+        self._waiting = list(functions)
+        self._naming = Naming()
+        self._printed: dict[Function, list[StageLine]] = {}
+
+    def lines(self, fn: Function) -> list[StageLine]:
+        found = self._printed.get(fn)
+        if found is None:
+            self._name_up_to(fn)
+            adjoints = adjoint_operations(fn)
+            found = self._printed[fn] = [
+                self._line(text, op, fn, adjoints) for text, op in show_lines(fn, self._naming)
+            ]
+        return found
+
+    def _name_up_to(self, fn: Function) -> None:
+        while fn in self._waiting:
+            earlier = self._waiting.pop(0)
+            for var in earlier.region.params:
+                self._naming.variable(var)
+            for op in walk(earlier.region):
+                for var in op.outs:
+                    self._naming.variable(var)
+                for region in op.regions:
+                    for var in region.params:
+                        self._naming.variable(var)
+
+    def _line(self, text: str, op: Op | None, fn: Function, adjoints: set[Op]) -> StageLine:
+        if op is None:
+            return StageLine(text, fn.loc if text.startswith("func ") else NOWHERE, True)
+        if op.origin is None:
+            return StageLine(text, op.loc, bool(op.regions), op=op)
+        primal = _known_by(op.origin)
+        name = f"%{self._naming.variable(primal)}" if primal is not None else ""
+        return StageLine(text, op.loc if op.loc.line else op.origin.loc, bool(op.regions), op in adjoints, name, op)
+
+
+def _known_by(op: Op) -> Var | None:
+    """The variable that an operation is told by: the first that it binds, or the index of a loop that binds none."""
+    if op.outs:
+        return op.outs[0]
+    return op.regions[0].params[0] if op.regions and op.regions[0].params else None
+
+
+# plain Python
+
+
+def generated_stage(fn: Function, config: Config) -> Stage:
+    """What `ti.init(arch=ti.python)` runs."""
+
+    def lines() -> list[StageLine]:
+        module = importlib.import_module("tinote.compiler.launch.python_launch").generated(fn, config)
+        found: list[StageLine] = []
+        for text, node in importlib.import_module("tinote.compiler.codegen.python.text").lines_of(module.tree):
+            found.append(StageLine(text, _span(node, fn.loc.file), text.endswith(":")))
+        return found
+
+    return Stage("plain Python", StageKind.SOURCE, lines)
+
+
+# LLVM
+
+
+def native_stages(fn: Function, config: Config) -> list[Stage]:
+    """LLVM's IR as generated and after its passes, and the assembly. LLVM is loaded when one of them is read."""
+    return _native_stages(_Native(fn, config))
+
+
+def _native_stages(native: _Native) -> list[Stage]:
+    return [
+        Stage("LLVM IR", StageKind.LLVM, lambda: _stage_lines(llvm_lines(native.text))),
+        Stage(
+            "LLVM, optimised",
+            StageKind.LLVM,
+            lambda: _stage_lines(llvm_lines(native.jit.optimise(native.text, native.level))),
+        ),
+        Stage(
+            "assembly",
+            StageKind.ASSEMBLY,
+            lambda: _stage_lines(assembly_lines(native.jit.assembly(native.text, native.level))),
+        ),
+    ]
+
+
+def _stage_lines(lines: Sequence[Located]) -> list[StageLine]:
+    """Lines of LLVM as lines of a stage; what is not indented opens a function."""
+    return [StageLine(text, span, text[:1] not in " \t") for text, span in lines]
+
+
+class _Native:
+    """The text that is compiled, with line tables."""
+
+    def __init__(self, fn: Function, config: Config) -> None:
+        self._fn = fn
+        self._config = config
+
+    @property
+    def level(self) -> int:
+        return self._config.opt_level
+
+    def judge(self) -> list[LoopVerdict]:
+        """What LLVM does to the loops."""
+        return judge_loops(self.jit.remarks(self.text, self.level), self._fn.loc)
+
+    @cached_property
+    def text(self) -> str:
+        # The driver's own seam: llvmlite takes long to load.
+        codegen: Any = importlib.import_module("tinote.compiler.codegen.llvm.module")
+        options = codegen.Options(
+            fast_math=self._config.fast_math, line_tables=True, profile=self._config.kernel_profiler
+        )
+        return codegen.generate(self._fn, options).text
+
+    @cached_property
+    def jit(self) -> Any:
+        return importlib.import_module("tinote.runtime.jit")

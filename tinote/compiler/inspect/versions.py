@@ -1,0 +1,88 @@
+"""A kernel as it is or was: enough to take it through the compiler once more, for whoever looks at one version of it or
+compares two.
+
+A version that is kept for later holds neither memory nor machine code, and of what the kernel captured only the text of
+device functions. Its stages are made when somebody asks for them.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from tinote.compiler.driver import Specialisation
+from tinote.compiler.protocol import FunctionSource, function_of
+from tinote.config import Config
+from tinote.ir.nodes import Buffer, Function, Memory, Op, Region
+
+__all__ = ["Version", "version_of"]
+
+
+class Version(NamedTuple):
+    """A kernel as it was compiled at some time. `source`: its own; `functions`: those of the device functions that it
+    captured; `function`: what the front end made of them.
+    """
+
+    source: FunctionSource
+    functions: tuple[FunctionSource, ...]
+    function: Function
+    config: Config
+    front_end_seconds: float
+
+    def kept(self) -> Version:
+        """The same without anything that is alive: its buffers have no memory, its sources no values around them."""
+        source, *functions = map(_text_of, (self.source, *self.functions))
+        return self._replace(source=source, functions=tuple(functions), function=_Detached().function(self.function))
+
+
+def version_of(specialisation: Specialisation) -> Version:
+    """What a specialisation is. Raises what its front end raises."""
+    lowered = specialisation.lowered
+    functions = [function_of(capture.value) for capture in lowered.captures]
+    known = tuple(dict.fromkeys(f for f in functions if f is not None and f is not specialisation.source))
+    return Version(
+        specialisation.source, known, lowered.function, specialisation.config, specialisation.front_end_seconds
+    )
+
+
+def _text_of(source: FunctionSource) -> FunctionSource:
+    return FunctionSource(source.name, source.tree, source.file, {}, {}, source.text, source.is_func)
+
+
+class _Detached:
+    """Copies a function in first form onto buffers of its own: a field's buffer keeps the field's memory."""
+
+    def __init__(self) -> None:
+        self._twins: dict[Buffer, Buffer] = {}
+
+    def function(self, fn: Function) -> Function:
+        return fn.with_region(self._region(fn.region))
+
+    def _region(self, region: Region) -> Region:
+        return Region(region.params, tuple(map(self._operation, region.body)), region.yields)
+
+    def _operation(self, op: Op) -> Op:
+        if not op.regions and not isinstance(op, Memory):
+            return op
+        new = op.rebuilt(op.args, tuple(map(self._region, op.regions)))
+        if isinstance(new, Memory):
+            new.buffer = self._twin(new.buffer)
+        return new
+
+    def _twin(self, buffer: Buffer) -> Buffer:
+        found = self._twins.get(buffer)
+        if found is None:
+            found = self._twins[buffer] = Buffer(
+                buffer.name,
+                buffer.dtype,
+                buffer.shape,
+                buffer.element,
+                buffer.kind,
+                buffer.strides,
+                buffer.element_strides,
+                None if buffer.flat is None else self._twin(buffer.flat),
+                buffer.offset,
+            )
+            for name in ("adjoint", "tangent", "primal"):
+                related = getattr(buffer, name)
+                setattr(found, name, None if related is None else self._twin(related))
+        return found

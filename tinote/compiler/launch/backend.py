@@ -1,0 +1,38 @@
+"""From a lowered function to LLVM text and the recipe of its launches."""
+
+from __future__ import annotations
+
+from tinote.compiler.codegen.llvm.module import Options, generate
+from tinote.compiler.launch.metadata import Recipe
+from tinote.compiler.launch.summary import summarise_tasks
+from tinote.config import Config
+from tinote.ir.nodes import Function, Task
+from tinote.ir.types import Scalar
+from tinote.runtime.layout import SLOTS
+from tinote.runtime.profile import Clock
+
+__all__ = ["make_recipe"]
+
+
+def make_recipe(fn: Function, config: Config) -> tuple[Recipe, str]:
+    """The recipe, and the LLVM text of the machine code that it is about."""
+    options = Options(fast_math=config.fast_math, source=fn.loc.file, profile=config.kernel_profiler)
+    module = generate(fn, options)
+    layout = module.layout
+    tasks = [op for op in fn.region.body if isinstance(op, Task)]
+    timed = zip(module.clocks, tasks, strict=True) if module.clocks else ()
+    recipe = Recipe(
+        module.digest,
+        layout.slots,
+        layout.scratch_bytes,
+        tuple([v.type for v in layout.parameters if isinstance(v.type, Scalar)]),
+        tuple(layout.pointers.items()),
+        tuple([(buffer, axis, offset) for (buffer, axis), offset in layout.extents.items()]),
+        tuple(
+            [(at, y.type) for at, y in zip(layout.results, fn.region.yields, strict=True) if isinstance(y.type, Scalar)]
+        ),
+        module.sites,
+        summarise_tasks(fn),
+        tuple([Clock((at - SLOTS) // 8, fn.name, task.name, task.loc) for at, task in timed]),
+    )
+    return recipe, module.text

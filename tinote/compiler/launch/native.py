@@ -1,0 +1,311 @@
+"""Machine code and how it is launched: binaries by what they were made from, and a binary bound to memory."""
+
+from __future__ import annotations
+
+import importlib
+import struct
+from collections import deque
+from collections.abc import Callable, Sequence
+from enum import Enum
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
+from weakref import WeakValueDictionary
+
+from tinote.compiler.launch.summary import TaskSummary
+from tinote.config import Config
+from tinote.errors import CompilerBug
+from tinote.ir.nodes import Buffer, BufferKind
+from tinote.ir.types import Scalar
+from tinote.runtime.launch import Block, Launcher
+from tinote.runtime.layout import SLOTS, WORDS
+from tinote.runtime.memory import Memory
+from tinote.runtime.profile import profile
+
+if TYPE_CHECKING:
+    from tinote.compiler.launch.metadata import Recipe
+    from tinote.runtime.jit import Binary
+    from tinote.runtime.store import Store
+
+__all__ = ["Binaries", "BoundArray", "Code", "Native", "Origin", "Profiled", "binary_cache", "places_in"]
+
+ENTRY_POINTS = ("entry",)
+
+
+class Origin(Enum):
+    """Where machine code came from."""
+
+    COMPILED = "compiled"
+    MEMORY = "memory"  # another instance in this process has the same code
+    DISK = "disk"
+    PYTHON = "plain Python"  # no machine code at all
+
+
+#: Machine code that stays in memory after its last kernel is gone, so that a cell that is run again finds it there.
+_KEPT = 64
+
+
+class Binaries:
+    """Machine code by what it was made from: in memory, then on disk, then made anew. In memory is what a kernel uses,
+    and what was used last.
+
+    `compiled`, `hits` and `loaded` count what was made, found in memory, and found on disk.
+    """
+
+    def __init__(self) -> None:
+        self._known: WeakValueDictionary[tuple[str, int], Binary] = WeakValueDictionary()
+        self._recent: deque[Binary] = deque(maxlen=_KEPT)
+        self.compiled = 0
+        self.hits = 0
+        self.loaded = 0
+
+    def find(self, code: str, level: int, store: Store | None) -> tuple[Binary, Origin] | None:
+        """The machine code that `code` identifies, compiled at an optimisation level, if it is known."""
+        found = self._known.get((code, level))
+        if found is not None:
+            self.hits += 1
+            self._recent.append(found)
+            return found, Origin.MEMORY
+        if store is None:
+            return None
+        jit = _jit()
+        image = store.get(jit.object_key(code, level))
+        if image is None:
+            return None
+        try:
+            found = jit.link_object(image, ENTRY_POINTS)
+        except CompilerBug:
+            # Whole, but of another make: it is compiled anew.
+            return None
+        self._keep(code, level, found)
+        self.loaded += 1
+        return found, Origin.DISK
+
+    def get(
+        self, code: str, text: str, level: int, store: Store | None, enter: Callable[[str], None] | None = None
+    ) -> tuple[Binary, Origin]:
+        """The same, made from LLVM text if need be; `enter` is told what LLVM begins to do."""
+        found = self.find(code, level, store)
+        if found is not None:
+            return found
+        jit = _jit()
+        image, binary = jit.compile_image(text, level=level, entry_points=ENTRY_POINTS, enter=enter)
+        self._keep(code, level, binary)
+        self.compiled += 1
+        if store is not None:
+            store.put(jit.object_key(code, level), image)
+        return binary, Origin.COMPILED
+
+    def _keep(self, code: str, level: int, binary: Binary) -> None:
+        self._known[code, level] = binary
+        self._recent.append(binary)
+
+
+def _jit() -> Any:
+    # llvmlite takes long to load: not before something is to be run.
+    return importlib.import_module("tinote.runtime.jit")
+
+
+binary_cache = Binaries()
+
+
+class BoundArray(NamedTuple):
+    """An array as one launch gets it. `shape`: its index dimensions. `buffer`: what recorders know the memory by, if it
+    is a field's or an ndarray's own; None for memory that others manage. `owner` keeps the memory alive.
+    """
+
+    address: int
+    adjoint: int  # the address of the gradient; 0 without one
+    tangent: int
+    second: int  # the address of the gradient's dual
+    shape: tuple[int, ...]
+    nbytes: int
+    writable: bool
+    buffer: Buffer | None
+    owner: Any
+
+    def __repr__(self) -> str:
+        return f"<array of shape {self.shape} at {self.address:#x}>"
+
+
+#: Which address in a `BoundArray` belongs to an array argument's own buffer, to its gradient, to its dual.
+_ADDRESS, _ADJOINT, _TANGENT, _SECOND, _SHAPE = range(5)
+
+
+class Code(Protocol):
+    """What launches call: a kernel, its gradient or its tangent, bound to memory.
+
+    `seconds` is what it took to make or to find; `cached`, whether it was there already; `tasks`, what it does to
+    memory; `parameters` and `results`, the types of the scalar arguments and of what `launch` gives.
+    """
+
+    seconds: float
+
+    @property
+    def origin(self) -> Origin: ...
+
+    @property
+    def cached(self) -> bool: ...
+
+    @property
+    def tasks(self) -> tuple[TaskSummary, ...]: ...
+
+    @property
+    def parameters(self) -> tuple[Scalar, ...]: ...
+
+    @property
+    def results(self) -> tuple[Scalar, ...]: ...
+
+    def launch(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """Run with these arrays and then these scalar arguments (the launch seed, if any, last). Raises `struct.error`
+        for a value that does not fit its type.
+        """
+        ...
+
+
+class Native:
+    """Machine code bound to memory: `launch(values)` runs it. `arrays`: the buffers that each launch binds anew, in the
+    order in which `values` begins with a `BoundArray` for each.
+
+    `seconds` is what it took to make or to find, `origin` where the machine code came from.
+    """
+
+    __slots__ = (
+        "_acquire",
+        "_arrays",
+        "_extents",
+        "_pack",
+        "_pointers",
+        "_release",
+        "_results",
+        "_reuse",
+        "_run",
+        "launcher",
+        "origin",
+        "recipe",
+        "seconds",
+        "tasks",
+    )
+
+    def __init__(
+        self,
+        recipe: Recipe,
+        binary: Binary,
+        origin: Origin,
+        config: Config,
+        memory_of: Callable[[Buffer], Memory],
+        arrays: Sequence[Buffer] = (),
+    ) -> None:
+        self.recipe = recipe
+        self.origin = origin
+        self.seconds = 0.0
+        self.tasks = recipe.tasks
+        image = bytearray(8 * recipe.slots)
+        memories: list[Memory] = []
+        places = places_in(arrays)
+        self._arrays = len(arrays)
+        self._pointers = [
+            (*places[buffer], (offset - SLOTS) // 8)
+            for buffer, offset in recipe.pointers
+            if buffer.kind is BufferKind.ARRAY
+        ]
+        self._extents = [(places[buffer][0], axis, (offset - SLOTS) // 8) for buffer, axis, offset in recipe.extents]
+        for buffer, offset in recipe.pointers:
+            if buffer.kind is BufferKind.ARRAY:
+                continue
+            memory = memory_of(buffer)
+            memories.append(memory)
+            struct.pack_into("<Q", image, offset - SLOTS, memory.address)
+        launcher = self.launcher = Launcher(
+            binary,
+            "entry",
+            recipe.slots,
+            recipe.scratch_bytes,
+            recipe.sites,
+            config.num_threads,
+            memory_limit=config.memory_limit,
+            initial=bytes(image),
+            keep=memories,
+        )
+        self._pack = (
+            struct.Struct("<" + "".join(WORDS[t.name] for t in recipe.parameters)).pack_into
+            if recipe.parameters
+            else None
+        )
+        self._results = [(offset - SLOTS, struct.Struct("<" + WORDS[t.name][0])) for offset, t in recipe.results]
+        self._acquire = launcher.acquire
+        self._reuse = launcher.reuse
+        self._run = launcher.run
+        self._release = launcher.release
+
+    @property
+    def parameters(self) -> tuple[Scalar, ...]:
+        return self.recipe.parameters
+
+    @property
+    def results(self) -> tuple[Scalar, ...]:
+        return tuple([t for _, t in self.recipe.results])
+
+    @property
+    def cached(self) -> bool:
+        """Whether the machine code was there already."""
+        return self.origin is not Origin.COMPILED
+
+    def launch(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """Run with these arrays and then these scalar arguments (the launch seed, if any, last). Raises `struct.error`
+        for a value that does not fit its type.
+        """
+        try:
+            block = self._reuse()
+        except IndexError:
+            block = self._acquire()
+        try:
+            # `values` keeps the arrays alive until the launch is over: it may be the last reference to them.
+            numbers = self._bind(block, values) if self._arrays else values
+            if self._pack is not None:
+                self._pack(block.slots, 0, *numbers)
+            self._run(block)
+            if not self._results:
+                return ()
+            return tuple([form.unpack_from(block.slots, offset)[0] for offset, form in self._results])
+        finally:
+            self._release(block)
+
+    def _bind(self, block: Block, values: Sequence[Any]) -> Sequence[Any]:
+        """Tell a launch where its arrays are and how large; gives the scalar arguments."""
+        words = block.integers
+        for position, part, slot in self._pointers:
+            words[slot] = values[position][part]
+        for position, axis, slot in self._extents:
+            words[slot] = values[position][_SHAPE][axis]
+        return values[self._arrays :]
+
+
+def places_in(arrays: Sequence[Buffer]) -> dict[Buffer, tuple[int, int]]:
+    """Which array, and which of its addresses, a buffer stands for."""
+    found: dict[Buffer, tuple[int, int]] = {}
+    for position, array in enumerate(arrays):
+        second = array.adjoint and array.adjoint.tangent
+        parts = ((_ADDRESS, array), (_ADJOINT, array.adjoint), (_TANGENT, array.tangent), (_SECOND, second))
+        for part, buffer in parts:
+            if buffer is not None:
+                found[buffer] = (position, part)
+    return found
+
+
+class Profiled(Native):
+    """The same with clocks in it: every launch tells the process's profile what its tasks took."""
+
+    __slots__ = ()
+
+    def launch(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        block = self._acquire()
+        try:
+            numbers = self._bind(block, values) if self._arrays else values
+            if self._pack is not None:
+                self._pack(block.slots, 0, *numbers)
+            try:
+                self._run(block)
+            finally:
+                profile.record([(clock, block.integers[clock.slot]) for clock in self.recipe.clocks])
+            return tuple([form.unpack_from(block.slots, offset)[0] for offset, form in self._results])
+        finally:
+            self._release(block)

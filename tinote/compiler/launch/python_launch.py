@@ -1,0 +1,139 @@
+"""A kernel as plain Python bound to memory: the other backend beside machine code (`native.py`).
+
+`ti.init(arch=ti.python)` runs kernels this way. The function is compiled under the user's file or cell name, with the
+user's own globals, and launched on the same memory that machine code uses; faults, prints, interrupts and `stop()` are
+those of machine code. It is for looking at what a kernel does, with a debugger or without; it is hundreds of times
+slower.
+"""
+
+from __future__ import annotations
+
+import struct
+import time
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tinote.compiler.codegen.python.module import Module, generate
+from tinote.compiler.codegen.python.support import Array, Launch, bytes_at
+from tinote.compiler.launch.native import BoundArray, Origin, places_in
+from tinote.compiler.launch.summary import TaskSummary, touched_by
+from tinote.config import Config
+from tinote.errors import CompilerBug, KernelSyntaxError, TinoteError
+from tinote.ir.nodes import Buffer, Function
+from tinote.ir.types import Scalar
+from tinote.runtime.layout import WORDS
+from tinote.runtime.memory import Memory
+from tinote.runtime.profile import Clock, profile
+from tinote.runtime.threads import Stoppable
+
+__all__ = ["PythonCode", "generated"]
+
+
+def generated(fn: Function, config: Config) -> Module:
+    """The Python code of a function under these options."""
+    return generate(fn, config.reports_overflow, config.bounds_check)
+
+
+class PythonCode(Stoppable):
+    """Generated Python bound to memory: `launch(values)` runs it, as that of machine code (`Native`) does. `namespace`:
+    the user's globals, which a debugger that stops in the kernel finds there.
+    """
+
+    __slots__ = (
+        "_arrays",
+        "_clock",
+        "_function",
+        "_given",
+        "_memories",
+        "_memory_limit",
+        "_module",
+        "_returned",
+        "_running",
+        "cached",
+        "origin",
+        "parameters",
+        "results",
+        "seconds",
+        "tasks",
+    )
+
+    def __init__(
+        self,
+        fn: Function,
+        config: Config,
+        namespace: dict[str, Any],
+        memory_of: Callable[[Buffer], Memory],
+        arrays: Sequence[Buffer] = (),
+    ) -> None:
+        self.origin = Origin.PYTHON
+        self.cached = False
+        self.seconds = 0.0
+        self.tasks = (TaskSummary(fn.name, False, touched_by(fn.region)),)
+        self._module = module = generated(fn, config)
+        self._function = _compiled(module, fn, namespace)
+        self._memories = {
+            name: Array(buffer, memory_of(buffer).view(), _known(buffer)) for name, buffer in module.memories.items()
+        }
+        places = places_in(arrays)
+        self._arrays = [(name, buffer, *places[buffer]) for name, buffer in module.arrays.items()]
+        self.parameters = tuple([v.type for v in fn.region.params if isinstance(v.type, Scalar)])
+        self.results = tuple([y.type for y in fn.region.yields if isinstance(y.type, Scalar)])
+        self._given = struct.Struct("<" + "".join([WORDS[t.name] for t in self.parameters]))
+        self._returned = struct.Struct("<" + "".join([WORDS[t.name] for t in self.results]))
+        self._memory_limit = config.memory_limit
+        self._clock = Clock(0, fn.name, "plain Python", fn.loc) if config.kernel_profiler else None
+        self._running: list[Launch] = []
+        super().__init__()
+
+    def launch(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """Run with these arrays and then these scalar arguments (the launch seed, if any, last). Raises `struct.error`
+        for a value that does not fit its type, and the located error of the kernel's first fault.
+        """
+        count = sum(isinstance(v, BoundArray) for v in values)
+        numbers = self._given.unpack(self._given.pack(*values[count:]))
+        arrays = {name: _bound(buffer, values[k], part) for name, buffer, k, part in self._arrays}
+        launch = Launch(self._module.sites, self._memories, self._module.temporaries, arrays, self._memory_limit)
+        self._running.append(launch)
+        started = time.perf_counter_ns()
+        try:
+            results = self._function(launch, *arrays.values(), *numbers)
+        except TinoteError:
+            raise
+        except (ArithmeticError, AttributeError, LookupError, NameError, TypeError, ValueError, struct.error) as error:
+            raise CompilerBug("generated Python", f"{type(error).__name__}: {error}") from error
+        finally:
+            self._running.remove(launch)
+            if self._clock is not None:
+                profile.record([(self._clock, time.perf_counter_ns() - started)])
+        return self._returned.unpack(self._returned.pack(*results))
+
+    def stop(self) -> int:
+        """Stop all launches of this kernel that run now, at their next turn of a loop; returns how many."""
+        running = list(self._running)
+        for launch in running:
+            launch.stopped = True
+        return len(running)
+
+
+def _compiled(module: Module, fn: Function, namespace: dict[str, Any]) -> Callable[..., tuple[Any, ...]]:
+    try:
+        code = compile(module.tree, fn.loc.file, "exec", dont_inherit=True)
+    except (RecursionError, SyntaxError, MemoryError) as error:
+        raise KernelSyntaxError(
+            f"'{fn.name}' is too large or nested too deeply to run as plain Python: {error}",
+            fn.loc,
+            "let ti.init(arch=ti.cpu) compile it",
+        ) from None
+    found: dict[str, Any] = {}
+    exec(code, namespace, found)
+    return found[module.name]
+
+
+def _known(buffer: Buffer) -> tuple[int, ...]:
+    return tuple([n or 0 for n in buffer.shape])
+
+
+def _bound(buffer: Buffer, array: BoundArray, part: int) -> Array:
+    """The memory of an array argument, of its gradient or of its dual."""
+    address: Any = array[part]
+    return Array(buffer, bytes_at(address, array.nbytes), array.shape, array.owner)

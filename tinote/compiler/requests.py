@@ -1,0 +1,103 @@
+"""What can be compiled of a kernel, and the types that a session's options give to literals."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from tinote.config import Config
+from tinote.ir.primitives import Defaults
+from tinote.ir.types import scalar_named
+
+__all__ = ["GRADIENT", "PRIMAL", "TANGENT", "Checks", "Derivative", "Request", "defaults_of"]
+
+
+class Derivative(Enum):
+    """What is computed: a kernel's values, the adjoints of its inputs, tangents beside the values, or the tangents of
+    adjoints.
+    """
+
+    NONE = "primal"
+    REVERSE = "gradient"
+    FORWARD = "tangent"
+    FORWARD_OVER_REVERSE = "second"
+
+
+class Checks(Enum):
+    """What a launch checks on top: the access rules of a tape, or that every number is finite, and stops at the first
+    one that is not.
+    """
+
+    NONE = ""
+    ACCESS_RULES = "checked"
+    FINITE = "finite"
+
+
+#: What derivatives are called that are taken with respect to the arguments too.
+_WITH_ARGUMENTS = {Derivative.REVERSE: "pullback", Derivative.FORWARD: "pushforward"}
+
+
+class Request:
+    """One of the programs that can be compiled of a kernel; `pipeline.steps_for` composes its passes.
+
+    `arguments`: the kernel's float arguments and results are among what is differentiated. A pullback is launched with
+    the adjoints of the results behind the arguments, and returns the adjoints of the arguments; a pushforward is
+    launched with the tangents of the arguments behind them, and returns the results and then their tangents. `records`:
+    the launch saves the old values that its gradient needs. Of these, `name` is made ("gradient", "recording
+    pushforward"), whether it `reverses` a kernel, and whether it `has_tangents`.
+
+    There is one object for each combination: code is looked up by identity, at each launch of a gradient. Raises
+    `ValueError` for a combination without meaning.
+    """
+
+    __slots__ = ("arguments", "checks", "derivative", "has_tangents", "name", "records", "reverses")
+
+    def __new__(
+        cls,
+        derivative: Derivative = Derivative.NONE,
+        *,
+        arguments: bool = False,
+        records: bool = False,
+        checks: Checks = Checks.NONE,
+    ) -> Request:
+        return _known.setdefault((derivative, arguments, records, checks), super().__new__(cls))
+
+    def __init__(
+        self,
+        derivative: Derivative = Derivative.NONE,
+        *,
+        arguments: bool = False,
+        records: bool = False,
+        checks: Checks = Checks.NONE,
+    ) -> None:
+        self.derivative = derivative
+        self.arguments = arguments
+        self.records = records
+        self.checks = checks
+        self.reverses = derivative in (Derivative.REVERSE, Derivative.FORWARD_OVER_REVERSE)
+        self.has_tangents = derivative in (Derivative.FORWARD, Derivative.FORWARD_OVER_REVERSE)
+        if arguments and derivative is Derivative.NONE:
+            raise ValueError("nothing is differentiated with respect to the arguments")
+        if records and self.reverses:
+            raise ValueError("the launch itself records, not its gradient")
+        if checks is Checks.ACCESS_RULES and (records or derivative is not Derivative.NONE):
+            raise ValueError("the access rules are about the launch itself")
+        kind = derivative.value
+        if arguments:
+            kind = _WITH_ARGUMENTS.get(derivative, kind)
+        prefixes = [*(["recording"] if records else []), *([checks.value] if checks.value else [])]
+        self.name = " ".join([*prefixes, *([] if prefixes and derivative is Derivative.NONE else [kind])])
+
+    def __repr__(self) -> str:
+        return f"<request: {self.name}>"
+
+
+_known: dict[tuple[Derivative, bool, bool, Checks], Request] = {}
+
+PRIMAL = Request()
+GRADIENT = Request(Derivative.REVERSE)
+TANGENT = Request(Derivative.FORWARD)
+
+
+def defaults_of(config: Config) -> Defaults:
+    """The types of literals and of `float` and `int`."""
+    return Defaults(scalar_named(config.default_fp), scalar_named(config.default_ip))

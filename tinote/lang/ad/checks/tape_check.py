@@ -1,0 +1,160 @@
+"""`Tape(loss, grad_check=...)`: at the end of the block its launches run again from perturbed values, and the
+differences of the loss are compared with the gradients.
+
+What Python did in the block is done again, too, and means what it means to the tape: whole fields and constants get
+the same values, what was copied from a field is copied from it as it is then, and other elements change by as much as
+they did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tinote.errors import DifferentiationError
+from tinote.ir.nodes import Buffer
+from tinote.lang.ad.checks.gradcheck import Compared, GradientReport, compare, require_f64
+from tinote.lang.ad.journal.recording import Custom, Recording, living_buffers
+from tinote.lang.ad.memory.states import Remembered, bring_back, remembered
+from tinote.lang.ad.memory.undo import numbers
+from tinote.lang.data.fields import Field
+from tinote.lang.session.state import world
+from tinote.source import Span, caller
+
+__all__ = ["GradientCheck"]
+
+_STEP, _ELEMENTS = 1e-4, 200
+
+
+@dataclass
+class _Assignment:
+    """Behind so many records Python wrote to the elements of a field at `position`: a copy of `source`, or the numbers
+    `after` in place of `before`. `renewed`: they do not depend on what was there.
+    """
+
+    records: int
+    target: Buffer
+    position: Any
+    before: Any
+    after: Any = None
+    source: Buffer | None = None
+    renewed: bool = False
+
+    def repeat(self) -> None:
+        """Do it again."""
+        held = numbers(self.target)
+        if self.source is not None:
+            held[...] = numbers(self.source)
+        elif self.renewed or self.target.dtype.kind != "f":
+            held[self.position] = self.after
+        else:
+            held[self.position] += self.after - self.before
+
+
+class GradientCheck:
+    """The comparison at the end of one tape. `chosen`: the fields to compare; True for all that have a gradient and
+    that the launches use. `start` is called when the block begins, `written` and `replaced` with what Python does in
+    it.
+    """
+
+    def __init__(self, chosen: Sequence[Field] | bool, loss: Field, tolerance: float = 1e-6) -> None:
+        self.place = caller()
+        for one in [] if isinstance(chosen, bool) else chosen:
+            if not isinstance(one, Field) or not one.has_grad:
+                what = f"'{one.name}' has no gradient" if isinstance(one, Field) else f"{one!r} is no field"
+                raise DifferentiationError(
+                    f"grad_check is a list of fields with gradients, or True, but {what}", self.place
+                )
+        self._chosen = chosen
+        self._loss = loss
+        self._tolerance = tolerance
+        self._start: Remembered | None = None
+        self._assignments: list[_Assignment] = []
+        self._viewed: Buffer | None = None
+
+    # ---- while the tape records
+
+    def start(self) -> None:
+        """The block begins: all fields are as the program finds them."""
+        self._start = remembered()
+
+    def written(self, records: int, buffer: Buffer, position: Any) -> None:
+        """Python is about to write to a field."""
+        self.settle()
+        if position is None:
+            self._viewed = buffer
+        elif buffer.primal is None:
+            self._assignments.append(_Assignment(records, buffer, position, np.array(numbers(buffer)[position])))
+
+    def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
+        """What Python is about to write does not depend on what is there."""
+        if buffer.primal is None:
+            last = self._assignments[-1]
+            last.renewed, last.source = True, source
+
+    def settle(self, _: Buffer | None = None) -> None:
+        """Something else is about to be written: what Python wrote last is there to be read."""
+        if self._assignments:
+            last = self._assignments[-1]
+            if last.after is None:
+                last.after = np.array(numbers(last.target)[last.position])
+
+    # ---- at its end
+
+    def compare(self, recording: Recording) -> GradientReport:
+        """Compare the gradients that the recording has left. Raises `DifferentiationError` with the report
+        (`error.report`) when one disagrees, and for a program that cannot be run again.
+        """
+        self.settle()
+        self._refuse(recording)
+        assert self._start is not None
+        fields = self._fields(recording)
+        for one in (*fields, self._loss):
+            require_f64("grad_check", one.buffer, one.name, self.place)
+        gradients = [numbers(one.grad.buffer).copy() for one in fields]
+        report = GradientReport(self._tolerance, sum(gradient.size for gradient in gradients))
+        report.forward_note = "a tape compares with differences alone"
+        end = remembered()
+        try:
+            task = Compared(lambda: self._run_again(recording), fields, self._loss)
+            compare(task, (), self._start, gradients, _STEP, _ELEMENTS, report)
+        finally:
+            bring_back(end)
+        if not report.ok:
+            error = DifferentiationError(repr(report), self.place)
+            error.report = report  # type: ignore[attr-defined]
+            raise error
+        return report
+
+    def _fields(self, recording: Recording) -> list[Field]:
+        if not isinstance(self._chosen, bool):
+            return list(self._chosen)
+        touched = recording.touched_before()
+        fields = [f for f in list(world.fields) if f.buffer in touched and f.has_grad and f.buffer.primal is None]
+        return sorted([f for f in fields if f is not self._loss], key=lambda f: f.name)
+
+    def _refuse(self, recording: Recording) -> None:
+        why: str | None = None
+        place: Span = self.place
+        for record in recording.records:
+            if isinstance(record, Custom):
+                why, place = f"it has a gradient of its own in place of that of '{record.name}'", record.place
+        if self._viewed is not None and self._viewed in living_buffers():
+            why = f"'{self._viewed.name}' was given away as an array through which anybody may write"
+        if why is not None:
+            raise DifferentiationError(
+                f"grad_check cannot run this tape again: {why}",
+                place,
+                hint="call ti.ad.gradcheck with a function that runs the program",
+            )
+
+    def _run_again(self, recording: Recording) -> None:
+        waiting = list(self._assignments)
+        for position, record in enumerate([*recording.records, None]):
+            while waiting and waiting[0].records == position:
+                waiting.pop(0).repeat()
+            if record is not None and not isinstance(record, Custom):
+                record.instance.primal.launch(record.values_again())

@@ -1,0 +1,1 @@
+"""Derivatives of functions: `grad`, `vjp`, `jvp`, `jacobian`, `hvp`, and forward mode."""

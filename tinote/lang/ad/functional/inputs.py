@@ -1,0 +1,305 @@
+"""What a function is differentiated with respect to, and where its result is: fields and arguments, a field or what it
+returns.
+
+Array arguments are stood in for by arrays of our own with a gradient; number arguments by variables.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from tinote.errors import DifferentiationError
+from tinote.lang.ad.functional.seeds import seed_array
+from tinote.lang.ad.functional.variables import Variable, Variables
+from tinote.lang.data.fields import Field
+from tinote.lang.data.matrix import numpy_type
+from tinote.lang.data.ndarrays import stand_in
+from tinote.lang.kernels.stand_ins import StandIns, stand_ins
+from tinote.source import Span, caller
+
+__all__ = ["Array", "Bound", "Derivative", "Input", "arrays_among", "number_or_array", "shape_of", "size_of"]
+
+Array = np.ndarray[Any, Any]
+
+
+class Derivative:
+    """A differentiated function: `f`, the fields `wrt` and the positions `argnums` of the arguments that it is
+    differentiated with respect to, and the field `loss` with its result; None where it returns that.
+    """
+
+    def __init__(
+        self, what: str, f: Callable[..., Any], wrt: Any, loss: Any, argnums: int | Sequence[int] | None = None
+    ) -> None:
+        self.place = caller()
+        self.what = what
+        if not callable(f):
+            raise DifferentiationError(f"ti.ad.{what} differentiates a kernel or a function, not {f!r}", self.place)
+        self.f = f
+        if wrt is None and argnums is None:
+            argnums = 0
+        self.several = wrt is not None and not isinstance(wrt, Field)
+        self.wrt = [] if wrt is None else _fields(wrt, "wrt", what, self.place)
+        self.several_arguments = argnums is not None and not isinstance(argnums, int)
+        self.argnums = self._positions(argnums)
+        if loss is not None and not isinstance(loss, Field):
+            raise DifferentiationError(f"the loss of ti.ad.{what} must be a field, not {loss!r}", self.place)
+        self.loss: Field | None = loss
+
+    def _positions(self, argnums: Any) -> list[int]:
+        if argnums is None:
+            return []
+        found = [argnums] if isinstance(argnums, int) else list(argnums)
+        if any(not isinstance(k, int) or isinstance(k, bool) or k < 0 for k in found) or len(set(found)) < len(found):
+            raise DifferentiationError(
+                f"argnums of ti.ad.{self.what} are different positions of arguments, not {argnums!r}", self.place
+            )
+        return found
+
+    @property
+    def loss_field(self) -> Field:
+        """The field with the result. Raises where the function returns it."""
+        if self.loss is None:
+            raise DifferentiationError(
+                f"ti.ad.{self.what} needs loss=, the field that the result is left in", self.place
+            )
+        return self.loss
+
+    def require_scalar(self) -> None:
+        """Raise unless the loss is a single number."""
+        if self.loss is not None and shape_of(self.loss) != ():
+            raise DifferentiationError(
+                f"the loss of ti.ad.{self.what} must be a single number, but '{self.loss.name}' has shape "
+                f"{shape_of(self.loss)}",
+                self.place,
+                hint="use ti.ad.vjp or ti.ad.jacobian",
+            )
+
+    def _fields(self) -> list[Field]:
+        return [*self.wrt, *([] if self.loss is None else [self.loss])]
+
+    def require(self, mode: str) -> None:
+        """Raise unless all fields have a `grad` or `dual`."""
+        for field in self._fields():
+            if not (field.has_grad if mode == "grad" else field.has_dual):
+                missing = "gradient" if mode == "grad" else "dual"
+                raise DifferentiationError(
+                    f"the field '{field.name}' has no {missing}", self.place, hint=f"make it with needs_{mode}=True"
+                )
+
+    def has(self, mode: str) -> bool:
+        """Whether all fields have a `grad` or `dual`."""
+        return all(f.has_grad if mode == "grad" else f.has_dual for f in self._fields())
+
+    def bound(self, args: Sequence[Any], variables: Variables, *, duals: bool = False, repeats: bool = False) -> Bound:
+        """The inputs of one run with these arguments. `duals`: arrays get one beside their gradient. `repeats`: there
+        will be another run, which is to begin with the same arrays.
+        """
+        return Bound(self, args, variables, duals, repeats)
+
+    def shaped(self, found: Sequence[Any]) -> Any:
+        """Results in the order of the inputs, as the caller asked for them: one, or a tuple for several; for arguments
+        and fields a pair of these.
+        """
+        count = len(self.argnums)
+        arguments = tuple(found[:count]) if self.several_arguments else found[0] if count else None
+        fields = tuple(found[count:]) if self.several else found[count] if self.wrt else None
+        return arguments if not self.wrt else fields if not count else (arguments, fields)
+
+
+class Input:
+    """One field, array or number that is differentiated with respect to."""
+
+    def __init__(self, field: Field | None = None, variable: Variable | None = None, given: Any = None) -> None:
+        self.field = field
+        self.variable = variable
+        self.given = given  # the array that the field stands in for
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return () if self.field is None else shape_of(self.field)
+
+    def gradient(self, variables: Variables) -> Any:
+        """The adjoint after a way back."""
+        if self.variable is not None:
+            return variables.adjoint(self.variable).value
+        assert self.field is not None
+        return self._like_given(number_or_array(self.field.grad))
+
+    def second(self, variables: Variables) -> Any:
+        """The tangent of the adjoint."""
+        if self.variable is not None:
+            return variables.adjoint(self.variable).tangent
+        assert self.field is not None
+        return self._like_given(number_or_array(self.field.grad.dual))
+
+    def _like_given(self, found: Any) -> Any:
+        if self.given is None or isinstance(self.given, np.ndarray):
+            return np.asarray(found) if self.given is not None else found
+        return sys.modules["torch"].from_numpy(np.asarray(found))
+
+
+class Bound:
+    """One run's inputs, in the order of results: arguments, then fields. `args`: what `f` is called with."""
+
+    def __init__(self, task: Derivative, args: Sequence[Any], variables: Variables, duals: bool, repeats: bool) -> None:
+        found = list(args)
+        self.inputs: list[Input] = []
+        self._repeats = repeats
+        self._stand_ins = StandIns(task.place, keeps=repeats)
+        for position in task.argnums:
+            if position >= len(found):
+                raise DifferentiationError(
+                    f"ti.ad.{task.what} differentiates argument {position}, but only {len(found)} were given",
+                    task.place,
+                    hint="pass it by position",
+                )
+            made = _argument(task, position, found[position], variables, duals)
+            if made.given is not None and made.field is not None:
+                self._stand_ins.add(made.field, _numpy(made.given), position)
+            self.inputs.append(made)
+            found[position] = made.variable if made.variable is not None else made.field
+        self.inputs += [Input(field) for field in task.wrt]
+        self._refuse_repeated(task)
+        self.args = tuple(found)
+
+    def _refuse_repeated(self, task: Derivative) -> None:
+        known: dict[Field, str] = {}
+        for number, one in enumerate(self.inputs):
+            if one.field is None:
+                continue
+            is_argument = number < len(task.argnums)
+            name = f"argument {task.argnums[number]}" if is_argument else f"'{one.field.name}' in wrt"
+            if one.field in known:
+                raise DifferentiationError(
+                    f"{known[one.field]} and {name} of ti.ad.{task.what} are one array: it has a single derivative",
+                    task.place,
+                    hint="name it once, or pass a copy",
+                )
+            known[one.field] = name
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """While the function runs, arrays of the caller's are stood in for. Afterwards they hold what kernels wrote, or
+        what they held before if there will be another run.
+        """
+        token = stand_ins.set(self._stand_ins)
+        try:
+            yield
+        finally:
+            stand_ins.reset(token)
+            if self._repeats:
+                self._stand_ins.take_back()
+        if not self._repeats:
+            self._stand_ins.put_back()
+
+    def point(self, directions: Sequence[Array]) -> None:
+        """Set the tangents of the inputs."""
+        for field, direction in self.point_variables(directions):
+            field.dual.from_numpy(direction.astype(numpy_type(field.dtype)))
+
+    def point_variables(self, directions: Sequence[Array]) -> list[tuple[Field, Array]]:
+        """Set the tangents of the inputs that are numbers; gives the others with their directions."""
+        fields: list[tuple[Field, Array]] = []
+        for one, direction in zip(self.inputs, directions, strict=True):
+            if one.variable is not None:
+                one.variable.along(float(direction))
+            elif one.field is not None:
+                fields.append((one.field, direction))
+        return fields
+
+    def directions(self, seed: Any, task: Derivative) -> list[Array]:
+        """A seed, of the structure of a result, as an array for each input. Raises `DifferentiationError`."""
+        count = len(task.argnums)
+        both = bool(count and task.wrt)
+        arguments, fields = seed if both else (seed, seed)
+        parts: list[Any] = []
+        if count:
+            parts += list(arguments) if task.several_arguments else [arguments]
+        if task.wrt:
+            parts += list(fields) if task.several else [fields]
+        if len(parts) != len(self.inputs):
+            raise DifferentiationError(f"{len(self.inputs)} inputs need as many seeds, not {len(parts)}", caller())
+        return [self._direction(one, part) for one, part in zip(self.inputs, parts, strict=True)]
+
+    @staticmethod
+    def _direction(one: Input, seed: Any) -> Array:
+        if seed is None and one.shape == ():
+            seed = 1.0
+        return seed_array(seed, one.shape, "", "the input")
+
+
+def _argument(task: Derivative, position: int, value: Any, variables: Variables, duals: bool) -> Input:
+    if isinstance(value, Field):
+        if not value.has_grad:
+            raise DifferentiationError(
+                f"the array '{value.name}' has no gradient", task.place, hint="make it with needs_grad=True"
+            )
+        if duals:
+            value.ensure_dual()
+        return Input(value)
+    if isinstance(value, bool | int | float) or (isinstance(value, np.generic) and value.dtype.kind in "iuf"):
+        if isinstance(value, bool | int | np.integer):
+            raise DifferentiationError(
+                f"argument {position} is the whole number {value!r}, which has no derivative",
+                task.place,
+                hint=f"pass {float(value)!r}, or choose other arguments with argnums=",
+            )
+        return Input(variable=variables.new(float(value)))
+    array = _numpy(value)
+    if array is None or array.dtype.kind != "f":
+        what = f"an array of {array.dtype}" if array is not None else repr(value)
+        raise DifferentiationError(
+            f"argument {position} of ti.ad.{task.what} is {what}: floats and arrays of floats are differentiated",
+            task.place,
+            hint="choose others with argnums=, or name fields in wrt=",
+        )
+    return Input(stand_in(array, needs_dual=duals), given=value)
+
+
+def _numpy(value: Any) -> Any:
+    """NumPy's view of an array or tensor; None for anything else."""
+    if isinstance(value, np.ndarray):
+        return value
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        return value.detach().numpy()
+    return None
+
+
+def arrays_among(values: Iterable[Any]) -> list[Array]:
+    """The arrays and tensors among arguments that can be written, as NumPy's."""
+    found = [_numpy(value) for value in values]
+    return [array for array in found if array is not None and array.flags.writeable]
+
+
+# ---- shapes
+
+
+def shape_of(field: Field) -> tuple[int, ...]:
+    """The shape of a field with that of its elements behind."""
+    return field.shape + field.element
+
+
+def size_of(field: Field) -> int:
+    """How many numbers a field holds."""
+    return math.prod(shape_of(field))
+
+
+def number_or_array(field: Field) -> Any:
+    """A number for a 0-D field of numbers, an array otherwise."""
+    return field.to_numpy().item() if shape_of(field) == () else field.to_numpy()
+
+
+def _fields(given: Any, what: str, function: str, place: Span) -> list[Field]:
+    found = [given] if isinstance(given, Field) else list(given) if isinstance(given, list | tuple) else []
+    if not found or not all(isinstance(f, Field) for f in found):
+        raise DifferentiationError(
+            f"{what} of ti.ad.{function} must be a field or a list of fields, not {given!r}", place
+        )
+    return found

@@ -1,0 +1,1 @@
+"""What is recorded of a program, and the reverse sweep through it."""

@@ -1,0 +1,300 @@
+"""What a tape has recorded, as a graph: launches in their order, the fields that they read and write, what was
+overwritten and what the tape copied because of that. Sequences that repeat are folded, also inside of each other.
+
+    tape.graph()        in a notebook: the picture (`graph_picture.py`); else:
+
+    101 launches; the tape has copied 4.0 KiB
+                     x    v    loss
+      1  × 50
+           force     r    +
+           move      ±*   r
+    101  energy      r    r    +
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from enum import Flag, auto
+from typing import NamedTuple
+
+from tinote.ir.nodes import Buffer
+from tinote.lang.ad.journal.graph_picture import Group, Lane, Mark, Row, draw
+from tinote.lang.ad.journal.recording import Custom, Recording
+from tinote.runtime.memory import readable_size
+from tinote.source import Span
+
+__all__ = ["Block", "Step", "TapeGraph", "Use", "graph_of"]
+
+_LONGEST_BLOCK = 24
+
+
+class Use(Flag):
+    """What a step does to a field. `OVERWRITES`: it stores to what was used before, or adds to what was read before;
+    `COPIED`: the tape has kept what it overwrote.
+    """
+
+    READS = auto()
+    STORES = auto()
+    ADDS = auto()
+    OVERWRITES = auto()
+    COPIED = auto()
+
+
+@dataclass
+class Step:
+    """A launch, a stretch with a gradient of its own, or Python giving a whole field new values (`python`). `number`:
+    which record it is, counted from 1, or the one that comes next. `copied`: bytes that the tape has kept because of
+    it.
+    """
+
+    number: int
+    name: str
+    place: Span
+    uses: dict[Buffer, Use]
+    python: bool = False
+    copied: int = 0
+
+    @property
+    def signature(self) -> object:
+        """Steps that do the same have the same; what is overwritten and copied may differ from one to the next."""
+        kinds = {b: use & (Use.READS | Use.STORES | Use.ADDS) for b, use in self.uses.items()}
+        return self.name, self.place, self.python, frozenset(kinds.items())
+
+    def merge(self, other: Step | Block) -> None:
+        """Stand for another step that does the same, too."""
+        assert isinstance(other, Step)
+        for buffer, use in other.uses.items():
+            self.uses[buffer] |= use
+        self.copied += other.copied
+
+    def leaves(self) -> Iterator[Step]:
+        """Itself, as a block gives its steps."""
+        yield self
+
+
+@dataclass
+class Block:
+    """A sequence that was recorded `times` in a row, of steps and of blocks that repeat in it."""
+
+    steps: list[Step | Block]
+    times: int = 1
+
+    @property
+    def number(self) -> int:
+        """That of its first step."""
+        return self.steps[0].number
+
+    @property
+    def copied(self) -> int:
+        """Bytes that the tape has kept because of its steps."""
+        return sum(step.copied for step in self.steps)
+
+    @property
+    def signature(self) -> object:
+        """Blocks that do the same have the same."""
+        return self.times, tuple([step.signature for step in self.steps])
+
+    def merge(self, other: Step | Block) -> None:
+        """Stand for another block that does the same, too."""
+        assert isinstance(other, Block)
+        for mine, its in zip(self.steps, other.steps, strict=True):
+            mine.merge(its)
+
+    def leaves(self) -> Iterator[Step]:
+        """All its steps, also those of the blocks in it."""
+        for step in self.steps:
+            yield from step.leaves()
+
+
+@dataclass(repr=False)
+class TapeGraph:
+    """What was recorded, folded into `blocks`. `fields`: what is read or written, in order of first use. Shows itself
+    as a picture in a notebook and as a table elsewhere.
+    """
+
+    blocks: list[Block]
+    launches: int
+    loss: Buffer
+    fields: list[Buffer] = field(default_factory=list)
+
+    @property
+    def copied_bytes(self) -> int:
+        """What the tape has kept of overwritten values, in all."""
+        return sum(block.copied for block in self.blocks)
+
+    @property
+    def summary(self) -> str:
+        """How much was recorded, in words."""
+        launches = f"{self.launches:,} launch{'' if self.launches == 1 else 'es'}"
+        copied = f"the tape has copied {readable_size(self.copied_bytes)}" if self.copied_bytes else "nothing is copied"
+        return f"{launches}; {copied}"
+
+    def __repr__(self) -> str:
+        rows = [row for block in self.blocks for row in _rows_of(block)]
+        names = [b.name for b in self.fields]
+        width = max([len(self.summary) // 3, *(len(row.name) for row in rows)])
+        digits = len(str(self.launches))
+        lanes = [max(len(name), 2) for name in names]
+
+        def line(number: str, name: str, cells: Sequence[str]) -> str:
+            shown = "  ".join([cell.ljust(n) for cell, n in zip(cells, lanes, strict=False)])
+            return f"{number.rjust(digits)}  {name.ljust(width)}  {shown}".rstrip()
+
+        lines = [self.summary, line("", "", names)]
+        for number, name, step in rows:
+            lines.append(line(number, name, [_letter(step.uses.get(b)) for b in self.fields] if step else []))
+        legend = "r reads, w writes, + adds; W and ± change what was used before, * and the tape has copied it"
+        return "\n".join([*lines, legend])
+
+    def _repr_svg_(self) -> str:
+        rows: list[Row] = []
+        for block in self.blocks:
+            for step, groups in _grouped(block, ()):
+                marks = {self.fields.index(b): _mark(use) for b, use in step.uses.items()}
+                note = readable_size(step.copied) if step.copied else ""
+                rows.append(Row(str(step.number), step.name, marks, note, step.python, groups))
+        lanes = [Lane(b.name, b.adjoint is not None, b is self.loss) for b in self.fields]
+        return draw(self.summary, lanes, rows)
+
+
+class _TextRow(NamedTuple):
+    """A step, or the head of a block that repeats."""
+
+    number: str
+    name: str
+    step: Step | None
+
+
+def _rows_of(item: Step | Block, depth: int = 0) -> Iterator[_TextRow]:
+    number = "" if depth else str(item.number)
+    if isinstance(item, Step):
+        yield _TextRow(number, "  " * depth + item.name, item)
+        return
+    repeats = item.times > 1
+    if repeats:
+        yield _TextRow(number, f"{'  ' * depth}× {item.times:,}", None)
+    for step in item.steps:
+        yield from _rows_of(step, depth + repeats)
+
+
+def _grouped(item: Step | Block, around: tuple[Group, ...]) -> Iterator[tuple[Step, tuple[Group, ...]]]:
+    """Every step with its place in the blocks around it that repeat, the outermost first."""
+    if isinstance(item, Step):
+        yield item, around
+        return
+    length = len(list(item.leaves()))
+    place = 0
+    for inner in item.steps:
+        for step, groups in _grouped(inner, ()):
+            here = (Group(place, length, item.times),) if item.times > 1 else ()
+            yield step, (*around, *here, *groups)
+            place += 1
+
+
+def graph_of(recording: Recording, loss: Buffer) -> TapeGraph:
+    """The graph of a recording."""
+    steps = list(_steps(recording))
+    used: dict[Buffer, None] = {}
+    for step in steps:
+        used.update(dict.fromkeys(step.uses))
+    used.pop(loss, None)
+    items: list[Step | Block] = [*steps]
+    blocks = [item if isinstance(item, Block) else Block([item]) for item in _folded(items)]
+    return TapeGraph(blocks, len(recording.records), loss, [*used, loss])
+
+
+def _steps(recording: Recording) -> Iterator[Step]:
+    seen: dict[Buffer, Use] = {}
+    copied: dict[int, dict[Buffer, int]] = {}
+    for position, buffer, nbytes in recording.copied:
+        kept = copied.setdefault(position, {})
+        kept[buffer] = kept.get(buffer, 0) + nbytes
+    replacements = list(recording.replacements)
+    for position in range(len(recording.records) + 1):
+        kept = copied.get(position, {})
+        while replacements and replacements[0].position == position:
+            done = replacements.pop(0)
+            if done.box is not None:  # a single element
+                continue
+            uses = {done.target: Use.STORES}
+            if done.source is not None:
+                uses = {done.source: Use.READS, **uses}
+            name = "copy by Python" if done.source is not None else "fill by Python"
+            yield _seen(Step(position + 1, name, done.place, uses, python=True), seen, kept)
+        if position == len(recording.records):
+            return
+        record = recording.records[position]
+        if isinstance(record, Custom):
+            uses = dict.fromkeys(record.loaded, Use.READS)
+            for buffer in record.written:
+                uses[buffer] = uses.get(buffer, Use(0)) | Use.STORES
+            name, place = record.name, record.place
+        else:
+            touched, uses = record.arguments.touched, {}
+            kinds = ((touched.loaded, Use.READS), (touched.stored, Use.STORES), (touched.accumulated, Use.ADDS))
+            for buffers, use in kinds:
+                for buffer in buffers:
+                    uses[buffer] = uses.get(buffer, Use(0)) | use
+            source = record.instance.specialisation.source
+            name, place = source.name, source.span
+        in_order = sorted(uses.items(), key=lambda pair: (pair[1].value, pair[0].name))
+        yield _seen(Step(position + 1, name, place, {b: u for b, u in in_order if b.primal is None}), seen, kept)
+
+
+def _seen(step: Step, seen: dict[Buffer, Use], kept: dict[Buffer, int]) -> Step:
+    """Mark what the step overwrites, and what was copied for that."""
+    for buffer, use in step.uses.items():
+        before = seen.get(buffer, Use(0))
+        if (before and Use.STORES in use) or (Use.READS in before and Use.ADDS in use):
+            use |= Use.OVERWRITES
+        if use & (Use.STORES | Use.ADDS) and buffer in kept:
+            use |= Use.COPIED
+            step.copied += kept.pop(buffer)
+        step.uses[buffer] = use
+    for buffer, use in step.uses.items():
+        new = step.python and Use.STORES in use  # the whole of it: nobody has read these values yet
+        seen[buffer] = use if new else seen.get(buffer, Use(0)) | use
+    return step
+
+
+def _folded(items: list[Step | Block]) -> list[Step | Block]:
+    """The items with what repeats made blocks, then with what repeats of these, and inside of these."""
+    while len(shorter := list(_folded_once(items))) < len(items):
+        items = shorter
+    return items
+
+
+def _folded_once(items: list[Step | Block]) -> Iterator[Step | Block]:
+    """The repetitions of a sequence made one block, the sequence that covers most first."""
+    names: dict[object, int] = {}
+    kinds = [names.setdefault(item.signature, len(names)) for item in items]
+    at = 0
+    while at < len(items):
+        best, times = 1, 1
+        for period in range(1, min(_LONGEST_BLOCK, (len(items) - at) // 2) + 1):
+            count = 1
+            while kinds[at + count * period : at + (count + 1) * period] == kinds[at : at + period]:
+                count += 1
+            if count > 1 and count * period > best * times:
+                best, times = period, count
+        first = items[at : at + best]
+        for k in range(best, best * times):
+            first[k % best].merge(items[at + k])
+        yield first[0] if times == 1 else Block(_folded(first), times)
+        at += best * times
+
+
+def _letter(use: Use | None) -> str:
+    if use is None:
+        return "."
+    text = "r" if Use.READS in use else ""
+    if Use.ADDS in use:
+        text += "±" if Use.OVERWRITES in use else "+"
+    if Use.STORES in use:
+        text += "W" if Use.OVERWRITES in use else "w"
+    return text + ("*" if Use.COPIED in use else "")
+
+
+def _mark(use: Use) -> Mark:
+    return Mark(Use.READS in use, Use.STORES in use, Use.ADDS in use, Use.OVERWRITES in use, Use.COPIED in use)

@@ -1,0 +1,60 @@
+"""Launches that save the old values of atomic operations, for the gradient to read (`autodiff/old_values.py`)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from tinote.compiler.driver import Specialisation
+from tinote.compiler.launch.native import BoundArray
+from tinote.compiler.requests import Request
+from tinote.ir.buffers import Buffer
+from tinote.lang.data.layout import array_over
+from tinote.lang.session.state import memory_of
+from tinote.runtime.memory import Memory
+
+__all__ = ["SavingLaunch"]
+
+
+class SavingLaunch:
+    """One launch of a kernel that saves its old values; to be launched with the kernel's own `values`.
+
+    `mode`: how it runs, one that `records`. `make_room` is told how many bytes that takes, before they are taken, and
+    may raise.
+    """
+
+    def __init__(
+        self, specialisation: Specialisation, values: Sequence[Any], mode: Request, make_room: Callable[[int], None]
+    ) -> None:
+        self._native, old = specialisation.recording(mode)
+        self._arrays = len(specialisation.arrays)
+        shapes = specialisation.shapes_of_old_values(values, _Present(specialisation.arrays, values))
+        sizes = [max(math.prod(s), 1) * v.buffer.dtype.size for s, v in zip(shapes, old.values, strict=True)]
+        self.nbytes = sum(sizes)
+        make_room(self.nbytes)
+        #: where they are, in the order in which a gradient gets them behind the kernel's arrays
+        self.saved: list[BoundArray] = []
+        for shape, nbytes in zip(shapes, sizes, strict=True):
+            memory = Memory(nbytes)
+            self.saved.append(BoundArray(memory.address, 0, 0, 0, shape, nbytes, True, None, memory))
+
+    def launch(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """Run with the values that the launch gets where nothing is saved."""
+        return self._native.launch((*values[: self._arrays], *self.saved, *values[self._arrays :]))
+
+
+class _Present:
+    """Memory as it is before a launch, as the driver asks for it."""
+
+    def __init__(self, arrays: Sequence[Buffer], values: Sequence[Any]) -> None:
+        self._shapes = {buffer: bound.shape for buffer, bound in zip(arrays, values, strict=False)}
+
+    def load(self, buffer: Buffer, index: tuple[int, ...]) -> Any:
+        return array_over(buffer, memory_of(buffer))[index].item()
+
+    def store(self, buffer: Buffer, index: tuple[int, ...], value: Any) -> None:
+        raise NotImplementedError(f"{buffer!r} is only read")
+
+    def shape(self, buffer: Buffer) -> tuple[int, ...]:
+        return self._shapes[buffer]

@@ -1,0 +1,1 @@
+"""Values that a derivative needs again: what is kept of memory, and when."""

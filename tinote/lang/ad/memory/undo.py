@@ -1,0 +1,229 @@
+"""What a recording keeps of memory: before something overwrites elements that a recorded launch needs, their values.
+
+The log is read backwards. Undoing its last entries brings back, for every record, the values that its gradient reads;
+what no record needs is not kept, and is anything.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tinote.ir.buffers import Buffer
+from tinote.lang.ad.memory.access_trace import Course
+from tinote.lang.boxes import Box, Boxes, box_of, rest, slices_of
+from tinote.lang.data.layout import array_over
+from tinote.lang.kernels.access_region import Footprint, Places
+from tinote.lang.session.state import memory_of
+
+__all__ = ["UndoLog", "numbers"]
+
+Array = np.ndarray[Any, Any]
+MakeRoom = Callable[[Buffer, int], None]
+
+#: Pieces of one field whose final values are kept apart; then the rest of it is kept, too.
+_MOST_PIECES = 64
+
+
+class _Entry(NamedTuple):
+    """What the elements of a box held before they were overwritten. `place`: where they are."""
+
+    buffer: Buffer
+    box: Box
+    place: Array
+    values: Array
+
+    def bring_back(self) -> None:
+        self.place[...] = self.values
+
+
+class UndoLog:
+    """The needs of what was recorded so far, and the values that were overwritten. Where a method takes `make_room`, it
+    tells that of the field and the bytes before something is kept, which may raise. Other threads may overwrite at any
+    time.
+    """
+
+    def __init__(self) -> None:
+        self.nbytes = 0
+        self.length = 0  # entries in all
+        self.shown = 0  # on the way back: so many of them are not undone yet
+        self._lock = Lock()
+        self._course = Course()
+        self._followed: list[Footprint] = []  # launches whose needs are not counted in `_needed` yet
+        self._needed: dict[Buffer, Boxes] = {}
+        self._entries: list[_Entry] = []
+        self._places: dict[tuple[Buffer, Box], Array] = {}
+        self._settled: dict[int, Places] = {}  # by their identity: what is needed since elements were last overwritten
+        self._restores = True
+        self._sealed: int | None = None
+        self._finals: list[_Entry] = []
+        self._kept_finals: dict[Buffer, list[Box]] = {}
+
+    @property
+    def is_watching(self) -> bool:
+        """Whether anything was needed so far."""
+        return bool(self._needed or self._followed)
+
+    # ---- forward
+
+    def knows(self, footprint: Footprint) -> bool:
+        """Whether a launch is known to overwrite nothing that is needed. If so, its needs count, and there is nothing
+        more to do; if not, `overwrite` and `need` want to be told, and `completed`.
+        """
+        if self._course.has_ended:
+            return False
+        with self._lock:
+            known = self._course.goes_on(footprint.number)
+            if known:
+                self._followed.append(footprint)
+            elif self._followed:
+                self._count()
+            return known
+
+    def completed(self, footprint: Footprint) -> None:
+        """A launch that was not known has ended well, and all its needs were told."""
+        self._course.add(footprint.number)
+
+    def _count(self) -> None:
+        """Count the needs of launches that were known; with the lock."""
+        for footprint in self._followed:
+            self._add(footprint.restored)
+            self._add(footprint.needed)
+        self._followed.clear()
+
+    def need(self, places: Places) -> None:
+        """The present values of these elements are needed on the way back."""
+        if not places or id(places) in self._settled:
+            return
+        with self._lock:
+            self._add(places)
+
+    def _add(self, places: Places) -> None:
+        for buffer, box in places:
+            boxes = self._needed.get(buffer)
+            if boxes is None:
+                self._needed[buffer] = Boxes(box)
+            else:
+                boxes.add(box)
+        self._settled[id(places)] = places
+
+    def overwrite(self, buffer: Buffer, box: Box | None, make_room: MakeRoom) -> int:
+        """These elements, by default all, are about to be written: keep what is needed of them. Gives the bytes of
+        it.
+        """
+        if self._followed:
+            with self._lock:
+                self._count()
+        boxes = self._needed.get(buffer)
+        if boxes is None:
+            return 0
+        if box is None:
+            box = box_of(buffer)
+            if box is None:
+                return 0
+        with self._lock:
+            met = boxes.meetings(box)
+            if not met:
+                return 0
+            if not self._course.has_ended:
+                self._course.end()
+            self._settled.clear()
+            places = [self._place_of(buffer, part) for part in met]
+            nbytes = sum([place.nbytes for place in places])
+            make_room(buffer, nbytes)
+            self._entries += [
+                _Entry(buffer, part, place, place.copy()) for part, place in zip(met, places, strict=True)
+            ]
+            self.length += len(met)
+            self.nbytes += nbytes
+            boxes.remove(box)
+            return nbytes
+
+    def seal(self, make_room: MakeRoom) -> None:
+        """Keep all that is needed and still there: anything may be overwritten from now on, without a word. Each way
+        back begins with memory as it is now.
+        """
+        if self._sealed is None:
+            self._sealed = self.length
+        with self._lock:
+            self._count()
+        for buffer in list(self._needed):
+            self.overwrite(buffer, None, make_room)
+
+    def _place_of(self, buffer: Buffer, box: Box) -> Array:
+        """The memory of elements of a field."""
+        found = self._places.get((buffer, box))
+        if found is None:
+            found = self._places[buffer, box] = numbers(buffer)[slices_of(box)]
+        return found
+
+    # ---- back
+
+    def begin(self, *, restores: bool) -> None:
+        """Start a way back. `restores`: at its end all memory will hold what it holds now."""
+        self.shown = self.length
+        self._restores = restores
+        if self._sealed is not None:
+            self.undo_to(self._sealed)
+
+    def undo_to(self, length: int) -> None:
+        """Bring memory back to when the log had this length."""
+        while self.shown > length:
+            self.shown -= 1
+            entry = self._entries[self.shown]
+            self.disturb(entry.buffer, entry.box)
+            entry.bring_back()
+
+    def undo_between(self, first: int, last: int, buffers: Collection[Buffer]) -> None:
+        """Bring these fields back by the entries from `first` up to `last`, which remain to be undone."""
+        for entry in reversed(self._entries[first:last]):
+            if entry.buffer in buffers:
+                self.disturb(entry.buffer, entry.box)
+                entry.bring_back()
+
+    def disturb(self, buffer: Buffer, box: Box) -> None:
+        """On the way back these elements are about to change: their final values will come back."""
+        if not self._restores:
+            return
+        known = self._kept_finals.setdefault(buffer, [])
+        if box in known:
+            return
+        pieces = _uncovered(box, known)
+        if len(known) + len(pieces) > _MOST_PIECES:
+            pieces = _uncovered(box_of(buffer) or box, known)
+        for piece in pieces:
+            place = self._place_of(buffer, piece)
+            self._finals.append(_Entry(buffer, piece, place, place.copy()))
+        known += pieces
+
+    def end(self) -> None:
+        """The way back is over."""
+        for final in self._finals:
+            final.bring_back()
+        self._finals.clear()
+        self._kept_finals.clear()
+
+    def forget(self) -> None:
+        """Let go of what was kept."""
+        self._course.remember()
+        self._followed.clear()
+        self._needed.clear()
+        self._settled.clear()
+        self._entries.clear()
+        self.length = self.shown = 0
+        self._places.clear()
+
+
+def _uncovered(box: Box, known: list[Box]) -> list[Box]:
+    pieces = [box]
+    for other in known:
+        pieces = [part for piece in pieces for part in rest(piece, other)]
+    return pieces
+
+
+def numbers(buffer: Buffer) -> Array:
+    """All numbers of a field, sharing its memory, in the shape of the field with that of its elements behind."""
+    return array_over(buffer, memory_of(buffer))

@@ -1,0 +1,1 @@
+"""The access rules of differentiable programs, checked for each element."""

@@ -1,0 +1,83 @@
+"""The shadows of memory: who read and wrote each of its elements (`autodiff/instrument.py` says what they hold).
+
+A field's or ndarray's shadow is found by its buffer. Arrays that others manage are found by where they lie, so that an
+array that is passed again, or a slice of one, meets what earlier launches did to it. (A view of the same memory as
+numbers of another size counts as memory of its own.)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tinote.compiler.driver import BoundArray
+from tinote.ir.checked_accesses import Word
+from tinote.ir.nodes import Buffer
+from tinote.lang.kernels.arguments import Foreign
+
+__all__ = ["Array", "Shadows", "bound_over"]
+
+Array = np.ndarray[Any, Any]
+
+
+@dataclass(eq=False)
+class _Stretch:
+    """The shadow of the bytes from `first` up to `last`, which hold numbers of `size` bytes. `owners` keep them alive,
+    so that nothing else comes to lie there.
+    """
+
+    first: int
+    last: int
+    size: int
+    words: Array
+    owners: list[Any]
+
+
+class Shadows:
+    """All shadows of one tape: arrays of u32, of a buffer's shape, with that of its elements and the words behind."""
+
+    def __init__(self) -> None:
+        self._own: dict[Buffer, Array] = {}
+        self._stretches: list[_Stretch] = []
+
+    def of(self, buffer: Buffer) -> Array:
+        """The shadow of a field, an ndarray or an array that others manage; it is made when it is first asked for."""
+        if isinstance(buffer, Foreign):
+            return self._of_foreign(buffer)
+        found = self._own.get(buffer)
+        if found is None:
+            shape = [n or 0 for n in buffer.shape]
+            found = self._own[buffer] = np.zeros((*shape, *buffer.element, len(Word)), np.uint32)
+        return found
+
+    def _of_foreign(self, buffer: Foreign) -> Array:
+        size = buffer.dtype.size
+        met = [s for s in self._stretches if s.size == size and s.first <= buffer.last and buffer.first <= s.last]
+        met = [s for s in met if (s.first - buffer.first) % size == 0]
+        found = met[0] if len(met) == 1 and met[0].first <= buffer.first and buffer.last <= met[0].last else None
+        if found is None:
+            found = _joined(met, buffer, size)
+            self._stretches = [s for s in self._stretches if s not in met] + [found]
+        start = (buffer.first - found.first) // size
+        count = (buffer.last - buffer.first) // size
+        shape = (*buffer.bound.shape, *buffer.element, len(Word))
+        return found.words[start : start + count].reshape(shape)
+
+
+def _joined(met: list[_Stretch], buffer: Foreign, size: int) -> _Stretch:
+    """One stretch over several and a new array."""
+    first = min([buffer.first, *[s.first for s in met]])
+    last = max([buffer.last, *[s.last for s in met]])
+    words = np.zeros(((last - first) // size, len(Word)), np.uint32)
+    for s in met:
+        start = (s.first - first) // size
+        words[start : start + len(s.words)] = s.words
+    return _Stretch(first, last, size, words, [*[owner for s in met for owner in s.owners], buffer.bound.owner])
+
+
+def bound_over(array: Array, dimensions: tuple[int, ...]) -> BoundArray:
+    """A contiguous array as an argument of a launch, with these index dimensions."""
+    address = array.__array_interface__["data"][0]
+    return BoundArray(address, 0, 0, 0, dimensions, array.nbytes, True, None, array)

@@ -1,0 +1,117 @@
+"""Components of vector and matrix fields: those of one element, and one component of every element, seen as a field of
+numbers.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tinote.errors import FieldError
+from tinote.ir.nodes import Buffer
+from tinote.lang.session.state import note_python_read
+
+__all__ = ["ComponentField", "Element"]
+
+
+class Element:
+    """Where the components of a vector or matrix that Python got from a field stand: the element of `field` at
+    `position`. It is told of what is read and written of them.
+    """
+
+    __slots__ = ("_field", "_position")
+
+    def __init__(self, field: Any, position: tuple[int, ...]) -> None:
+        self._field = field
+        self._position = position
+
+    def read(self, index: Any) -> None:
+        """The components at `index` are read."""
+        note_python_read(self._field.buffer, self._place(index))
+
+    def write(self, index: Any, value: Any) -> None:
+        """The components at `index` get new values."""
+        source = self._field._source(value)
+        self._field._wrote(self._place(index))
+        self._field._array[self._position][index] = source
+
+    def _place(self, index: Any) -> tuple[Any, ...]:
+        return (*self._position, *(index if isinstance(index, tuple) else (index,)))
+
+
+class ComponentField:
+    """What `x.get_scalar_field(i, j)` gives: reading and writing it reads and writes `x`, in Python and in kernels. Its
+    gradient is that component of `x.grad`.
+    """
+
+    def __init__(self, whole: Any, component: tuple[int, ...]) -> None:
+        self._whole = whole
+        self.component = component
+
+    def __tinote_space__(self) -> Buffer:
+        return self._whole.__tinote_buffer__()
+
+    def __tinote_component__(self) -> tuple[int, ...]:
+        return self.component
+
+    @property
+    def dtype(self) -> Any:
+        return self._whole.dtype
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._whole.shape
+
+    @property
+    def name(self) -> str:
+        return f"{self._whole.name}[{', '.join(map(str, self.component))}]"
+
+    @property
+    def grad(self) -> ComponentField:
+        return self._whole.grad.get_scalar_field(*self.component)
+
+    @property
+    def dual(self) -> ComponentField:
+        return self._whole.dual.get_scalar_field(*self.component)
+
+    def _key(self) -> Any:
+        return self.component if len(self.component) != 1 else self.component[0]
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._whole[key][self._key()]
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        self._whole[key][self._key()] = value
+
+    def __len__(self) -> int:
+        return len(self._whole)
+
+    def to_numpy(self, dtype: Any = None) -> np.ndarray[Any, Any]:
+        """A copy, of the field's shape."""
+        return self._whole.to_numpy(dtype)[(..., *self.component)]
+
+    def from_numpy(self, array: Any) -> None:
+        """Copy an array of the field's shape in. Raises `FieldError` when the shapes differ."""
+        source = np.asarray(array)
+        if source.shape != self.shape:
+            raise FieldError(f"'{self.name}' needs an array of shape {self.shape}, not {source.shape}")
+        self.fill(source)
+
+    def fill(self, value: Any) -> None:
+        """Set this component of every element to a number, or to the numbers of an array of the field's shape."""
+        whole, place = self._whole, (..., *self.component)
+        whole._require_alive()
+        source = whole._source(value)
+        whole._wrote(place)
+        whole._array[place] = source
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        return self.to_numpy(dtype)
+
+    def __str__(self) -> str:
+        """The elements, as NumPy prints them."""
+        return str(self.to_numpy())
+
+    def __repr__(self) -> str:
+        return f"<field {self.name}: {self.dtype}, shape {self.shape}, a component of {self._whole.name}>"

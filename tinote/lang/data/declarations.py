@@ -1,0 +1,125 @@
+"""What makes fields: `field(ti.f32, shape=(n, m), needs_grad=True)`, `Vector.field(2, ti.f32, shape=n)`,
+`Matrix.field(2, 2, ti.f32, shape=n)`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from tinote.errors import FieldError
+from tinote.lang.data.fields import Field, MatrixField, ScalarField
+from tinote.lang.data.layout import Layout, offset_given, order_named, shape_given
+from tinote.lang.data.matrix import Matrix, Vector
+from tinote.lang.session.state import scalar_type, world
+from tinote.source import caller
+
+__all__ = ["field", "matrix_field", "vector_field"]
+
+
+def _make(
+    kind: type[Field],
+    dtype: Any,
+    shape: Any,
+    element: Sequence[Any],
+    name: str,
+    needs_grad: bool,
+    needs_dual: bool,
+    offset: Any,
+    order: Any,
+    layout: Layout,
+) -> Any:
+    made_at = caller()
+    for extent in element:
+        if not isinstance(extent, int) or isinstance(extent, bool) or extent < 1:
+            raise FieldError(
+                f"an element needs positive dimensions, not {', '.join(map(str, element))}",
+                made_at,
+                hint="they come first: ti.Vector.field(3, ti.f32, shape=…), ti.Matrix.field(3, 2, ti.f32, shape=…)",
+            )
+    world.require_init()
+    made = kind(scalar_type(dtype, made_at), tuple(element), made_at, name, needs_grad, needs_dual)
+    if not isinstance(layout, Layout):
+        raise FieldError(f"{layout!r} is not a layout", made_at, hint="use ti.Layout.AOS or ti.Layout.SOA")
+    if shape is None:
+        for given, what in ((offset, "an offset"), (order, "an order")):
+            if given is not None:
+                raise FieldError(
+                    f"{what} needs a shape",
+                    made_at,
+                    hint="give the field a shape, or place it with ti.root.dense(...).place(x, offset=...)",
+                )
+        return made
+    extents = shape_given(shape, made_at)
+    made._make_dense(extents, order_named(order, len(extents), made_at), layout, offset_given(offset, extents, made_at))
+    return made
+
+
+def field(
+    dtype: Any = None,
+    shape: Any = None,
+    *,
+    name: str = "",
+    offset: Any = None,
+    order: str | None = None,
+    needs_grad: bool = False,
+    needs_dual: bool = False,
+    dt: Any = None,
+) -> Any:
+    """A field of numbers; of vectors, matrices or structs where `dtype` is a type of these.
+
+    `shape`: an extent or a tuple of them; `()` for a single value; none for a field that is placed later (`ti.root`).
+    `needs_grad` makes `x.grad`, of the same shape, zero at first, and `needs_dual` `x.dual`, for forward mode.
+    `offset`: the first index of each dimension. `order`: the dimensions as they lie in memory, the slowest first
+    ("ji"). `name`: how errors call it. `dt` is the old spelling of `dtype`. Raises `FieldError`.
+    """
+    dtype = dtype if dt is None else dt
+    compound = getattr(dtype, "field", None)
+    if compound is not None:
+        return compound(shape, name=name, offset=offset, order=order, needs_grad=needs_grad, needs_dual=needs_dual)
+    return _make(ScalarField, dtype, shape, (), name, needs_grad, needs_dual, offset, order, Layout.AOS)
+
+
+def vector_field(
+    n: int,
+    dtype: Any = None,
+    shape: Any = None,
+    *,
+    name: str = "",
+    offset: Any = None,
+    order: str | None = None,
+    layout: Layout = Layout.AOS,
+    needs_grad: bool = False,
+    needs_dual: bool = False,
+    dt: Any = None,
+) -> MatrixField:
+    """A field of vectors of `n` components. `layout`: whether the components of an element lie together (AOS) or each
+    has an array of its own (SOA).
+    """
+    return _make(
+        MatrixField, dtype if dt is None else dt, shape, (n,), name, needs_grad, needs_dual, offset, order, layout
+    )
+
+
+def matrix_field(
+    n: int,
+    m: int,
+    dtype: Any = None,
+    shape: Any = None,
+    *,
+    name: str = "",
+    offset: Any = None,
+    order: str | None = None,
+    layout: Layout = Layout.AOS,
+    needs_grad: bool = False,
+    needs_dual: bool = False,
+    dt: Any = None,
+) -> MatrixField:
+    """A field of `n` by `m` matrices; the options are those of `Vector.field`."""
+    return _make(
+        MatrixField, dtype if dt is None else dt, shape, (n, m), name, needs_grad, needs_dual, offset, order, layout
+    )
+
+
+Matrix.field = staticmethod(matrix_field)  # type: ignore[attr-defined]
+Vector.field = staticmethod(vector_field)  # type: ignore[attr-defined]

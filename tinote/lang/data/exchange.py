@@ -1,0 +1,57 @@
+"""A field's numbers in other libraries: NumPy, whatever takes part in DLPack, and PyTorch."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from tinote.errors import FieldError
+from tinote.ir.types import Scalar
+from tinote.lang.session.state import clears_duals
+
+__all__ = ["Exchanged"]
+
+
+class Exchanged:
+    """What other libraries ask a field for."""
+
+    dtype: Scalar
+    name: Any
+    to_numpy: Callable[..., np.ndarray[Any, Any]]
+    from_numpy: Callable[[Any], None]
+    numpy_view: Callable[[], np.ndarray[Any, Any]]
+    _array: np.ndarray[Any, Any]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        """What NumPy makes of it: `np.asarray(x)` shares the memory, `np.array(x)` copies. Inside of forward mode both
+        copy: a shared array counts as a write, which would clear the dual.
+        """
+        if copy is True or (copy is None and clears_duals()):
+            return self.to_numpy(dtype)
+        view = self.numpy_view()
+        if dtype is None or np.dtype(dtype) == view.dtype:
+            return view
+        if copy is False:
+            raise ValueError(f"'{self.name}' holds {self.dtype}: as {np.dtype(dtype)} it must be copied")
+        return self.to_numpy(dtype)
+
+    def __dlpack__(self, **options: Any) -> Any:
+        """The memory itself, for any library that takes part in DLPack: `torch.from_dlpack(x)`."""
+        return self.numpy_view().__dlpack__(**options)
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._array.__dlpack_device__()
+
+    def to_torch(self, device: Any = None) -> Any:
+        """A copy as a PyTorch tensor, of shape `shape + element shape`, on the CPU or on `device`."""
+        tensor = importlib.import_module("torch").from_numpy(self.to_numpy())
+        return tensor if device is None else tensor.to(device)
+
+    def from_torch(self, tensor: Any) -> None:
+        """Copy a PyTorch tensor of the field's shape (`shape + element shape`) in, from any device."""
+        if not isinstance(tensor, importlib.import_module("torch").Tensor):
+            raise FieldError(f"from_torch takes a PyTorch tensor, not {type(tensor).__name__}")
+        self.from_numpy(tensor.detach().cpu().numpy())

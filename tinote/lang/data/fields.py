@@ -1,0 +1,499 @@
+"""Fields: dense arrays of numbers, vectors or matrices, that kernels and Python share.
+
+Memory is zero at first. Python reads and writes elements by index; `to_numpy` copies out, `numpy_view` shares the
+memory. Where the numbers lie is a matter of `layout` and `tree`; fields are made in `declarations`.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from tinote.errors import FieldError, KernelIndexError, Note, no_attribute
+from tinote.ir.nodes import Buffer
+from tinote.ir.types import Scalar
+from tinote.lang.data.assigned import assigned_name
+from tinote.lang.data.components import ComponentField, Element
+from tinote.lang.data.exchange import Exchanged
+from tinote.lang.data.layout import Layout, Placement, array_over, dense
+from tinote.lang.data.matrix import Matrix, Vector
+from tinote.lang.data.nodes import Located
+from tinote.lang.session.state import (
+    clears_duals,
+    forget_gradients,
+    note_python_read,
+    note_python_write,
+    note_replacement,
+    note_view,
+    world,
+)
+from tinote.runtime.memory import Memory
+from tinote.source import Span, caller
+
+__all__ = ["Field", "MatrixField", "ScalarField"]
+
+_EXACT = 1 << 53  # up to here, double precision has all integers
+#: What a field has only once its place in memory is settled.
+_PLACED = ("_array", "buffer", "memory", "shape")
+
+
+class Field(Located, Exchanged):
+    """What all fields share. `shape` is that of the index space; `()` is a 0-D field, whose only element is `x[None]`.
+
+    A field made without a shape is placed later, in a layout tree (`ti.root`), and comes into being when first used.
+    """
+
+    shape: tuple[int, ...]
+    memory: Memory
+    buffer: Buffer
+    _array: np.ndarray[Any, Any]
+    _word = "field"  # what texts call it that has no name
+    _suffix = ""  # ".pos" for the member of a struct
+    _kind = ""  # "grad" or "dual" for the companions of a field
+
+    def __init__(
+        self,
+        dtype: Scalar,
+        element: tuple[int, ...],
+        made_at: Span,
+        name: str,
+        needs_grad: bool = False,
+        needs_dual: bool = False,
+    ) -> None:
+        if needs_grad and dtype.kind != "f":
+            raise FieldError(
+                f"a field of {dtype} cannot have a gradient", made_at, hint="use a float type, or leave needs_grad out"
+            )
+        self.dtype = dtype
+        self.element = element
+        self._made_at = made_at
+        self._name = name
+        self._generation = world.resets
+        self._level = None
+        self._primal: Field | None = None
+        self._grad: Field | None = None
+        self._dual: Field | None = None
+        #: what it is as an array argument, once a kernel was called with it (`ndarrays`)
+        self._bound: Any = None
+        #: the first index of each dimension, as it was given when it was placed
+        self._offset: Any = None
+        #: gradient and dual that were asked for, by kind, while nothing has a place yet
+        self._companions: dict[str, Field] = {}
+        self._needed = {kind for kind, needed in (("grad", needs_grad), ("dual", needs_dual)) if needed}
+
+    def __getattr__(self, name: str) -> Any:
+        if name in _PLACED:
+            self._settle()
+            return self.__dict__[name]
+        raise no_attribute("a field", name, [*dir(type(self)), *_PLACED])
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        raise FieldError(
+            f"'{self.name}' is memory of this session, and is neither copied nor pickled",
+            self._made_at,
+            hint="take its values with `.to_numpy()`, and put them into another field with `.from_numpy(…)`",
+        )
+
+    def _settle(self) -> None:
+        """Come into being, as the layout tree says. Raises `FieldError` when no tree does."""
+        self._require_alive()
+        if self._level is None and self._primal is not None:
+            self._primal._settle()
+        elif self._level is None:
+            raise FieldError(
+                f"the field '{self.name}' has no place in memory yet",
+                self._made_at,
+                hint="give it a shape, or place it first: ti.root.dense(ti.i, n).place(x)",
+            )
+        else:
+            self._level.settle()
+        if "buffer" not in self.__dict__:
+            raise FieldError(
+                f"'{self.name}' has no place in memory",
+                self._made_at,
+                hint="place it, or make its field with needs_grad=True (or needs_dual=True)",
+            )
+
+    @property
+    def is_placed(self) -> bool:
+        """Whether its place in memory is settled."""
+        return "buffer" in self.__dict__
+
+    def _leaves(self) -> list[Field]:
+        """The fields of numbers, vectors or matrices that it consists of."""
+        return [self]
+
+    def _place(self, at: Placement) -> None:
+        """Come into being."""
+        assert not self.is_placed, "a field has one place"
+        self.shape = at.shape
+        self.memory = at.memory
+        name = self._name or "field" if self._primal is None else self.name
+        self.buffer = Buffer(
+            name,
+            self.dtype,
+            at.shape,
+            self.element,
+            strides=at.strides,
+            element_strides=at.element_strides,
+            offset=at.offset,
+        )
+        self._array = array_over(self.buffer, self.memory)
+        world.memories[self.buffer] = self.memory
+        world.fields.add(self)
+        forget_gradients()
+        weakref.finalize(self, forget_gradients).atexit = False
+        if self._primal is None:
+            for kind in sorted(self._needed - self._companions.keys()):
+                self._companion(kind)
+
+    def _make_dense(
+        self, shape: tuple[int, ...], order: tuple[int, ...], layout: Layout, offset: tuple[int, ...]
+    ) -> None:
+        """Come into being in memory of its own, with the gradient and dual that it needs."""
+        strides, apart, nbytes = dense(self.dtype, shape, self.element, order, layout)
+        try:
+            memory = Memory(max(nbytes, self.dtype.size))
+        except MemoryError as error:
+            raise FieldError(f"a field of shape {shape} needs {nbytes:,} bytes: {error}", self._made_at) from None
+        self._place(Placement(shape, strides, apart, offset, memory))
+        for kind in sorted(self._needed):
+            self._companions[kind]._make_dense(shape, order, layout, offset)
+            self._attach(kind)
+
+    def _make_dense_like(self, other: Field) -> None:
+        """Come into being in memory of its own, with another field's shape and offset."""
+        self._make_dense(other.shape, tuple(range(len(other.shape))), Layout.AOS, other.buffer.offset)
+
+    def _companion(self, kind: str) -> Field:
+        """Its gradient or dual, which may not have a place yet."""
+        found = self._companions.get(kind)
+        if found is None:
+            found = self._companions[kind] = type(self)(self.dtype, self.element, self._made_at, "")
+            found._primal = self
+            found._kind = kind
+        return found
+
+    def _give(self, kind: str) -> None:
+        """A gradient or dual of its own for a field that has a place, unless it has one."""
+        if kind not in self._companions:
+            self._companion(kind)._make_dense_like(self)
+            self._attach(kind)
+
+    def _attach(self, kind: str) -> None:
+        """Its gradient or dual has a place now."""
+        other = self._companions[kind]
+        if other.shape != self.shape:
+            raise FieldError(
+                f"'{self.name}' has shape {self.shape}, and its {kind} was placed with shape {other.shape}",
+                self._made_at,
+            )
+        other.buffer.primal = self.buffer
+        if kind == "grad":
+            self._grad, self.buffer.adjoint = other, other.buffer
+        else:
+            self._dual, self.buffer.tangent = other, other.buffer
+        for bound in (self, self._primal):
+            if bound is not None:
+                bound._bound = None
+        forget_gradients()
+
+    # ---- what the compiler asks
+
+    def __tinote_buffer__(self) -> Buffer:
+        self._require_alive()
+        self.buffer.name = self.name
+        return self.buffer
+
+    @property
+    def name(self) -> str:
+        """The name of the variable that the field was first assigned to, as far as its source line tells."""
+        if self._primal is not None:
+            return f"{self._primal.name}.{self._kind}"
+        if not self._name:
+            self._name = (assigned_name(self._made_at) or self._word) + self._suffix
+        return self._name
+
+    def _require_alive(self) -> None:
+        if self._generation != world.resets:
+            end = "was made before ti.init() or ti.reset()" if self._generation >= 0 else "was destroyed by its builder"
+            raise FieldError(
+                f"the field '{self.name}' {end} and is gone",
+                self._made_at,
+                hint="run the cell that makes it again",
+            )
+
+    def _destroy(self) -> None:
+        """Let the memory go, with that of gradient and dual."""
+        self._generation = -1
+        world.fields.discard(self)
+        forget_gradients()
+        for what in ("_array", "memory"):
+            self.__dict__.pop(what, None)
+        for other in self._companions.values():
+            other._destroy()
+
+    # ---- gradient and dual
+
+    @property
+    def grad(self) -> Any:
+        """The gradient, a field of the same shape and type. Raises `FieldError` when the field was made without
+        `needs_grad=True`.
+        """
+        if self._grad is None:
+            return self._missing("grad", "gradient")
+        return self._grad
+
+    @property
+    def dual(self) -> Any:
+        """The tangent of forward mode, a field of the same shape and type. Raises `FieldError` when made without
+        `needs_dual=True`.
+        """
+        if self._dual is None:
+            return self._missing("dual", "dual")
+        return self._dual
+
+    def ensure_dual(self) -> None:
+        """Give it a dual, in memory of its own, if it was made without."""
+        if not self.has_dual:
+            self._give("dual")
+
+    def _missing(self, kind: str, word: str) -> Field:
+        """What is not there: before the field has a place in memory it can still be placed."""
+        if not self.is_placed and self._primal is None and self.dtype.kind == "f":
+            return self._companion(kind)
+        problem, hint = f"the field '{self.name}' has no {word}", f"make it with needs_{kind}=True"
+        raise FieldError(problem, caller(), hint, [Note("it is made here", self._made_at)])
+
+    @property
+    def has_grad(self) -> bool:
+        """Whether it has a gradient."""
+        self._settle_if_placed()
+        return self._grad is not None
+
+    @property
+    def has_dual(self) -> bool:
+        """Whether it has a dual."""
+        self._settle_if_placed()
+        return self._dual is not None
+
+    def _settle_if_placed(self) -> None:
+        if self._level is not None and not self.is_placed:
+            self._settle()
+
+    # ---- elements
+
+    def _position(self, key: Any) -> tuple[int, ...]:
+        self._require_alive()
+        index = () if key is None else tuple(key) if isinstance(key, tuple | list | Matrix) else (key,)
+        if len(index) != len(self.shape):
+            raise KernelIndexError(
+                f"'{self.name}' has {len(self.shape)} index dimensions, but got {len(index)}",
+                hint=f"write {self.name}[{', '.join('ijklmnop'[: len(self.shape)]) or 'None'}]",
+            )
+        offset = self.buffer.offset or (0,) * len(index)
+        for axis, (i, extent, first) in enumerate(zip(index, self.shape, offset, strict=True)):
+            if not isinstance(i, int | np.integer):
+                raise KernelIndexError(f"an index of '{self.name}' must be an integer, not {type(i).__name__}")
+            if not first <= i < first + extent:
+                valid = f": valid are {first} to {first + extent - 1}" if first else ""
+                raise KernelIndexError(
+                    f"index {i} is out of range for axis {axis} of '{self.name}' with shape {self.shape}{valid}"
+                )
+        return tuple([int(i) - first for i, first in zip(index, offset, strict=True)])
+
+    def _read_position(self, key: Any) -> tuple[int, ...]:
+        """The position of an element that Python is about to read."""
+        position = self._position(key)
+        note_python_read(self.buffer, position)
+        return position
+
+    def _wrote(self, position: Any = ...) -> None:
+        """Python is about to write at `position`, by default to all; None: it makes an array to write through."""
+        shifts = note_python_write(self.buffer, position)
+        if self._dual is not None and not shifts and clears_duals():
+            self._dual._array[... if position is None else position] = 0
+
+    def _source(self, value: Any) -> np.ndarray[Any, Any]:
+        """`value` as an array of numbers that this field's type holds; fractions are cut off. Raises `FieldError`."""
+        try:
+            source = np.asarray(value.values if isinstance(value, Matrix) else value)
+        except (TypeError, ValueError) as error:
+            raise FieldError(f"cannot store {value!r} in '{self.name}': {error}") from None
+        if source.dtype.kind not in "biuf":
+            raise FieldError(f"cannot store {value!r} in '{self.name}', a field of {self.dtype}")
+        if self.dtype.kind in "iu" and source.size and not np.can_cast(source.dtype, self._array.dtype):
+            # NaN compares false with everything.
+            if not (source.min() >= self.dtype.lowest and source.max() <= self.dtype.highest):
+                raise FieldError(
+                    f"'{self.name}' is a field of {self.dtype}, which holds numbers from {self.dtype.lowest} "
+                    f"to {self.dtype.highest}: cannot store {value!r}"
+                )
+        return source
+
+    def __len__(self) -> int:
+        return self.shape[0] if self.shape else 1
+
+    def __iter__(self) -> Iterator[Any]:
+        raise TypeError(
+            "a field cannot be iterated in Python; loop over range(x.shape[0]), or over the field in a kernel"
+        )
+
+    # ---- whole field
+
+    def fill(self, value: Any) -> None:
+        """Set every element to `value` (a number, or a vector or matrix of the element's shape)."""
+        self._require_alive()
+        source = value if self.dtype.kind == "f" and _is_plain(value) else self._source(value)
+        if isinstance(source, np.ndarray) and source.ndim and source.shape != self.element:
+            wanted = f"a number or elements of shape {self.element}" if self.element else "a number"
+            raise FieldError(f"'{self.name}' is filled with {wanted}, not with {value!r}")
+        self._wrote()
+        note_replacement(self.buffer)
+        self._array[...] = source
+
+    def to_numpy(self, dtype: Any = None) -> np.ndarray[Any, Any]:
+        """A copy of shape `shape + element shape`."""
+        self._require_alive()
+        return self._array.astype(dtype) if dtype is not None else self._array.copy()
+
+    def from_numpy(self, array: Any) -> None:
+        """Copy an array of shape `shape + element shape` in. Raises `FieldError` when the shapes differ."""
+        self._require_alive()
+        source = self._source(array)
+        if source.shape != self._array.shape:
+            raise FieldError(f"'{self.name}' needs an array of shape {self._array.shape}, not {source.shape}")
+        self._wrote()
+        note_replacement(self.buffer)
+        self._array[...] = source
+
+    def numpy_view(self) -> np.ndarray[Any, Any]:
+        """An array that shares the field's memory, and keeps it alive. What kernels write shows in it at once, and what
+        is written to it shows in kernels.
+        """
+        self._require_alive()
+        self._wrote(None)
+        # Every array that is sliced out of this one refers to it: it lives as long as anybody can write through it.
+        base = np.frombuffer(self.memory.view(), dtype=np.uint8)
+        note_view(self.buffer, base)
+        return array_over(self.buffer, self.memory, base)
+
+    def copy_from(self, other: Field) -> None:
+        """Copy all elements of a field of the same shape. In a tape or forward mode this is differentiated."""
+        self._require_alive()
+        other._require_alive()
+        source = self._source(other._array)
+        if source.shape != self._array.shape:
+            raise FieldError(
+                f"'{self.name}' has elements of shape {self._array.shape} in all, "
+                f"and '{other.name}' of shape {source.shape}: they cannot be copied"
+            )
+        if other is self:
+            return
+        self._wrote()
+        note_replacement(self.buffer, other.buffer)
+        self._array[...] = source
+        if self._dual is not None and other._dual is not None and clears_duals():
+            self._dual._array[...] = other._dual._array
+
+    def __repr__(self) -> str:
+        called = self._word if self.name == self._word else f"{self._word} {self.name}"
+        kind = f"{self.dtype}{list(self.element) if self.element else ''}"
+        if not self.is_placed:
+            return f"<{called}: {kind}, {'not placed yet' if self._level is None else 'placed, not used yet'}>"
+        return f"<{called}: {kind}, shape {self.shape}{', with gradient' if self._grad is not None else ''}>"
+
+    def __str__(self) -> str:
+        """The elements, as NumPy prints them; before the field has any, what it is."""
+        return str(self.to_numpy()) if self.is_placed else repr(self)
+
+
+class ScalarField(Field):
+    """A field of numbers, as `ti.field(ti.f32, shape)` makes it."""
+
+    def get_field_members(self) -> list[Any]:
+        """The fields of numbers that it consists of: itself."""
+        return [self]
+
+    def __getitem__(self, key: Any) -> Any:
+        return self._held_at(self._read_position(key))
+
+    def _held_at(self, position: tuple[int, ...]) -> Any:
+        return self._array[position].item()
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        position = self._position(key)
+        self._wrote(position)
+        try:
+            if value is None:  # which NumPy reads as NaN
+                raise TypeError("it is not a number")
+            self._array[position] = value
+        except (TypeError, ValueError, OverflowError) as error:
+            raise FieldError(f"cannot store {value!r} in '{self.name}', a field of {self.dtype}: {error}") from None
+
+
+class MatrixField(Field):
+    """A field of vectors or matrices."""
+
+    @property
+    def n(self) -> int:
+        """Rows of one element."""
+        return self.element[0]
+
+    @property
+    def m(self) -> int:
+        """Columns of one element; 1 for vectors."""
+        return self.element[1] if len(self.element) == 2 else 1
+
+    def get_scalar_field(self, *component: int) -> ComponentField:
+        """One component of every element as a field of numbers that shares this one's memory: `get_scalar_field(i)` of
+        vectors, `(i, j)` of matrices.
+        """
+        if len(component) == 2 and len(self.element) == 1 and component[1] == 0:
+            component = component[:1]
+        if len(component) != len(self.element) or not all(
+            isinstance(k, int) and 0 <= k < n for k, n in zip(component, self.element, strict=False)
+        ):
+            raise FieldError(
+                f"elements of '{self.name}' have shape {self.element}: there is no component {component}", caller()
+            )
+        found = self._components.get(component)
+        if found is None:
+            found = self._components[component] = ComponentField(self, component)
+        return found
+
+    get_scalar_field.__tinote_static__ = True  # type: ignore[attr-defined]
+
+    def get_field_members(self) -> list[Any]:
+        """Its components as fields of numbers, row by row."""
+        return [self.get_scalar_field(*component) for component in np.ndindex(self.element)]
+
+    @functools.cached_property
+    def _components(self) -> dict[tuple[int, ...], ComponentField]:
+        return {}
+
+    def __getitem__(self, key: Any) -> Matrix:
+        return self._held_at(self._read_position(key))
+
+    def _held_at(self, position: tuple[int, ...]) -> Matrix:
+        return (Vector if len(self.element) == 1 else Matrix)(self._array[position], _parent=Element(self, position))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        position = self._position(key)
+        source = self._source(value)
+        if source.ndim and source.shape != self.element:
+            raise FieldError(
+                f"cannot store {value!r} in '{self.name}': its elements have shape {self.element}, not {source.shape}"
+            )
+        self._wrote(position)
+        self._array[position] = source
+
+
+def _is_plain(value: Any) -> bool:
+    """Whether any array of floats takes the value as it is; each tape fills three times."""
+    kind = type(value)
+    return kind is float or (kind is int and -_EXACT <= value <= _EXACT)

@@ -1,0 +1,174 @@
+"""Where the elements of a field lie in memory: strides in bytes, and memory that several fields share.
+
+A field of its own is dense: row-major unless `order` says otherwise. The components of one element lie together
+(`Layout.AOS`), or each component has an array of its own (`Layout.SOA`). Fields that are placed together under one
+level of a layout tree are interleaved: they share a block of memory, and each is a `Part` of it.
+"""
+
+from __future__ import annotations
+
+import math
+from enum import Enum
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tinote.errors import FieldError
+from tinote.ir.buffers import Buffer, row_major
+from tinote.ir.types import Scalar
+from tinote.lang.data.matrix import Matrix, numpy_type
+from tinote.runtime.memory import Memory
+from tinote.source import Span
+
+__all__ = [
+    "MOST_DIMENSIONS",
+    "Layout",
+    "Part",
+    "Placement",
+    "array_over",
+    "dense",
+    "offset_given",
+    "order_named",
+    "shape_given",
+]
+
+#: As many as the dialect has letters for.
+MOST_DIMENSIONS = 8
+
+
+class Layout(Enum):
+    """How the components of vectors, matrices and structs lie in memory."""
+
+    AOS = "array of structures"  # the components of one element together
+    SOA = "structure of arrays"  # all first components, then all second ones, …
+
+    def __repr__(self) -> str:
+        return f"ti.Layout.{self.name}"
+
+
+class Placement(NamedTuple):
+    """What a field needs to exist. Strides are in bytes; `offset`: the first index along each dimension, or ()."""
+
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    element_strides: tuple[int, ...]
+    offset: tuple[int, ...]
+    memory: Memory
+
+
+class Part(Memory):
+    """One field's bytes in a block that it shares with others: its numbers begin at `start`, with other fields'
+    between them. `nbytes` counts its own bytes only.
+    """
+
+    __slots__ = ("_array", "_block")
+
+    def __init__(
+        self, block: Memory, start: int, dtype: Scalar, extents: tuple[int, ...], strides: tuple[int, ...]
+    ) -> None:
+        self._block = block
+        self._owner = block.view()[start:]
+        self.address = block.address + start
+        self.nbytes = math.prod(extents) * dtype.size
+        self._array = _strided(self._owner, dtype, extents, strides)
+
+    @property
+    def is_whole(self) -> bool:
+        return False
+
+    def copy(self) -> Memory:
+        found = Memory(self.nbytes)
+        self._like(found)[...] = self._array
+        return found
+
+    def packed(self) -> memoryview:
+        return self.copy().view()
+
+    def restore(self, copy: Memory) -> None:
+        self._array[...] = self._like(copy)
+
+    def clear(self) -> None:
+        self._array[...] = 0
+
+    def _like(self, packed: Memory) -> np.ndarray[Any, Any]:
+        count = self._array.size
+        return np.frombuffer(packed.view(), dtype=self._array.dtype, count=count).reshape(self._array.shape)
+
+
+def _strided(
+    memory: memoryview, dtype: Scalar, extents: tuple[int, ...], strides: tuple[int, ...]
+) -> np.ndarray[Any, Any]:
+    if not math.prod(extents):
+        return np.zeros(extents, numpy_type(dtype))
+    return np.ndarray(extents, numpy_type(dtype), buffer=memory, strides=strides)
+
+
+def array_over(buffer: Buffer, memory: Memory, base: Any = None) -> np.ndarray[Any, Any]:
+    """The numbers of a field as an array that shares its memory: index dimensions first, then those of an element.
+    `base`: an array over all of the memory, which the new one is to keep alive.
+    """
+    shape = tuple([n or 0 for n in buffer.shape])
+    extents, strides = (*shape, *buffer.element), (*(buffer.strides or ()), *buffer.element_strides)
+    return _strided(memory.view() if base is None else base, buffer.dtype, extents, strides)
+
+
+def dense(
+    dtype: Scalar, shape: tuple[int, ...], element: tuple[int, ...], order: tuple[int, ...], layout: Layout
+) -> tuple[tuple[int, ...], tuple[int, ...], int]:
+    """The strides of a field with memory of its own, those of its components, and its size in bytes. `order`: the
+    dimensions, the slowest first.
+    """
+    count, components = math.prod(shape), math.prod(element)
+    step = dtype.size if layout is Layout.SOA else dtype.size * components
+    packed = row_major([shape[axis] for axis in order], step)
+    strides = [0] * len(shape)
+    for axis, stride in zip(order, packed, strict=True):
+        strides[axis] = stride
+    apart = dtype.size * (count if layout is Layout.SOA else 1)
+    return tuple(strides), row_major(element, max(apart, 1)), count * components * dtype.size
+
+
+def shape_given(shape: Any, made_at: Span) -> tuple[int, ...]:
+    """A shape as a tuple. Raises `FieldError` for what is none."""
+    dims = tuple(shape) if isinstance(shape, tuple | list | Matrix) else (shape,)
+    for extent in dims:
+        if not isinstance(extent, int | np.integer) or isinstance(extent, bool):
+            raise FieldError(f"a field's shape is made of integers, not {extent!r}", made_at)
+        if extent < 0:
+            raise FieldError(f"a field cannot have a negative extent: shape {dims}", made_at)
+        if extent > 2**31 - 1:
+            raise FieldError(f"an extent of {extent} does not fit the 32-bit indices of kernels: shape {dims}", made_at)
+    if len(dims) > MOST_DIMENSIONS:
+        raise FieldError(f"a field has at most {MOST_DIMENSIONS} dimensions, not {len(dims)}", made_at)
+    return tuple([int(d) for d in dims])
+
+
+def order_named(order: str | None, rank: int, where: Span) -> tuple[int, ...]:
+    """The dimensions that a text such as "ji" names, the slowest first. Raises `FieldError`."""
+    if order is None:
+        return tuple(range(rank))
+    letters = "ijklmnop"[:rank]
+    if not isinstance(order, str) or sorted(order) != sorted(letters):
+        raise FieldError(
+            f"the order {order!r} does not name each of the {rank} dimensions once",
+            where,
+            hint=f"the dimensions are called {', '.join(letters)}; the slowest comes first" if rank else "leave it out",
+        )
+    return tuple([letters.index(letter) for letter in order])
+
+
+def offset_given(offset: Any, shape: tuple[int, ...], where: Span) -> tuple[int, ...]:
+    """The first index of each dimension; () when all are zero. Raises `FieldError`."""
+    if offset is None:
+        return ()
+    found = tuple(offset) if isinstance(offset, tuple | list) else (offset,)
+    if len(found) != len(shape):
+        raise FieldError(f"the offset {offset!r} needs {len(shape)} numbers, one for each dimension", where)
+    for first in found:
+        if not isinstance(first, int | np.integer) or isinstance(first, bool) or abs(int(first)) > 2**30:
+            raise FieldError(f"an offset is made of integers between -2**30 and 2**30, not {first!r}", where)
+    if any(int(first) + extent > 2**31 - 1 for first, extent in zip(found, shape, strict=True)):
+        raise FieldError(
+            f"the indices of shape {shape} from {offset!r} on do not fit the 32-bit indices of kernels", where
+        )
+    return tuple([int(first) for first in found]) if any(found) else ()

@@ -1,0 +1,328 @@
+"""`Vector` and `Matrix` in Python scope: small arrays of numbers with the operations that kernels have for them.
+
+In a kernel `ti.Vector([...])` and `ti.Matrix([[...]])` are compiled; here the same names hold values in ordinary
+Python. Reading a vector field gives a copy; assigning components of that copy writes through to the field, as the
+dialect has it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from tinote.compiler.protocol import swizzle
+from tinote.errors import FieldError, no_attribute
+from tinote.ir.types import Scalar
+from tinote.lang.data.components import Element
+from tinote.lang.session.state import scalar_type
+from tinote.source import caller
+
+__all__ = ["Matrix", "Vector", "numpy_type"]
+
+
+def numpy_type(dtype: Scalar) -> np.dtype[Any]:
+    """The NumPy type in which a scalar type is stored. Truth values take a byte."""
+    return np.dtype(np.bool_) if dtype.kind == "b" else np.dtype(f"{dtype.kind}{dtype.size}")
+
+
+def _unwrap(value: Any) -> Any:
+    return value.values if isinstance(value, Matrix) else value
+
+
+class Matrix:
+    """A matrix (or, with one dimension, a vector) of numbers.
+
+    `Matrix([[1, 2], [3, 4]])`, `Matrix([1, 2])`, `Matrix(n, m)` (zeros): `values` are components, rows, or the number
+    of rows. Arithmetic is elementwise and broadcasts scalars; `@` is the matrix product. `dt`: a number type, or what
+    the session means by `float` and `int`. Raises `FieldError` for rows of unequal length and what is no number.
+    """
+
+    __array_priority__ = 100
+
+    def __init__(
+        self,
+        values: Any,
+        m: int | None = None,
+        dt: Any = None,
+        *,
+        _parent: Element | None = None,
+        **options: Any,
+    ) -> None:
+        if options:
+            sizes = f"{values!r}" if m is None else f"{values!r}, {m!r}"
+            raise FieldError(
+                f"a {type(self).__name__} has no {', '.join(options)}",
+                caller(),
+                hint=f"a field of them is made by ti.{type(self).__name__}.field({sizes}, dtype=…, shape=…)",
+            )
+        if isinstance(values, int) and not isinstance(values, bool):
+            values = np.zeros((values,) if m is None else (values, m))
+        try:
+            rows = [_unwrap(row) for row in _unwrap(values)]
+            self.values: np.ndarray[Any, Any] = np.array(
+                [[_unwrap(c) for c in row] if np.ndim(row) else row for row in rows]
+            )
+        except (TypeError, ValueError):
+            raise FieldError(f"a matrix needs numbers in rows of equal length, not {values!r}") from None
+        if self.values.ndim not in (1, 2) or self.values.dtype.kind not in "biuf":
+            raise FieldError(f"a matrix needs a list of numbers or of rows of numbers, not {values!r}")
+        if dt is not None:
+            self.values = self.values.astype(numpy_type(scalar_type(dt)))
+        self._parent = _parent
+
+    # ---- shape
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.values.shape[0]
+
+    @property
+    def m(self) -> int:
+        """Number of columns; 1 for a vector."""
+        return self.values.shape[1] if self.values.ndim == 2 else 1
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """(n,) of a vector, (n, m) of a matrix."""
+        return self.values.shape
+
+    def get_shape(self) -> tuple[int, ...]:
+        """The dialect's other spelling of `shape`."""
+        return self.values.shape
+
+    def __len__(self) -> int:
+        return self.n
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.to_list())
+
+    # ---- access
+
+    def __getitem__(self, index: Any) -> Any:
+        if self._parent is not None:
+            self._parent.read(index)
+        part = self.values[index]
+        return Matrix(part) if isinstance(part, np.ndarray) else part.item()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self.values[index] = _unwrap(value)
+        if self._parent is not None:
+            self._parent.write(index, _unwrap(value))
+
+    def __getattr__(self, name: str) -> Any:
+        # Copying and pickling ask before there are values.
+        picked = None if name.startswith("_") or "values" not in self.__dict__ else self._picked(name)
+        if picked is None:
+            what = "a vector" if "values" not in self.__dict__ else f"a {type(self).__name__} of shape {self.shape}"
+            raise no_attribute(what, name, dir(type(self)))
+        return self[picked[0] if len(picked) == 1 else picked]
+
+    def _picked(self, name: str) -> list[int] | None:
+        """The components that a name such as `x` or `zxy` selects, or `None`."""
+        found = swizzle(name, self.n) if self.values.ndim == 1 else None
+        return None if found is None else list(found)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in ("values", "_parent"):
+            object.__setattr__(self, name, value)
+            return
+        picked = self._picked(name)
+        if picked is None:
+            raise AttributeError(f"a {type(self).__name__} of shape {self.shape} has no component {name!r}")
+        self[picked[0] if len(picked) == 1 else picked] = value
+
+    def to_list(self) -> list[Any]:
+        """The components as a list, of a matrix a list of rows."""
+        return self.values.tolist()
+
+    def to_numpy(self) -> np.ndarray[Any, Any]:
+        """A copy of shape (n,) or (n, m)."""
+        return self.values.copy()
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        return np.array(self.values, dtype=dtype)
+
+    def __tinote_value__(self) -> tuple[Any, ...]:
+        return tuple([tuple(row) if isinstance(row, list) else row for row in self.values.tolist()])
+
+    def __repr__(self) -> str:
+        return f"{'Vector' if self.values.ndim == 1 else 'Matrix'}({self.values.tolist()})"
+
+    def __eq__(self, other: object) -> Any:
+        return (
+            Matrix(self.values == _unwrap(other))
+            if isinstance(other, Matrix | Sequence | np.ndarray)
+            else NotImplemented
+        )
+
+    def __ne__(self, other: object) -> Any:
+        return (
+            Matrix(self.values != _unwrap(other))
+            if isinstance(other, Matrix | Sequence | np.ndarray)
+            else NotImplemented
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    # ---- algebra
+
+    def __matmul__(self, other: Any) -> Any:
+        result = self.values @ _unwrap(other)
+        return Matrix(result) if np.ndim(result) else result.item()
+
+    def dot(self, other: Any) -> Any:
+        """The scalar product: of integers, an integer."""
+        return np.vdot(self.values, _unwrap(other)).item()
+
+    def cross(self, other: Any) -> Any:
+        """The vector product; of plane vectors, its third component."""
+        a, b = self.values, np.asarray(_unwrap(other))
+        if a.shape == (2,):
+            return (a[0] * b[1] - a[1] * b[0]).item()
+        return Matrix(np.cross(a, b))
+
+    def outer_product(self, other: Any) -> Matrix:
+        """The matrix of all products of a component of each: self[i] * other[j]."""
+        return Matrix(np.outer(self.values, _unwrap(other)))
+
+    def norm(self, eps: float = 0.0) -> float:
+        """sqrt(sum of squares + eps)."""
+        return float(np.sqrt((self.values.astype(float) ** 2).sum() + eps))
+
+    def norm_sqr(self) -> Any:
+        """The sum of the squares of all components."""
+        return self.dot(self.values)
+
+    def norm_inv(self, eps: float = 0.0) -> float:
+        """1 / norm(eps)."""
+        return 1.0 / self.norm(eps)
+
+    def normalized(self, eps: float = 0.0) -> Matrix:
+        """self / (norm + eps)."""
+        return Matrix(self.values / (self.norm() + eps))
+
+    def transpose(self) -> Matrix:
+        """Rows and columns exchanged; of a vector, a matrix of one row."""
+        return Matrix(self.values.T if self.values.ndim == 2 else self.values[None, :])
+
+    def trace(self) -> Any:
+        """The sum of the diagonal."""
+        return np.trace(self.values).item()
+
+    def determinant(self) -> float:
+        """The determinant of a square matrix of any size, by LU decomposition (LAPACK)."""
+        return float(np.linalg.det(self.values))
+
+    def inverse(self) -> Matrix:
+        """The inverse of a square matrix of any size (LAPACK). Raises `numpy.linalg.LinAlgError` if it is singular."""
+        return Matrix(np.linalg.inv(self.values))
+
+    def sum(self) -> Any:
+        """The sum of all components."""
+        return self.values.sum().item()
+
+    def max(self) -> Any:
+        """The largest component."""
+        return self.values.max().item()
+
+    def min(self) -> Any:
+        """The smallest component."""
+        return self.values.min().item()
+
+    def any(self) -> bool:
+        """Whether a component is not zero."""
+        return bool(self.values.any())
+
+    def all(self) -> bool:
+        """Whether no component is zero."""
+        return bool(self.values.all())
+
+    def cast(self, dtype: Scalar) -> Matrix:
+        """A copy with components of another type."""
+        return Matrix(self.values, dt=dtype)
+
+    def fill(self, value: Any) -> None:
+        """Give every component this value."""
+        self[...] = value
+
+    def copy(self) -> Matrix:
+        """A copy that writes through to no field."""
+        return Matrix(self.values.copy())
+
+    # ---- constructors that the dialect names
+
+    @staticmethod
+    def zero(dt: Any, n: int, m: int | None = None) -> Matrix:
+        """Zeros of type `dt`: a vector of `n` components, or a matrix of `n` by `m`."""
+        return Matrix(np.zeros((n,) if m is None else (n, m)), dt=dt)
+
+    @staticmethod
+    def one(dt: Any, n: int, m: int | None = None) -> Matrix:
+        """Ones of type `dt`: a vector of `n` components, or a matrix of `n` by `m`."""
+        return Matrix(np.ones((n,) if m is None else (n, m)), dt=dt)
+
+    @staticmethod
+    def identity(dt: Any, n: int) -> Matrix:
+        """The `n` by `n` identity matrix of type `dt`."""
+        return Matrix(np.eye(n), dt=dt)
+
+    @staticmethod
+    def unit(n: int, i: int, dt: Any = None) -> Matrix:
+        """The i-th unit vector of n components."""
+        return Matrix(np.eye(n)[i], dt=dt)
+
+    @staticmethod
+    def diag(dim: int, val: float) -> Matrix:
+        """The `dim` by `dim` matrix with `val` on its diagonal."""
+        return Matrix(np.eye(dim) * val)
+
+    @staticmethod
+    def rows(rows: Sequence[Any]) -> Matrix:
+        """The matrix with these rows."""
+        return Matrix([list(r) for r in rows])
+
+    @staticmethod
+    def cols(cols: Sequence[Any]) -> Matrix:
+        """The matrix with these columns."""
+        return Matrix(np.array([list(c) for c in cols]).T)
+
+    @staticmethod
+    def rotation2d(alpha: float) -> Matrix:
+        """The plane rotation by `alpha` radians."""
+        c, s = np.cos(alpha), np.sin(alpha)
+        return Matrix([[c, -s], [s, c]])
+
+
+class Vector(Matrix):
+    """A vector: `Vector([1, 2, 3])`, or `Vector(3)` of zeros. `values`, `m` and `dt` as of a `Matrix`, which it is; its
+    first four components are also `x`, `y`, `z`, `w` (or `r`, `g`, `b`, `a`), alone and together: `v.xz`.
+    """
+
+
+def _elementwise(name: str, reflected: bool = True) -> None:
+    def forward(self: Matrix, other: Any) -> Matrix:
+        return Matrix(getattr(self.values, name)(_unwrap(other)))
+
+    setattr(Matrix, name, forward)
+    if reflected:
+        mirrored = f"__r{name[2:]}"
+
+        def backward(self: Matrix, other: Any) -> Matrix:
+            return Matrix(getattr(self.values, mirrored)(np.asarray(_unwrap(other))))
+
+        setattr(Matrix, mirrored, backward)
+
+
+for _name in ("add", "sub", "mul", "truediv", "floordiv", "mod", "pow", "and", "or", "xor", "lshift", "rshift"):
+    _elementwise(f"__{_name}__")
+for _name in ("lt", "le", "gt", "ge"):
+    _elementwise(f"__{_name}__", reflected=False)
+for _name in ("neg", "pos", "abs", "invert"):
+    setattr(Matrix, f"__{_name}__", lambda self, _n=f"__{_name}__": Matrix(getattr(self.values, _n)()))
+for _class, _prefix in ((Matrix, "Matrix"), (Vector, "Vector")):
+    _class.__tinote_name__ = _prefix  # type: ignore[attr-defined]
+for _name in ("zero", "one", "identity", "unit", "diag", "rows", "cols", "rotation2d"):
+    getattr(Matrix, _name).__tinote_name__ = f"Matrix.{_name}"

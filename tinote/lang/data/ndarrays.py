@@ -1,0 +1,499 @@
+"""Arrays that a kernel gets as arguments: its code holds neither their place nor their shape.
+
+    @ti.kernel
+    def scale(a: ti.types.ndarray(dtype=ti.f32, ndim=1), by: ti.f32):
+        for i in a:
+            a[i] *= by
+
+    scale(np.ones(8, np.float32), 2.0)      # NumPy's memory, not a copy
+    x = ti.ndarray(ti.f32, shape=8)         # memory of our own, with a gradient if asked for
+    scale(x, 2.0)
+
+Whoever passes an array gets one instance for each type, number of dimensions and element shape, and none per shape.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Callable, Sequence
+from ctypes import addressof, c_char
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from tinote.compiler.driver import BoundArray, Specialisation
+from tinote.compiler.protocol import FunctionSource
+from tinote.errors import FieldError, KernelTypeError
+from tinote.ir.nodes import Buffer, BufferKind
+from tinote.ir.types import Scalar, Tensor
+from tinote.lang.data.fields import Field, MatrixField, ScalarField
+from tinote.lang.data.layout import Layout, offset_given, order_named, shape_given
+from tinote.lang.data.matrix import Matrix, Vector, numpy_type
+from tinote.lang.session.state import scalar_type, world
+from tinote.source import Span, caller
+
+__all__ = [
+    "ArrayBuffers",
+    "ArrayKind",
+    "MatrixNdarray",
+    "Ndarray",
+    "NdarrayType",
+    "ScalarNdarray",
+    "VectorNdarray",
+    "argument_error",
+    "from_dlpack",
+    "matrix_ndarray",
+    "ndarray",
+    "refuse_read_only",
+    "stand_in",
+    "vector_ndarray",
+]
+
+_LONGEST = 2**31 - 1
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ArrayKind:
+    """All that a kernel's code depends on of an array argument. There is one of each, so that launches compare them by
+    identity (`array_kind`). `has_second`: whether its gradient has a dual.
+    """
+
+    dtype: Scalar
+    ndim: int
+    element: tuple[int, ...]
+    has_grad: bool
+    has_dual: bool
+    has_second: bool
+
+
+_kinds: dict[tuple[Scalar, int, tuple[int, ...], bool, bool, bool], ArrayKind] = {}
+
+
+def array_kind(
+    dtype: Scalar,
+    ndim: int,
+    element: tuple[int, ...],
+    has_grad: bool = False,
+    has_dual: bool = False,
+    has_second: bool = False,
+) -> ArrayKind:
+    """The kind of arrays with these facts."""
+    facts = dtype, ndim, element, has_grad, has_dual, has_second
+    found = _kinds.get(facts)
+    # `setdefault`, because two threads may meet a kind at once.
+    return found or _kinds.setdefault(facts, ArrayKind(*facts))
+
+
+class ArrayBuffers:
+    """What a kernel's array arguments are to the compiler: the same buffer for the same name and kind."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[str, ArrayKind], Buffer] = {}
+
+    def of(self, name: str, kind: ArrayKind) -> Buffer:
+        found = self._known.get((name, kind))
+        if found is None:
+            found = self._known[name, kind] = _array_buffer(name, kind)
+        return found
+
+
+def _array_buffer(name: str, kind: ArrayKind) -> Buffer:
+    def make(name: str) -> Buffer:
+        return Buffer(name, kind.dtype, (None,) * kind.ndim, kind.element, BufferKind.ARRAY)
+
+    buffer = make(name)
+    if kind.has_grad:
+        buffer.adjoint = make(f"{name}.grad")
+        buffer.adjoint.primal = buffer
+    if kind.has_dual:
+        buffer.tangent = make(f"{name}.dual")
+        buffer.tangent.primal = buffer
+    if buffer.adjoint is not None and kind.has_second:
+        second = buffer.adjoint.tangent = make(f"{name}.grad.dual")
+        second.primal = buffer.adjoint
+    return buffer
+
+
+# ---- arrays of our own
+
+
+class Ndarray(Field):
+    """Memory that kernels take as an argument annotated with `ti.types.ndarray(...)`. In Python it is as a field is."""
+
+    _word = "ndarray"
+
+    @property
+    def element_shape(self) -> tuple[int, ...]:
+        """The shape of one element: () of numbers, (n,) of vectors, (n, m) of matrices."""
+        return self.element
+
+
+class ScalarNdarray(Ndarray, ScalarField):
+    """An array of numbers, as `ti.ndarray(ti.f32, shape)` makes it."""
+
+
+class MatrixNdarray(Ndarray, MatrixField):
+    """An array of matrices, as `ti.Matrix.ndarray(n, m, ti.f32, shape)` makes it."""
+
+
+class VectorNdarray(Ndarray, MatrixField):
+    """An array of vectors, as `ti.Vector.ndarray(n, ti.f32, shape)` makes it."""
+
+
+_KINDS: tuple[type[Ndarray], ...] = (ScalarNdarray, VectorNdarray, MatrixNdarray)
+
+
+def _make(dtype: Any, shape: Any, element: tuple[int, ...], needs_grad: bool, needs_dual: bool, name: str) -> Any:
+    made_at = caller()
+    for extent in element:
+        if not isinstance(extent, int) or isinstance(extent, bool) or extent < 1:
+            raise FieldError(f"an element needs positive dimensions, not {element}", made_at)
+    if shape is None:
+        raise FieldError("an array needs a shape", made_at, hint="for a single value pass shape=()")
+    world.require_init()
+    made = _KINDS[len(element)](scalar_type(dtype, made_at), element, made_at, name, needs_grad, needs_dual)
+    extents = shape_given(shape, made_at)
+    order, offset = order_named(None, len(extents), made_at), offset_given(None, extents, made_at)
+    made._make_dense(extents, order, Layout.AOS, offset)
+    return made
+
+
+def ndarray(
+    dtype: Any, shape: Any = None, *, needs_grad: bool = False, needs_dual: bool = False, name: str = ""
+) -> Any:
+    """An array of numbers of type `dtype`, or, for a vector or matrix type, of these; zero at first. `shape`: an extent
+    or a tuple of them. `needs_grad` makes `x.grad`, of the same shape; `needs_dual` `x.dual`. `name`: for errors.
+    """
+    t = _tensor_type(dtype)
+    if t is not None:
+        return _make(t.dtype, shape, t.shape, needs_grad, needs_dual, name)
+    return _make(dtype, shape, (), needs_grad, needs_dual, name)
+
+
+def vector_ndarray(
+    n: int, dtype: Any, shape: Any = None, *, needs_grad: bool = False, needs_dual: bool = False, name: str = ""
+) -> VectorNdarray:
+    """An array of vectors of `n` components of type `dtype`; the options are those of `ti.ndarray`."""
+    return _make(dtype, shape, (n,), needs_grad, needs_dual, name)
+
+
+def matrix_ndarray(
+    n: int, m: int, dtype: Any, shape: Any = None, *, needs_grad: bool = False, needs_dual: bool = False, name: str = ""
+) -> MatrixNdarray:
+    """An array of `n` by `m` matrices of type `dtype`; the options are those of `ti.ndarray`."""
+    return _make(dtype, shape, (n, m), needs_grad, needs_dual, name)
+
+
+class _StandIn(ScalarNdarray):
+    """An ndarray that kernels take for a NumPy array: elements may be taken from its last dimensions."""
+
+
+def stand_in(array: np.ndarray[Any, Any], *, needs_dual: bool) -> ScalarNdarray:
+    """An ndarray with a gradient that holds what `array` holds, for kernels that are annotated for `array`."""
+    made_at = caller()
+    made = _StandIn(scalar_type(array.dtype, made_at), (), made_at, "argument", True, needs_dual)
+    made._make_dense(array.shape, tuple(range(array.ndim)), Layout.AOS, ())
+    made.from_numpy(array)
+    return made
+
+
+def from_dlpack(source: Any) -> np.ndarray[Any, Any]:
+    """The memory of another library's array, as a NumPy array that kernels take as an argument; nothing is copied.
+
+    `source`: anything with `__dlpack__` (an array of NumPy, PyTorch, JAX, … in the memory of the CPU). Raises
+    `FieldError` when the library refuses, or the memory is that of another device.
+    """
+    return _imported(source, lambda why, hint: FieldError(why, caller(), hint=hint))
+
+
+# ---- the annotation
+
+
+class NdarrayType:
+    """`ti.types.ndarray(dtype, ndim)`: the annotation of a parameter that is an array. What is left out is free.
+
+    `dtype`: the type of the elements, a number, vector or matrix type. `ndim`: how many index dimensions. `element_dim`
+    and `element_shape`: with a number type for `dtype`, how many of the last dimensions of a NumPy array belong to the
+    element, and their extents. `needs_grad`: whether the array must have a gradient. `field_dim` is the old name of
+    `ndim`; `boundary` is "unsafe" (indices are checked all the same); another one is an error.
+    """
+
+    __tinote_array__ = True
+
+    def __init__(
+        self,
+        dtype: Any = None,
+        ndim: int | None = None,
+        element_dim: int | None = None,
+        element_shape: Sequence[int] | None = None,
+        field_dim: int | None = None,
+        needs_grad: bool | None = None,
+        boundary: str = "unsafe",
+    ) -> None:
+        ndim = field_dim if ndim is None else ndim
+        for what, number, most in (("ndim", ndim, 8), ("element_dim", element_dim, 2)):
+            if number is not None and (
+                not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= most
+            ):
+                raise FieldError(f"{what} of an array type is a number from 0 to {most}, not {number!r}", caller())
+        if boundary != "unsafe":
+            raise FieldError(
+                f"arrays have no boundary={boundary!r}", caller(), hint="clamp the indices with ti.min and ti.max"
+            )
+        if element_shape is not None:
+            element_shape = tuple(element_shape)
+            if element_dim not in (None, len(element_shape)):
+                raise FieldError(f"element_dim={element_dim} contradicts element_shape={element_shape}", caller())
+        elif element_dim == 0:
+            element_shape = ()
+        t = _tensor_type(dtype)
+        if t is not None and element_shape not in (None, t.shape):
+            raise FieldError(f"element_shape={element_shape} contradicts dtype={dtype!r}", caller())
+        if dtype is not None and t is None:
+            scalar_type(dtype)  # raises for what is no number type
+        self._dtype = dtype
+        self.ndim = ndim
+        self._element_dim = element_dim if element_shape is None else len(element_shape)
+        self._element: tuple[int, ...] | None = None if element_shape is None else tuple(element_shape)
+        self.needs_grad = needs_grad
+
+    def _expected(self) -> tuple[Scalar | None, tuple[int, ...] | None, int | None]:
+        """The type of the numbers, the shape of the elements, and how many dimensions that has, as far as said."""
+        if self._dtype is None:
+            return None, self._element, self._element_dim
+        t = _tensor_type(self._dtype)
+        if t is not None:
+            return t.dtype, t.shape, len(t.shape)
+        return scalar_type(self._dtype), self._element, self._element_dim
+
+    def binder(self, refuse: Callable[[str, str], Exception]) -> Callable[[Any], tuple[ArrayKind, BoundArray]]:
+        """What tells of an argument what the kernel's code depends on, and where it is. `refuse` makes the error for
+        what does not fit, from a sentence about the argument and a hint. What `float` means here is what it means now.
+        """
+        expected = self._expected()
+        _, element, element_dim = expected
+        taken = len(element) if element is not None else element_dim or 0
+        accepted: set[ArrayKind] = set()
+
+        def bind(value: Any) -> tuple[ArrayKind, BoundArray]:
+            is_ours = isinstance(value, Field)
+            if is_ours:
+                kind, bound = _of_field(value, refuse)
+                if taken and isinstance(value, _StandIn):
+                    kind, bound = _regrouped(kind, bound, taken, refuse)
+            else:
+                array = value if isinstance(value, np.ndarray) else _imported(value, refuse)
+                kind, bound = _of_numpy(array, taken, refuse)
+            if kind not in accepted:
+                self._check(kind, bound, expected, is_ours and not isinstance(value, _StandIn), refuse)
+                accepted.add(kind)
+            return kind, bound
+
+        return bind
+
+    def _check(
+        self,
+        kind: ArrayKind,
+        bound: BoundArray,
+        expected: tuple[Scalar | None, tuple[int, ...] | None, int | None],
+        is_ours: bool,
+        refuse: Callable[[str, str], Exception],
+    ) -> None:
+        """Raise when an array is not of the kind that the annotation says."""
+        dtype, element, element_dim = expected
+        if is_ours and element is None and element_dim is None and self._dtype is not None:
+            element = ()
+        if dtype is not None and kind.dtype is not dtype:
+            hint = "" if is_ours else f"convert it: `.astype(np.{numpy_type(dtype).name})`"
+            raise refuse(f"is an array of {dtype}, and is called with one of {kind.dtype}", hint)
+        wrong_element = element is not None and kind.element != element
+        if wrong_element or (element_dim is not None and len(kind.element) != element_dim):
+            wanted = f"shape {element}" if element is not None else f"{element_dim} dimensions"
+            hint = "annotate it with `dtype=ti.types.vector(n, ti.f32)` or `dtype=ti.types.matrix(n, m, ti.f32)`"
+            raise refuse(
+                f"has elements of {wanted}, and is called with elements of shape {kind.element}",
+                hint if element == () else "",
+            )
+        if self.ndim is not None and kind.ndim != self.ndim:
+            whole = bound.shape + kind.element
+            behind = f" and elements of shape {kind.element}" if kind.element else ""
+            raise refuse(f"has {self.ndim} dimensions{behind}, and is called with an array of shape {whole}", "")
+        if self.needs_grad is not None and kind.has_grad is not self.needs_grad:
+            if self.needs_grad:
+                hint = "make the array with `ti.ndarray(…, needs_grad=True)`"
+                raise refuse("needs an array with a gradient, and is called with one without", hint)
+            raise refuse("takes an array without a gradient, and is called with one that has one", "")
+
+    def __repr__(self) -> str:
+        said = [
+            *([f"dtype={self._dtype!r}"] if self._dtype is not None else []),
+            *([f"ndim={self.ndim}"] if self.ndim is not None else []),
+            *([f"element_dim={self._element_dim}"] if self._element_dim is not None and self._element is None else []),
+            *([f"element_shape={self._element}"] if self._element is not None else []),
+            *([f"needs_grad={self.needs_grad}"] if self.needs_grad is not None else []),
+        ]
+        return f"ti.types.ndarray({', '.join(said)})"
+
+
+def _tensor_type(dtype: Any) -> Tensor | None:
+    ask = getattr(dtype, "__tinote_type__", None)
+    found = ask() if callable(ask) else dtype
+    return found if isinstance(found, Tensor) else None
+
+
+def _of_field(value: Field, refuse: Callable[[str, str], Exception]) -> tuple[ArrayKind, BoundArray]:
+    value._require_alive()
+    if value._bound is not None:
+        return value._bound
+    buffer = value.__tinote_buffer__()
+    array = value._array
+    if any(buffer.offset):
+        raise refuse(
+            "is an array whose indices begin at 0, and is called with a field whose indices begin elsewhere",
+            "annotate the parameter with `ti.template()`",
+        )
+    if not array.flags.c_contiguous:
+        raise refuse(
+            "is an array whose elements lie one after the other, and is called with a field that lies otherwise",
+            "annotate the parameter with `ti.template()`",
+        )
+    second = value.has_grad and value.grad.has_dual
+    kind = array_kind(value.dtype, len(value.shape), value.element, value.has_grad, value.has_dual, second)
+    bound = BoundArray(
+        _address(value),
+        _address(value.grad) if value.has_grad else 0,
+        _address(value.dual) if value.has_dual else 0,
+        _address(value.grad.dual) if second else 0,
+        value.shape,
+        array.nbytes,
+        True,
+        buffer,
+        [f.memory for f in (value, value._grad, value._dual, value.grad.dual if second else None) if f is not None],
+    )
+    value._bound = kind, bound
+    return kind, bound
+
+
+def _regrouped(
+    kind: ArrayKind, bound: BoundArray, taken: int, refuse: Callable[[str, str], Exception]
+) -> tuple[ArrayKind, BoundArray]:
+    """The same memory with the last `taken` dimensions as elements."""
+    rank = len(bound.shape) - taken
+    if rank < 0:
+        raise refuse(f"has elements of {taken} dimensions, and is called with an array of shape {bound.shape}", "")
+    regrouped = array_kind(kind.dtype, rank, bound.shape[rank:], kind.has_grad, kind.has_dual, kind.has_second)
+    return regrouped, bound._replace(shape=bound.shape[:rank])
+
+
+def _address(field: Field) -> int:
+    return field._array.__array_interface__["data"][0]
+
+
+#: The kind of plain arrays of a NumPy type and rank whose elements are numbers: what `_kind_of_numpy` has found.
+_PLAIN: dict[tuple[np.dtype[Any], int], ArrayKind] = {}
+
+
+def _of_numpy(
+    array: np.ndarray[Any, Any], taken: int, refuse: Callable[[str, str], Exception]
+) -> tuple[ArrayKind, BoundArray]:
+    # `carray`: contiguous, aligned and writable. An array of fewer elements than an index can count has no longer
+    # extent; of one without elements, NumPy gives no address.
+    if not taken and type(array) is np.ndarray and array.flags.carray and 0 < array.size <= _LONGEST:
+        kind = _PLAIN.get((array.dtype, array.ndim))
+        if kind is not None:
+            address = addressof(c_char.from_buffer(array))  # pyright: ignore[reportArgumentType] (it is a buffer)
+            return kind, BoundArray(address, 0, 0, 0, array.shape, array.nbytes, True, None, array)
+    kind = _kind_of_numpy(array, taken, refuse)
+    if not taken:
+        _PLAIN[array.dtype, array.ndim] = kind
+    address = array.__array_interface__["data"][0]
+    shape = array.shape[: kind.ndim]
+    return kind, BoundArray(address, 0, 0, 0, shape, array.nbytes, array.flags.writeable, None, array)
+
+
+def _kind_of_numpy(array: np.ndarray[Any, Any], taken: int, refuse: Callable[[str, str], Exception]) -> ArrayKind:
+    """The kind of an array whose last `taken` dimensions belong to the element."""
+    if array.dtype.kind not in "biuf" or array.dtype.itemsize > 8 or not array.dtype.isnative:
+        raise refuse(
+            f"is called with an array of {array.dtype}, which kernels cannot read",
+            "convert it to numbers with `.astype(np.float32)`, or another type of NumPy",
+        )
+    flags = array.flags
+    if not flags.c_contiguous:
+        raise refuse(
+            f"is called with an array that is not contiguous (shape {array.shape}, strides {array.strides})",
+            "pass `np.ascontiguousarray(a)`, which is a copy: what the kernel writes does not reach the original",
+        )
+    if not flags.aligned:
+        raise refuse("is called with an array whose numbers are not aligned in memory", "pass a copy: `a.copy()`")
+    if isinstance(array, np.ma.MaskedArray):
+        raise refuse("is called with a masked array, whose mask kernels would ignore", "pass `a.data` or `a.filled()`")
+    if taken > array.ndim:
+        raise refuse(f"has elements of {taken} dimensions, and is called with an array of shape {array.shape}", "")
+    whole = array.shape
+    if whole and max(whole) > _LONGEST:
+        raise refuse(f"is called with an array of shape {whole}: an extent does not fit the 32-bit indices", "")
+    rank = array.ndim - taken
+    kind = array_kind(scalar_type(array.dtype), rank, whole[rank:])
+    if 0 in kind.element:
+        raise refuse(f"is called with an array of shape {whole}, whose elements are empty", "")
+    return kind
+
+
+_CPU = 1
+
+
+def _imported(value: Any, refuse: Callable[[str, str], Exception]) -> np.ndarray[Any, Any]:
+    """Another library's array as NumPy sees it, in the same memory."""
+    torch = sys.modules.get("torch")
+    if torch is not None and isinstance(value, torch.Tensor):
+        if value.device.type != "cpu":
+            raise refuse(f"is called with a tensor on {value.device}", "kernels run on the CPU: pass `tensor.cpu()`")
+        if not value.is_contiguous():
+            raise refuse("is called with a tensor that is not contiguous", "pass `tensor.contiguous()`")
+        try:
+            return value.detach().numpy()
+        except (TypeError, RuntimeError) as error:
+            raise refuse(f"is called with a tensor that cannot be read: {error}", "") from None
+    if not hasattr(value, "__dlpack__"):
+        raise refuse(f"is an array, and is called with {_short(value)}", "pass `np.array(…)`, a ti.ndarray or a tensor")
+    try:
+        device = value.__dlpack_device__()[0]
+        if int(device) != _CPU:
+            raise refuse("is called with an array on another device", "kernels run on the CPU: copy it there first")
+        return np.from_dlpack(value)
+    except (TypeError, ValueError, RuntimeError, BufferError, AttributeError) as error:
+        raise refuse(f"is called with an array that cannot be shared: {error}", "pass a NumPy array") from None
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else f"a {type(value).__name__}"
+
+
+def argument_error(source: FunctionSource, parameter: ast.arg) -> Callable[[str, str], Exception]:
+    """Makes the errors about one argument of a kernel."""
+
+    def error(why: str, hint: str) -> Exception:
+        q = parameter
+        span = Span(source.file, q.lineno, q.col_offset, q.end_lineno or 0, q.end_col_offset or 0)
+        return KernelTypeError(f"argument '{q.arg}' of kernel '{source.name}' {why}", span, hint=hint)
+
+    return error
+
+
+def refuse_read_only(specialisation: Specialisation, arrays: Sequence[BoundArray]) -> None:
+    """Raise `KernelTypeError` when a kernel writes to an array that must not be written to."""
+    for buffer, bound in zip(specialisation.arrays, arrays, strict=True):
+        if not bound.writable and buffer in specialisation.touched().written:
+            source = specialisation.source
+            parameter = next(q for q in source.parameters if q.arg == buffer.name)
+            raise argument_error(source, parameter)(
+                "is written by the kernel, and is called with an array that is read-only", "pass a copy: `a.copy()`"
+            )
+
+
+Matrix.ndarray = staticmethod(matrix_ndarray)  # type: ignore[attr-defined]
+Vector.ndarray = staticmethod(vector_ndarray)  # type: ignore[attr-defined]

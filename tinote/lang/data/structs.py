@@ -1,0 +1,480 @@
+"""Structs: several named members as one value, one type, or one field.
+
+    Particle = ti.types.struct(pos=ti.math.vec3, mass=ti.f32)
+
+    @ti.dataclass
+    class Particle:
+        pos: ti.math.vec3
+        mass: ti.f32
+
+        @ti.func
+        def momentum(self, v):
+            return self.mass * v
+
+    p = Particle(pos=[1, 2, 3], mass=2)        a value, in kernels and in Python
+    s = Particle.field(shape=8)                a field: s[i].pos, s.pos[i], s.grad[i].pos
+
+A field of structs is a field for each member; they are interleaved in memory (`ti.Layout.AOS`), or have an array each
+(`ti.Layout.SOA`).
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Mapping
+from types import FunctionType
+from typing import Any
+
+import numpy as np
+
+from tinote.compiler.protocol import StructInfo, function_of, is_template
+from tinote.errors import FieldError, no_attribute
+from tinote.ir.nodes import Buffer
+from tinote.ir.types import Scalar, Tensor
+from tinote.lang.data import types
+from tinote.lang.data.fields import Field, MatrixField, ScalarField
+from tinote.lang.data.layout import Layout, offset_given, order_named, shape_given
+from tinote.lang.data.matrix import Matrix, Vector, numpy_type
+from tinote.lang.data.members import Members
+from tinote.lang.data.nodes import Node
+from tinote.lang.data.tree import Level
+from tinote.lang.data.types import MatrixType
+from tinote.lang.session.state import scalar_type, world
+from tinote.source import NOWHERE, Span, caller
+
+__all__ = ["Struct", "StructField", "StructType", "dataclass", "struct"]
+
+
+class StructType:
+    """A type of structs: `members` by name, each a number type, a vector or matrix type, or a type of structs. Calling
+    it makes a value: members by position or name, those left out are zero.
+    """
+
+    def __init__(
+        self, name: str, members: Mapping[str, Any], methods: Mapping[str, Any] | None = None, made_at: Span = NOWHERE
+    ) -> None:
+        if not members:
+            raise FieldError(f"the struct type '{name}' needs members", made_at)
+        self.__name__ = name
+        self.members = dict(members)
+        self.methods = dict(methods or {})
+        for member, t in self.members.items():
+            if not isinstance(t, StructType | MatrixType | Tensor):
+                try:
+                    scalar_type(t)
+                except FieldError:
+                    hint = "for example ti.f32, ti.types.vector(3, ti.f32), or another struct type"
+                    raise FieldError(
+                        f"member '{member}' of '{name}' has no type of numbers: {t!r}", made_at, hint=hint
+                    ) from None
+
+    def type_of(self, member: str) -> Scalar | Tensor | StructType:
+        """A member's type, with what the session means by `float` and `int`."""
+        t = self.members[member]
+        if isinstance(t, MatrixType):
+            return t.__tinote_type__()
+        return t if isinstance(t, StructType | Tensor) else scalar_type(t)
+
+    def __tinote_struct__(self) -> StructInfo:
+        types = {name: self.type_of(name) for name in self.members}
+        return StructInfo(
+            self.__name__,
+            {name: t.__tinote_struct__() if isinstance(t, StructType) else t for name, t in types.items()},
+            {name: method for name, method in self.methods.items() if function_of(method) is not None},
+            tuple([name for name, method in self.methods.items() if function_of(method) is None]),
+        )
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Struct:
+        names = list(self.members)
+        if len(args) > len(names):
+            raise FieldError(f"'{self.__name__}' has {len(names)} members ({', '.join(names)}), but got {len(args)}")
+        given = dict(zip(names, args, strict=False))
+        for name, value in kwargs.items():
+            if name not in self.members or name in given:
+                problem = "gets two values for" if name in given else "has no member"
+                raise FieldError(f"'{self.__name__}' {problem} '{name}'", hint=f"its members are {', '.join(names)}")
+            given[name] = value
+        return Struct({name: self._value(name, given.get(name)) for name in names}, _type=self)
+
+    def _value(self, member: str, value: Any) -> Any:
+        t = self.type_of(member)
+        if isinstance(t, StructType):
+            if value is None:
+                return t()
+            members = dict(value.items()) if isinstance(value, Struct) else value
+            if not isinstance(members, dict):
+                raise FieldError(f"member '{member}' of '{self.__name__}' is a struct '{t.__name__}', not {value!r}")
+            return t(**members)
+        try:
+            found = np.asarray(value.values if isinstance(value, Matrix) else 0 if value is None else value)
+            if found.dtype.kind not in "biuf":
+                raise ValueError("it is no number")
+            if isinstance(t, Scalar):
+                if found.ndim:
+                    raise ValueError("one number is needed")
+                return found.astype(numpy_type(t)).item()
+            if found.ndim and found.shape != t.shape:
+                raise ValueError(f"its shape should be {t.shape}")
+            filled = np.broadcast_to(found, t.shape).astype(numpy_type(t.dtype))
+        except (TypeError, ValueError) as error:
+            raise FieldError(f"member '{member}' of '{self.__name__}' cannot be {value!r}: {error}") from None
+        return (Vector if len(t.shape) == 1 else Matrix)(filled)
+
+    def field(
+        self,
+        shape: Any = None,
+        *,
+        offset: Any = None,
+        order: str | None = None,
+        layout: Layout = Layout.AOS,
+        needs_grad: bool = False,
+        needs_dual: bool = False,
+        name: str = "",
+    ) -> StructField:
+        """A field of such structs. Members that are not floats have no gradient."""
+        made_at = caller()
+        world.require_init()
+        if not isinstance(layout, Layout):
+            raise FieldError(f"{layout!r} is not a layout", made_at, hint="use ti.Layout.AOS or ti.Layout.SOA")
+        found = StructField(self, made_at, name, needs_grad, needs_dual)
+        if shape is None:
+            if offset is not None or order is not None:
+                raise FieldError("an offset or an order needs a shape", made_at, hint="or place it with an offset")
+            return found
+        extents = shape_given(shape, made_at)
+        first = offset_given(offset, extents, made_at)
+        places = order_named(order, len(extents), made_at)
+        if layout is Layout.SOA or not all(extents):
+            for leaf in found._leaves():
+                leaf._make_dense(extents, places, layout, first)
+            return found
+        # A tree of its own interleaves the members; nothing else can be placed there.
+        root = Level(None, (), (), made_at)
+        level = Level(root, places, tuple([extents[axis] for axis in places]), made_at)
+        for leaf in found._leaves():
+            level._adopt(leaf, first or None, made_at)
+        level.settle()
+        return found
+
+    def __repr__(self) -> str:
+        return f"<struct {self.__name__}: {', '.join(f'{name}: {t!r}' for name, t in self.members.items())}>"
+
+
+def struct(**members: Any) -> StructType:
+    """`ti.types.struct(pos=vec3, mass=ti.f32)`: a type of structs with these members."""
+    methods = members.pop("__struct_methods", {})
+    return StructType("struct", members, methods, caller())
+
+
+def dataclass(cls: type) -> StructType:
+    """Make a type of structs of a class: its annotations are the members, its `@ti.func`s take the struct first; its
+    other functions and properties are there in Python scope. Raises `FieldError` for what is no class, and for members
+    without a type.
+    """
+    where = caller()
+    if not isinstance(cls, type):
+        raise FieldError(f"ti.dataclass decorates a class, not {cls!r}", where)
+    frame = sys._getframe(1)
+    try:
+        members = inspect.get_annotations(cls, eval_str=True, locals={**frame.f_globals, **frame.f_locals})
+    except Exception as error:
+        raise FieldError(f"an annotation of '{cls.__name__}' cannot be evaluated: {error}", where) from None
+    for name in members:
+        if name in vars(cls):
+            raise FieldError(
+                f"member '{name}' of '{cls.__name__}' has a default value, which structs do not have", where
+            )
+    methods = {name: value for name, value in vars(cls).items() if _is_method(value)}
+    made = StructType(cls.__name__, {name: t for name, t in members.items() if not is_template(t)}, methods, where)
+    made.__module__, made.__doc__ = cls.__module__, cls.__doc__
+    return made
+
+
+def _is_method(value: Any) -> bool:
+    return function_of(value) is not None or isinstance(value, FunctionType | staticmethod | property)
+
+
+class Struct:
+    """A struct in Python scope: `Struct(a=1, b=[1, 2])`, `Struct({...})`. Its `members` are read and assigned by name;
+    lists become vectors and matrices, dictionaries structs.
+    """
+
+    __tinote_name__ = "Struct"
+    _parent: Any
+    _type: StructType | None
+
+    def __init__(
+        self, members: Any = None, *, _type: StructType | None = None, _parent: Any = None, **named: Any
+    ) -> None:
+        given = dict(members.items() if isinstance(members, Struct) else members or {}) | named
+        if not given:
+            raise FieldError("a struct needs members")
+        entries = given if _type is not None else {name: _member(name, value) for name, value in given.items()}
+        object.__setattr__(self, "entries", entries)
+        object.__setattr__(self, "_type", _type)
+        object.__setattr__(self, "_parent", _parent)
+
+    def __tinote_members__(self) -> dict[str, Any]:
+        return self.entries
+
+    def __tinote_struct__(self) -> StructInfo | None:
+        return None if self._type is None else self._type.__tinote_struct__()
+
+    def __getattr__(self, name: str) -> Any:
+        entries = self.__dict__.get("entries")
+        if entries is None:
+            raise AttributeError(name)  # copying and pickling ask before there are members
+        if name in entries:
+            return self[name]
+        methods = self._type.methods if self._type is not None else {}
+        if name not in methods:
+            raise no_attribute(f"a struct with members {', '.join(entries)}", name, [*entries, *methods])
+        return methods[name].__get__(self)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self.entries:
+            raise AttributeError(f"a struct with members {', '.join(self.entries)} has no member {name!r}")
+        entry = self._type._value(name, value) if self._type is not None else _member(name, value)
+        if self._parent is not None:
+            self._parent.write(name, entry)
+        self.entries[name] = entry
+
+    def __getitem__(self, name: str) -> Any:
+        entry = self.entries[name]
+        if self._parent is not None:
+            self._parent.read(name)
+        return entry
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        setattr(self, name, value)
+
+    @property
+    def keys(self) -> list[str]:
+        """The names of the members."""
+        return list(self.entries)
+
+    def items(self) -> Any:
+        """The members as pairs of name and value."""
+        return {name: self[name] for name in self.entries}.items()
+
+    def to_dict(self) -> dict[str, Any]:
+        """Members as numbers, NumPy arrays and dictionaries."""
+        return {
+            name: v.to_dict() if isinstance(v, Struct) else v.to_numpy() if isinstance(v, Matrix) else v
+            for name, v in self.items()
+        }
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Struct) or self.keys != other.keys:
+            return False
+        return all(
+            np.array_equal(_plain(a), _plain(b)) if not isinstance(a, Struct) else a == b
+            for a, b in zip(self.entries.values(), other.entries.values(), strict=True)
+        )
+
+    __hash__ = None  # type: ignore[assignment]
+
+    def __repr__(self) -> str:
+        shown = [f"{name}: {v.to_list() if isinstance(v, Matrix) else v!r}" for name, v in self.items()]
+        return f"{{{', '.join(shown)}}}"
+
+    @staticmethod
+    def field(members: Mapping[str, Any], shape: Any = None, **options: Any) -> StructField:
+        """`ti.Struct.field({"pos": vec3, "mass": ti.f32}, shape=8)`; the options are those of `StructType.field`."""
+        options.pop("methods", None)
+        return StructType("struct", members, None, caller()).field(shape, **options)
+
+
+def _plain(value: Any) -> Any:
+    return value.values if isinstance(value, Matrix) else value
+
+
+def _member(name: str, value: Any) -> Any:
+    if isinstance(value, dict):
+        return Struct(value)
+    if isinstance(value, list | tuple | np.ndarray):
+        return Vector(value) if np.ndim(value) == 1 else Matrix(value)
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, bool | int | float | Matrix | Struct):
+        return value
+    raise FieldError(
+        f"member '{name}' of a struct cannot be {value!r}", hint="members are numbers, vectors, matrices and structs"
+    )
+
+
+class StructField:
+    """A field of structs: `s[i]` is a struct (assigning its members writes through), `s.pos` the field of a member."""
+
+    def __init__(
+        self, struct: StructType, made_at: Span, name: str, needs_grad: bool, needs_dual: bool, suffix: str = ""
+    ) -> None:
+        self._struct = struct
+        self._fields: dict[str, Any] = {}
+        for member in struct.members:
+            t = struct.type_of(member)
+            below = f"{suffix}.{member}"
+            if isinstance(t, StructType):
+                self._fields[member] = StructField(t, made_at, name, needs_grad, needs_dual, below)
+                continue
+            kind, dtype, element = (ScalarField, t, ()) if isinstance(t, Scalar) else (MatrixField, t.dtype, t.shape)
+            floats = dtype.kind == "f"
+            made = kind(
+                dtype, element, made_at, f"{name}{below}" if name else "", needs_grad and floats, needs_dual and floats
+            )
+            made._suffix = below
+            self._fields[member] = made
+
+    def __tinote_space__(self) -> Buffer:
+        return self._leaves()[0].__tinote_buffer__()
+
+    def __tinote_members__(self) -> dict[str, Any]:
+        return self._fields
+
+    def __tinote_struct__(self) -> StructInfo:
+        return self._struct.__tinote_struct__()
+
+    def _leaves(self) -> list[Field]:
+        return [leaf for field in self._fields.values() for leaf in field._leaves()]
+
+    # ---- what it is
+
+    @property
+    def name(self) -> str:
+        """How errors call it."""
+        first = self._leaves()[0]
+        return first.name.removesuffix(first._suffix)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The extent of each index dimension."""
+        return self._leaves()[0].shape
+
+    @property
+    def keys(self) -> list[str]:
+        """The names of the members."""
+        return list(self._fields)
+
+    @property
+    def members(self) -> dict[str, Any]:
+        """The type of each member."""
+        return dict(self._struct.members)
+
+    def get_member_field(self, key: str) -> Any:
+        """The field of one member."""
+        if key not in self._fields:
+            raise FieldError(f"'{self.name}' has no member '{key}'", hint=f"its members are {', '.join(self._fields)}")
+        return self._fields[key]
+
+    get_member_field.__tinote_static__ = True  # type: ignore[attr-defined]
+
+    def get_field_members(self) -> list[Any]:
+        """The fields of its members, in order."""
+        return list(self._fields.values())
+
+    @property
+    def snode(self) -> Node:
+        """The node of a layout tree at which its first member lies."""
+        return self._leaves()[0].snode
+
+    def parent(self, n: int = 1) -> Node | None:
+        """The level `n` above: with 1, the one under which it was placed."""
+        return self._leaves()[0].parent(n)
+
+    parent.__tinote_static__ = True  # type: ignore[attr-defined]
+
+    def __getattr__(self, name: str) -> Any:
+        fields = self.__dict__.get("_fields", {})
+        if name not in fields:
+            raise AttributeError(f"a field of structs with members {', '.join(fields)} has no attribute {name!r}")
+        return fields[name]
+
+    @functools.cached_property
+    def grad(self) -> StructField:
+        """The gradients of the members that have one. Raises `FieldError` when none has."""
+        return self._companion("grad")
+
+    @functools.cached_property
+    def dual(self) -> StructField:
+        """The duals of the members that have one. Raises `FieldError` when none has."""
+        return self._companion("dual")
+
+    def _companion(self, kind: str) -> StructField:
+        found = object.__new__(StructField)
+        found._struct, found._fields = self._struct, {}
+        for name, field in self._fields.items():
+            try:
+                found._fields[name] = getattr(field, kind)
+            except FieldError:
+                continue
+        if not found._fields:
+            raise FieldError(f"no member of '{self.name}' has a {kind}", hint=f"make it with needs_{kind}=True")
+        if len(found._fields) < len(self._fields):
+            kept = {name: self._struct.members[name] for name in found._fields}
+            found._struct = StructType(self._struct.__name__, kept)
+        return found
+
+    # ---- elements
+
+    def __getitem__(self, key: Any) -> Struct:
+        held = {
+            name: field[key] if isinstance(field, StructField) else field._held_at(field._position(key))
+            for name, field in self._fields.items()
+        }
+        return Struct(held, _type=self._struct, _parent=Members(self._fields, key))
+
+    def __setitem__(self, key: Any, value: Any) -> None:
+        for name, member in self._parts(value).items():
+            self._fields[name][key] = member
+
+    def __len__(self) -> int:
+        return self.shape[0] if self.shape else 1
+
+    def _parts(self, value: Any) -> dict[str, Any]:
+        members = dict(value.items()) if isinstance(value, Struct | dict) else None
+        if members is None or members.keys() != self._fields.keys():
+            raise FieldError(
+                f"'{self.name}' holds structs with members {', '.join(self._fields)}: cannot take {value!r}"
+            )
+        return members
+
+    # ---- whole field
+
+    def fill(self, value: Any) -> None:
+        """Set every element to a struct, or every number of it to one number."""
+        if isinstance(value, int | float | np.number):
+            for field in self._fields.values():
+                field.fill(value)
+            return
+        for name, member in self._parts(value).items():
+            self._fields[name].fill(member)
+
+    def to_numpy(self) -> dict[str, Any]:
+        """Copies of the members by name."""
+        return {name: field.to_numpy() for name, field in self._fields.items()}
+
+    def from_numpy(self, arrays: Mapping[str, Any]) -> None:
+        """Copy arrays, one for each member, in."""
+        for name, array in self._parts(dict(arrays)).items():
+            self._fields[name].from_numpy(array)
+
+    def copy_from(self, other: StructField) -> None:
+        """Copy all elements of a field of the same structs and shape."""
+        if not isinstance(other, StructField) or other._fields.keys() != self._fields.keys():
+            raise FieldError(
+                f"'{self.name}' is copied from a field of structs with the same members, not from {other!r}"
+            )
+        for name, field in self._fields.items():
+            field.copy_from(other._fields[name])
+
+    def __repr__(self) -> str:
+        leaf = self._leaves()[0]
+        shape = f"shape {leaf.shape}" if leaf.is_placed else "not placed yet" if leaf._level is None else "not used yet"
+        called = "field" if self.name == "field" else f"field {self.name}"
+        return f"<{called} of structs with {', '.join(self._fields)}, {shape}>"
+
+
+types.struct = struct  # type: ignore[attr-defined]
+types.StructType = StructType  # type: ignore[attr-defined]

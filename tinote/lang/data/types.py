@@ -1,0 +1,156 @@
+"""`ti.types`: the types of arguments, results and values that are more than one number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from tinote.errors import FieldError
+from tinote.ir.types import Tensor, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
+from tinote.lang.data.fields import MatrixField
+from tinote.lang.data.matrix import Matrix, Vector, numpy_type
+from tinote.lang.data.ndarrays import NdarrayType
+from tinote.lang.session.missing import refuse
+from tinote.lang.session.state import scalar_type, world
+
+__all__ = [
+    "UNSIGNED", "MatrixType", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "is_integral", "is_real", "is_signed",
+    "matrix", "ndarray", "template", "u1", "u8", "u16", "u32", "u64", "vector",
+]  # fmt: skip
+
+#: `ti.types.ndarray(dtype=…, ndim=…)`
+ndarray = NdarrayType
+
+
+class Template:
+    """The annotation of a parameter that is a compile-time object: a field, a constant, anything."""
+
+    __tinote_template__ = True
+
+    def __call__(self) -> Template:
+        return self
+
+    def __repr__(self) -> str:
+        return "ti.template()"
+
+
+template = Template()
+
+
+class _Unsigned:
+    """Stands for the unsigned type that is as wide as the session's default integer."""
+
+    def __repr__(self) -> str:
+        return "unsigned int"
+
+
+UNSIGNED = _Unsigned()
+
+
+class MatrixType:
+    """A vector or matrix type with components of type `dtype`, of `shape` (n,) or (n, m): annotates kernel arguments
+    and results; calling it makes a value, in kernels and in Python. `float`, `int` and `UNSIGNED` mean the session's
+    default types, as they are when the type is used.
+    """
+
+    def __init__(self, dtype: Any, shape: tuple[int, ...]) -> None:
+        for extent in shape:
+            if not isinstance(extent, int) or isinstance(extent, bool) or extent < 1:
+                raise FieldError(f"a vector or matrix type needs positive dimensions, not {shape}")
+        if dtype is not UNSIGNED:
+            scalar_type(dtype)  # raises for what is no number type
+        self._dtype = dtype
+        self.shape = shape
+
+    def __tinote_type__(self) -> Tensor:
+        if self._dtype is UNSIGNED:
+            return Tensor(u64 if world.config.default_ip == "i64" else u32, self.shape)
+        return Tensor(scalar_type(self._dtype), self.shape)
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return self.shape[0]
+
+    @property
+    def m(self) -> int:
+        """Number of columns; 1 for a vector."""
+        return self.shape[1] if len(self.shape) == 2 else 1
+
+    @property
+    def dtype(self) -> Any:
+        """The type of the components."""
+        return self.__tinote_type__().dtype
+
+    def __call__(self, *components: Any) -> Matrix:
+        """A value from its components (numbers, vectors, rows), or from one number for all of them."""
+        flat = np.concatenate([_flat(c) for c in components]) if components else np.zeros(1)
+        count = int(np.prod(self.shape))
+        if flat.size not in (1, count):
+            raise FieldError(f"{self!r} needs {count} components, not {flat.size}")
+        values = np.broadcast_to(flat, self.shape) if flat.size == 1 else flat.reshape(self.shape)
+        return (Vector if len(self.shape) == 1 else Matrix)(values.astype(numpy_type(self.dtype)))
+
+    def field(self, shape: Any = None, **options: Any) -> MatrixField:
+        """A field of values of this type; the options are those of `ti.Vector.field`."""
+        if len(self.shape) == 1:
+            return Vector.field(self.n, self.dtype, shape, **options)  # type: ignore[attr-defined]
+        return Matrix.field(self.n, self.m, self.dtype, shape, **options)  # type: ignore[attr-defined]
+
+    def ndarray(self, shape: Any = None, **options: Any) -> Any:
+        """An array of values of this type; the options are those of `ti.ndarray`."""
+        if len(self.shape) == 1:
+            return Vector.ndarray(self.n, self.dtype, shape, **options)  # type: ignore[attr-defined]
+        return Matrix.ndarray(self.n, self.m, self.dtype, shape, **options)  # type: ignore[attr-defined]
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, MatrixType) and other.__tinote_type__() == self.__tinote_type__()
+
+    def __hash__(self) -> int:
+        return hash(self.shape)  # what `float` means may change
+
+    def __repr__(self) -> str:
+        shape, dtype = self.shape, self._dtype
+        name = getattr(dtype, "__name__", None) if isinstance(dtype, type) else f"ti.{dtype}"
+        return f"ti.types.{'vector' if len(shape) == 1 else 'matrix'}({', '.join(map(str, shape))}, {name})"
+
+
+def _flat(component: Any) -> np.ndarray[Any, Any]:
+    if isinstance(component, tuple | list):
+        return np.concatenate([_flat(c) for c in component]) if component else np.zeros(0)
+    return np.ravel(np.asarray(component.values if isinstance(component, Matrix) else component))
+
+
+def vector(n: int, dtype: Any) -> MatrixType:
+    """The type of vectors of `n` components of type `dtype`. Raises `FieldError` for dimensions below 1."""
+    return MatrixType(dtype, (n,))
+
+
+def matrix(n: int, m: int, dtype: Any) -> MatrixType:
+    """The type of `n` by `m` matrices with components of type `dtype`. Raises `FieldError` as `vector` does."""
+    return MatrixType(dtype, (n, m))
+
+
+def is_real(dtype: Any) -> bool:
+    """Whether it is a type of floating-point numbers. Kernels may ask, too, as of any of these."""
+    return scalar_type(dtype).kind == "f"
+
+
+def is_integral(dtype: Any) -> bool:
+    """Whether it is a type of integers; truth values count."""
+    return scalar_type(dtype).kind != "f"
+
+
+def is_signed(dtype: Any) -> bool:
+    """Whether numbers of this type can be negative."""
+    return scalar_type(dtype).kind in "fi"
+
+
+for _function in (vector, matrix, is_real, is_integral, is_signed):
+    _function.__tinote_static__ = True  # type: ignore[attr-defined]
+
+
+def __getattr__(name: str) -> Any:
+    refuse(name, "ti.types")
+    raise AttributeError(f"module 'tinote.types' has no attribute '{name}'")

@@ -1,0 +1,1 @@
+"""What runs: kernels, device functions, their arguments and instances."""

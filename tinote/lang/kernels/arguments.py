@@ -1,0 +1,228 @@
+"""What a launch does to memory, with the arrays that it was launched with in place of the parameters.
+
+To the compiler an array argument is the same buffer in every launch. Recorders follow memory from one launch to the
+next, so they ask here: a field or ndarray is known by its own buffer, and memory that others manage (NumPy's) by a
+`Foreign` one, which is made for one launch. Anybody may write to such memory between launches without a word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import cached_property
+from typing import Any
+
+from tinote.compiler.driver import BoundArray, GradientNeeds, Specialisation
+from tinote.compiler.launch.summary import TaskSummary, Touched
+from tinote.compiler.requests import GRADIENT, PRIMAL, Request
+from tinote.errors import DifferentiationError
+from tinote.ir.nodes import Buffer, BufferKind
+from tinote.lang.kernels.access_region import Footprint, Footprints
+from tinote.lang.kernels.stand_ins import stand_ins, viewed_field
+from tinote.lang.session.state import memory_of
+from tinote.source import Span
+
+__all__ = ["Arguments", "Foreign", "arguments_of", "own", "place_in"]
+
+
+class Foreign(Buffer):
+    """An array that others manage, as one launch saw it: the bytes from `first` up to `last`."""
+
+    __slots__ = ("bound", "first", "last")
+
+    def __init__(self, name: str, formal: Buffer, bound: BoundArray) -> None:
+        super().__init__(name, formal.dtype, bound.shape, formal.element, BufferKind.ARRAY)
+        self.bound = bound  # keeps the memory alive, so that nothing else comes to lie there
+        self.first = bound.address
+        self.last = bound.address + bound.nbytes
+
+    def meets(self, first: int, last: int) -> bool:
+        """Whether a stretch of bytes has some in common with it."""
+        return max(first, self.first) < min(last, self.last)
+
+
+class Arguments:
+    """A launch: a specialisation and the values that it is launched with. `request`: which gradient is meant."""
+
+    def __init__(self, specialisation: Specialisation, values: Sequence[Any], request: Request = GRADIENT) -> None:
+        self.specialisation = specialisation
+        self.values = tuple(values)
+        self.request = request
+        self._actual: dict[Buffer, Buffer] = {}
+        for formal, bound in zip(specialisation.arrays, self.values, strict=False):
+            own_buffer = bound.buffer
+            if own_buffer is None:
+                self._actual[formal] = Foreign(formal.name, formal, bound)
+                continue
+            self._actual[formal] = own_buffer
+            pairs = [(formal.adjoint, own_buffer.adjoint), (formal.tangent, own_buffer.tangent)]
+            if formal.adjoint is not None and own_buffer.adjoint is not None:
+                pairs.append((formal.adjoint.tangent, own_buffer.adjoint.tangent))
+            for mine, its in pairs:
+                if mine is not None and its is not None:
+                    self._actual[mine] = its
+
+    def actual(self, buffer: Buffer) -> Buffer:
+        """The memory that a buffer of the code stands for."""
+        return self._actual.get(buffer, buffer)
+
+    @property
+    def arrays(self) -> list[tuple[Buffer, BoundArray]]:
+        """The array arguments: what each is known by, and where it is."""
+        return [(self._actual[formal], self.values[k]) for k, formal in enumerate(self.specialisation.arrays)]
+
+    @cached_property
+    def foreign(self) -> tuple[Foreign, ...]:
+        """The arguments that others manage."""
+        return tuple([b for b in self._actual.values() if isinstance(b, Foreign)])
+
+    # ---- what the code does, told of memory
+
+    @cached_property
+    def touched(self) -> Touched:
+        return self._touched(self.specialisation.touched())
+
+    @property
+    def tasks(self) -> tuple[TaskSummary, ...]:
+        """What each task of the primal does."""
+        return self._tasks(self.specialisation.code(PRIMAL).tasks)
+
+    @property
+    def gradient_tasks(self) -> tuple[TaskSummary, ...]:
+        """What each task of the gradient does."""
+        return self._tasks(self.specialisation.code(self.request).tasks)
+
+    @cached_property
+    def needs(self) -> GradientNeeds:
+        """What the gradient asks of memory. Raises `DifferentiationError`, also for a kernel that computes values to be
+        differentiated from gradients, even if nothing comes back through it.
+        """
+        found = self.specialisation.gradient_needs(self.request)
+        touched = self.specialisation.touched()
+        reads = any(b.primal is not None for b in touched.loaded)
+        if reads and any(b.adjoint is not None for b in touched.written):
+            self.specialisation.refuse_gradient_access(self.request)
+        if not self._actual:
+            return found
+        return GradientNeeds(
+            self._set(found.loaded),
+            tuple([(self.actual(b), place) for b, place in found.severed]),
+            self._set(found.restored),
+            tuple([(self.actual(b), read, written) for b, read, written in found.overwritten]),
+            tuple([(self.actual(b), place) for b, place in found.old_values]),
+            tuple([self.actual(b) for b in found.copied]),
+        )
+
+    @cached_property
+    def asks(self) -> bool:
+        """Whether the gradient reads values of fields or ndarrays."""
+        reaches = self.specialisation.gradient_needs(self.request).reaches
+        return bool(reaches.restored or reaches.needed)
+
+    @cached_property
+    def _footprints(self) -> Footprints:
+        reaches = self.specialisation.gradient_needs(self.request).reaches
+        return Footprints(reaches, self.actual, lambda buffer: not isinstance(buffer, Foreign))
+
+    def footprint(self, values: Sequence[Any]) -> Footprint:
+        """Which elements of fields and ndarrays a launch with these values needs and writes. Raises
+        `DifferentiationError`.
+        """
+        return self._footprints.of(values[len(self.specialisation.arrays) :] if self.values else values)
+
+    def pairs(self, formals: Iterable[Buffer]) -> Iterable[tuple[Buffer, Buffer]]:
+        """Buffers of the code with the memory that they stand for."""
+        return [(formal, self.actual(formal)) for formal in formals]
+
+    def broken_chain(self, severed: Mapping[Buffer, Span]) -> list[tuple[Buffer, Span]]:
+        """Where varying values in memory without gradient (`severed`) are carried on to. Raises
+        `DifferentiationError` where they are differentiated.
+        """
+        found: list[tuple[Buffer, Span]] = []
+        for formal, actual in self.pairs(self.specialisation.touched().loaded):
+            place = place_in(severed, actual)
+            if place is not None:
+                carried = self.specialisation.refuse_broken_chain(formal, place, self.request)
+                found += [(self.actual(further), write) for further, write in carried]
+        return found
+
+    def refuse_shared(self) -> None:
+        """Raise `DifferentiationError` when arguments share memory in a way that a gradient does not know of."""
+        if not self._actual:
+            return
+        self.refuse_other_names()
+        written = self.touched.written
+        span = self.specialisation.source.span
+        met: list[tuple[str, Buffer, int, int]] = []
+        touched = self.specialisation.touched()
+        for buffer in touched.loaded | touched.written:
+            if buffer.kind is BufferKind.FIELD and buffer.primal is None:
+                memory = memory_of(buffer)
+                met.append((buffer.name, buffer, memory.address, memory.address + memory.nbytes))
+        for formal, (actual, bound) in zip(self.specialisation.arrays, self.arrays, strict=True):
+            first, last = bound.address, bound.address + bound.nbytes
+            for name, other, begin, end in met:
+                if max(first, begin) < min(last, end) and (actual in written or other in written):
+                    raise DifferentiationError(
+                        f"arguments '{name}' and '{formal.name}' share memory that the kernel writes to, and its "
+                        "gradient would not know that",
+                        span,
+                        hint="pass arrays that do not overlap",
+                    )
+            met.append((formal.name, actual, first, last))
+            if isinstance(actual, Foreign):
+                self._refuse_view(formal, actual, span)
+
+    @staticmethod
+    def _refuse_view(formal: Buffer, actual: Foreign, span: Span) -> None:
+        name = viewed_field(actual.first, actual.last)
+        if name is not None:
+            raise DifferentiationError(
+                f"argument '{formal.name}' is a view of '{name}', and a gradient would take it for a constant",
+                span,
+                hint=f"pass '{name}' itself, or a copy of the view",
+            )
+
+    def refuse_other_names(self) -> None:
+        """Raise `DifferentiationError` when an array is written that the function which is being differentiated uses
+        under another name too.
+        """
+        standing = stand_ins.get() if self._actual else None
+        if standing is not None:
+            standing.launching(self.arrays, self.touched.written, self.specialisation.source.span)
+
+    def _set(self, buffers: frozenset[Buffer]) -> frozenset[Buffer]:
+        return frozenset([self.actual(b) for b in buffers]) if self._actual else buffers
+
+    def _touched(self, touched: Touched) -> Touched:
+        return Touched(*[self._set(part) for part in touched]) if self._actual else touched
+
+    def _tasks(self, tasks: tuple[TaskSummary, ...]) -> tuple[TaskSummary, ...]:
+        return tuple([task._replace(touched=self._touched(task.touched)) for task in tasks]) if self._actual else tasks
+
+
+def arguments_of(instance: Any, values: Sequence[Any], request: Request = GRADIENT) -> Arguments:
+    """The launch of an instance with these values. Without array arguments all launches do the same to memory: they
+    share one answer.
+    """
+    known: Arguments | None = instance.arguments
+    if known is None or known.request is not request:
+        specialisation = instance.specialisation
+        if specialisation.arrays:
+            return Arguments(specialisation, values, request)
+        known = instance.arguments = Arguments(specialisation, (), request)
+    return known
+
+
+def own(buffers: Iterable[Buffer]) -> list[Buffer]:
+    """Those that are fields or ndarrays."""
+    return [b for b in buffers if not isinstance(b, Foreign)]
+
+
+def place_in(places: Mapping[Buffer, Span], buffer: Buffer) -> Span | None:
+    """What is noted about the memory of `buffer`, if anything."""
+    found = places.get(buffer)
+    if found is None and isinstance(buffer, Foreign):
+        for other, place in places.items():
+            if isinstance(other, Foreign) and other.meets(buffer.first, buffer.last):
+                return place
+    return found

@@ -1,0 +1,229 @@
+"""From the arguments of a call to what selects an instance and what is launched.
+
+For each kernel a function of its own is made, with the kernel's parameters, so that Python itself matches arguments,
+keywords and defaults. For `def k(f: ti.template(), a: ti.types.ndarray(), v: vec3, n: ti.i32 = 1)` it reads:
+
+    def bind(f, a, v, n):
+        kind_a, a = array_1(a)
+        return (identity_of(f), kind_a), (a, *numbers_2(v), n)
+
+The first tuple is the key of the instance: the identity of each template argument and the kind of each array. (A
+number, vector or struct has the type of its annotation.) The second is what a launch gets.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import types
+from collections.abc import Callable
+from enum import Enum
+from numbers import Integral, Real
+from typing import Any
+
+from tinote.compiler.driver import bad_argument
+from tinote.compiler.protocol import (
+    ArgumentSpec,
+    ArrayArgument,
+    StructArgument,
+    StructInfo,
+    TemplateArgument,
+    ValueArgument,
+    is_array,
+    is_template,
+    struct_of,
+    type_of,
+)
+from tinote.compiler.requests import Defaults, defaults_of
+from tinote.config import Config
+from tinote.errors import KernelTypeError
+from tinote.ir.types import Scalar, Tensor, i64
+from tinote.lang.data.matrix import Matrix
+from tinote.lang.data.ndarrays import ArrayBuffers, argument_error
+from tinote.lang.data.structured import numbers_in
+from tinote.lang.kernels.identity import identity_of
+from tinote.lang.kernels.parameters import Parameters
+
+__all__ = ["Binding", "Bound", "Passed"]
+
+#: The key of an instance, and the values of a launch: arrays, then numbers.
+Bound = tuple[tuple[Any, ...], tuple[Any, ...]]
+
+
+class Passed(Enum):
+    """Parameters that an instance is chosen by, and not a type."""
+
+    TEMPLATE = "template"
+    ARRAY = "array"
+
+
+class Binding:
+    """How one kernel binds arguments under one session's options. Raises `KernelTypeError` for a parameter whose
+    annotation is no type.
+
+    `types`: what each parameter is; with a key, all that an instance is made for. `bind(*args, **kwargs)` gives
+    `Bound`; it raises `TypeError` for a call that does not fit the parameters, and `KernelTypeError` for an argument
+    that does not fit its annotation. Numbers are left to the launch (`explain`).
+    """
+
+    def __init__(self, parameters: Parameters, buffers: ArrayBuffers, config: Config, generation: int) -> None:
+        self.generation = generation
+        self._parameters = parameters
+        self._buffers = buffers
+        defaults = defaults_of(config)
+        self.types = tuple([self._type(*pair, defaults) for pair in self._annotated()])
+        self.arrays = self.types.count(Passed.ARRAY)
+        self.bind: Callable[..., Bound] = self._make()
+
+    def _annotated(self) -> zip[tuple[ast.arg, Any]]:
+        return zip(self._parameters.nodes, self._parameters.annotations, strict=True)
+
+    def _type(self, node: ast.arg, hint: Any, defaults: Defaults) -> Scalar | Tensor | StructInfo | Passed:
+        if is_template(hint):
+            return Passed.TEMPLATE
+        if is_array(hint):
+            return Passed.ARRAY
+        found = struct_of(hint) or type_of(hint, defaults.fp, defaults.ip)
+        if found is None:
+            name = self._parameters.source.name
+            raise KernelTypeError(
+                f"parameter '{node.arg}' of kernel '{name}' is annotated with {hint!r}, no type",
+                self._parameters.span_of(node),
+                "numbers are `ti.i32`, `ti.f32`, …, arrays `ti.types.ndarray()`, fields `ti.template()`",
+            )
+        return found
+
+    # ---- making `bind`
+
+    def _make(self) -> Callable[..., Bound]:
+        source = self._parameters.source
+        prefix = "_"
+        while any(name.startswith(prefix) for name in self._parameters.names):
+            prefix += "_"
+        scope: dict[str, Any] = {f"{prefix}identity_of": identity_of}
+        lines: list[str] = []
+        key: list[str] = []
+        arrays: list[str] = []
+        numbers: list[str] = []
+        for number, ((node, hint), t) in enumerate(zip(self._annotated(), self.types, strict=True)):
+            name, helper = node.arg, f"{prefix}{number}"
+            match t:
+                case Passed.TEMPLATE:
+                    key.append(f"{prefix}identity_of({name})")
+                case Passed.ARRAY:
+                    scope[helper] = hint.binder(argument_error(source, node))
+                    lines.append(f"{prefix}kind{number}, {name} = {helper}({name})")
+                    key.append(f"{prefix}kind{number}")
+                    arrays.append(name)
+                case Scalar():
+                    numbers.append(name)
+                case Tensor():
+                    scope[helper] = functools.partial(self._components, node, t)
+                    numbers.append(f"*{helper}({name})")
+                case StructInfo():
+                    scope[helper] = functools.partial(self._members, node, hint, t)
+                    numbers.append(f"*{helper}({name})")
+        lines.append(f"return {_tuple(key)}, {_tuple([*arrays, *numbers])}")
+        text = f"def bind({_declared(source.tree.args)}):\n" + "".join(f"    {line}\n" for line in lines)
+        exec(compile(text, f"<arguments of {source.name}>", "exec"), scope)
+        bind: types.FunctionType = scope["bind"]
+        arguments, given = source.tree.args, source.defaults
+        bind.__defaults__ = tuple([given[a.arg] for a in (*arguments.posonlyargs, *arguments.args) if a.arg in given])
+        bind.__kwdefaults__ = {a.arg: given[a.arg] for a in arguments.kwonlyargs if a.arg in given}
+        return bind
+
+    def _components(self, node: ast.arg, t: Tensor, value: Any) -> list[Any]:
+        """The numbers of a vector or matrix."""
+        source = value if isinstance(value, Matrix) else _matrix_or_none(value)
+        if source is None or source.shape != t.shape:
+            kind = "vector" if len(t.shape) == 1 else "matrix"
+            raise self._bad_argument(node, value, f"a {kind} of shape {t.shape}")
+        return source.values.ravel().tolist()
+
+    def _members(self, node: ast.arg, hint: Any, info: StructInfo, value: Any) -> list[Any]:
+        """The numbers of a struct."""
+        return numbers_in(hint, info, value, functools.partial(self._bad_argument, node, value))
+
+    # ---- off the fast path
+
+    def specs(self, key: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[ArgumentSpec]:
+        """What these arguments, which were bound under `key`, are to the compiler."""
+        parts = iter(key)
+        found: list[ArgumentSpec] = []
+        ordered = self._parameters.in_order(args, kwargs)
+        for node, t, value in zip(self._parameters.nodes, self.types, ordered, strict=True):
+            match t:
+                case Passed.TEMPLATE:
+                    next(parts)
+                    found.append(TemplateArgument(value))
+                case Passed.ARRAY:
+                    found.append(ArrayArgument(self._buffers.of(node.arg, next(parts))))
+                case StructInfo():
+                    found.append(StructArgument(t))
+                case _:
+                    found.append(ValueArgument(t))
+        return found
+
+    def explain(self, values: tuple[Any, ...]) -> None:
+        """Raise `KernelTypeError` when a number of a launch did not fit its type; return when something else was
+        wrong.
+        """
+        at = self.arrays
+        for node, t in zip(self._parameters.nodes, self.types, strict=True):
+            match t:
+                case Scalar():
+                    if not _fits(t, values[at]):
+                        problem = self._bad_argument(node, values[at], f"a number of type {t}")
+                        problem.hint = _wider(t, values[at])
+                        raise problem from None
+                    at += 1
+                case Tensor() | StructInfo():
+                    at += t.count
+                case Passed():
+                    pass
+
+    def _bad_argument(self, node: ast.arg, value: Any, expected: str) -> KernelTypeError:
+        source = self._parameters.source
+        return bad_argument(source.name, node.arg, expected, value, self._parameters.span_of(node))
+
+
+def _declared(arguments: ast.arguments) -> str:
+    """The parameters as a `def` line lists them, without types and defaults."""
+    by_position, either, by_name = (
+        [a.arg for a in group] for group in (arguments.posonlyargs, arguments.args, arguments.kwonlyargs)
+    )
+    return ", ".join([*by_position, *(["/"] if by_position else []), *either, *(["*"] if by_name else []), *by_name])
+
+
+def _tuple(items: list[str]) -> str:
+    return f"({''.join(f'{item}, ' for item in items)})"
+
+
+def _matrix_or_none(value: Any) -> Matrix | None:
+    if isinstance(value, int):  # which `Matrix` takes for a size
+        return None
+    try:
+        return Matrix(value)
+    except Exception:
+        return None
+
+
+def _wider(t: Scalar, value: Any) -> str:
+    """What to do about a number that does not fit `t`; nothing when it is no number."""
+    if t.kind == "f" or not isinstance(value, Real):
+        return ""
+    if not isinstance(value, Integral):
+        return "round it with `int(…)`, or annotate a float type"
+    return "annotate a wider type, such as `ti.i64`" if i64.lowest <= int(value) <= i64.highest else ""
+
+
+def _fits(t: Scalar, value: Any) -> bool:
+    """Whether a Python value may be passed for a number of type `t`."""
+    try:
+        if t.kind == "f":
+            float(value)
+            return not isinstance(value, str)
+        number = value.__index__()
+    except (TypeError, ValueError, AttributeError):
+        return False
+    return t.lowest <= number <= t.highest

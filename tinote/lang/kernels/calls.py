@@ -1,0 +1,45 @@
+"""`ti.real_func`, `ti.pyfunc`, `ti.ref`, `ti.sync`: names of the dialect that ask for what holds here anyway."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from types import SimpleNamespace
+from typing import Any
+
+from tinote.lang.kernels.func import func
+
+__all__ = ["experimental", "pyfunc", "real_func", "ref", "sync"]
+
+
+def real_func(function: Callable[..., Any]) -> Any:
+    """Make a device function of a function, as `func` does: it is inlined where it is called, and cannot recurse."""
+    return func(function)
+
+
+def pyfunc(function: Callable[..., Any]) -> Any:
+    """Make a device function of a function: as every one, it can be called in Python scope, too."""
+    return func(function)
+
+
+experimental = SimpleNamespace(real_func=real_func, __doc__="Names that were new once: `ti.experimental.real_func`.")
+
+
+class Reference:
+    """The annotation of a device function's parameter that stands for the caller's variable: what is assigned to it is
+    assigned there.
+    """
+
+    __tinote_template__ = True
+
+    def __init__(self, dtype: Any) -> None:
+        self.dtype = dtype
+
+    def __repr__(self) -> str:
+        return f"ti.ref({self.dtype})"
+
+
+ref = Reference
+
+
+def sync() -> None:
+    """Wait until all kernels have ended: a launch returns when they have, so there is nothing to wait for."""

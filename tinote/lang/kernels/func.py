@@ -1,0 +1,76 @@
+"""`@ti.func`: device functions."""
+
+from __future__ import annotations
+
+import functools
+import types
+from collections.abc import Callable
+from typing import Any
+
+from tinote.compiler.protocol import function_source
+from tinote.errors import KernelTypeError
+from tinote.source import caller
+
+__all__ = ["Func", "Replacement", "func", "plain_function"]
+
+
+class Replacement:
+    """That a device function has a gradient of its own: `gradient`, once it is registered."""
+
+    def __init__(self) -> None:
+        self.gradient: Func | None = None
+
+
+class Func:
+    """A device function: inlined where kernels and other device functions call it. In Python scope it runs as plain
+    Python.
+    """
+
+    def __init__(self, function: types.FunctionType) -> None:
+        functools.update_wrapper(self, function)
+        self.__wrapped__: Callable[..., Any] = function
+        self.__tinote_function__ = function_source(function, is_func=True)
+        self.__tinote_self__: Any = None
+        self.__tinote_replacement__: Replacement | None = None
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.__wrapped__(*args, **kwargs)
+
+    def __get__(self, owner: Any, cls: type | None = None) -> Func:
+        if owner is None:
+            return self
+        bound = object.__new__(Func)
+        bound.__dict__.update(self.__dict__)
+        bound.__tinote_self__ = owner
+        bound.__wrapped__ = functools.partial(self.__wrapped__, owner)
+        return bound
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        """A copy is the function itself; it is pickled as what its module calls it, as other functions are."""
+        if self.__tinote_self__ is not None:
+            return getattr, (self.__tinote_self__, self.__tinote_function__.name)
+        return self.__qualname__  # type: ignore[attr-defined,no-any-return]
+
+    def replaced(self) -> Func:
+        """This function with a gradient of its own, which is yet to be registered."""
+        found = object.__new__(Func)
+        found.__dict__.update(self.__dict__)
+        found.__tinote_replacement__ = Replacement()
+        return found
+
+    def __repr__(self) -> str:
+        return f"<func {self.__tinote_function__.name}>"
+
+
+def func(function: Callable[..., Any]) -> Func:
+    """Make a device function of a function: kernels may call it."""
+    return Func(plain_function(function))
+
+
+def plain_function(candidate: Any) -> types.FunctionType:
+    """`candidate`, if it is a Python function. Raises `KernelTypeError`."""
+    if isinstance(candidate, types.FunctionType):
+        return candidate
+    kind = type(candidate).__name__
+    hint = f"write `@{kind}` above it" if isinstance(candidate, staticmethod | classmethod) else ""
+    raise KernelTypeError(f"a kernel or device function is made from a function, not a {kind}", caller(), hint)

@@ -1,0 +1,63 @@
+"""`kernel.grad`: the gradient of one launch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tinote.compiler.requests import GRADIENT
+from tinote.errors import DifferentiationError, Note, TinoteError, at_users_frames, users_trace
+from tinote.lang.kernels.arguments import arguments_of
+from tinote.lang.session.state import claim_gradients, recorder
+from tinote.source import caller
+
+__all__ = ["KernelGradient"]
+
+
+class KernelGradient:
+    """`kernel.grad`: called with the kernel's arguments, it accumulates into the gradients of what the kernel reads,
+    from the gradients of what it writes.
+    """
+
+    __slots__ = ("_kernel",)
+
+    def __init__(self, kernel: Any) -> None:
+        self._kernel = kernel
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> None:
+        try:
+            open_recorder = recorder.get()
+            request = GRADIENT if open_recorder is None else open_recorder.gradients
+            if request is None:
+                raise DifferentiationError(
+                    f"the gradient of {self._kernel!r} runs inside of a tape, which would not know of it",
+                    caller(),
+                    hint="call it behind the block, or in a function with a replaced gradient",
+                )
+            instance, values = self._kernel.prepare(args, kwargs)
+            native = instance.specialisation.code(request)
+            needs = instance.specialisation.gradient_needs()
+            for buffer, place in needs.old_values:
+                raise DifferentiationError(
+                    f"the gradient needs the old values of '{buffer.name}' that the launch returned here",
+                    place,
+                    hint="launch the kernel in a tape: it keeps them",
+                )
+            for buffer, read, written in needs.overwritten:
+                raise DifferentiationError(
+                    f"the gradient needs the value of '{buffer.name}' that is read here, "
+                    "but the kernel has overwritten it since",
+                    read,
+                    hint="launch the kernel in a tape: it keeps what is overwritten",
+                    notes=[Note("overwritten here", written)],
+                )
+            arguments = arguments_of(instance, values)
+            arguments.refuse_shared()
+            claim_gradients(arguments.gradient_tasks, clear=False)
+            native.launch((*values, instance.last_seed) if instance.needs_seed else values)
+        except TinoteError as error:
+            raise error.with_traceback(users_trace(error)) from None
+        except KeyboardInterrupt as interrupt:
+            raise at_users_frames(interrupt) from None
+
+    def __repr__(self) -> str:
+        return f"<gradient of {self._kernel!r}>"

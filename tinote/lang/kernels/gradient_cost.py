@@ -1,0 +1,136 @@
+"""`kernel.grad_cost`: what the gradient of one launch saves, computes again and accumulates."""
+
+from __future__ import annotations
+
+import html
+import textwrap
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from tinote.ir.nodes import Buffer
+from tinote.lang.data.layout import array_over
+from tinote.lang.kernels.arguments import Foreign, arguments_of
+from tinote.lang.kernels.instances import Instance
+from tinote.lang.session.state import memory_of
+from tinote.lang.tables import table_as_html, table_as_text
+from tinote.runtime.memory import readable_size
+from tinote.source import Span, place_name
+
+if TYPE_CHECKING:
+    from tinote.compiler.inspect.gradient_cost import Accumulation, Recomputed, Saved
+
+__all__ = ["GradientCost", "cost_of"]
+
+_EXPRESSION_WIDTH = 36
+"""In text, an expression that is longer goes on below: a table that a page has to wrap cannot be read."""
+
+
+@dataclass(frozen=True)
+class GradientCost:
+    """What a kernel's gradient costs beside its arithmetic; shows itself as a table.
+
+    `saved`: the values that it saves, stack by stack, and the copies of fields that it makes. `recomputed`: the lines
+    of which it executes operations again. `accumulated`: where it adds to memory. `threads`: how many launches use at
+    most.
+    """
+
+    kernel: str
+    saved: tuple[Saved, ...]
+    recomputed: tuple[Recomputed, ...]
+    accumulated: tuple[Accumulation, ...]
+    threads: int
+
+    @property
+    def atomics(self) -> tuple[Accumulation, ...]:
+        """The accumulations in which threads may meet."""
+        return tuple([one for one in self.accumulated if one.how == "atomic"])
+
+    @property
+    def bytes_saved(self) -> int | None:
+        """The most that a launch holds at a time, every thread in a turn of its own; None where only the launch
+        tells.
+        """
+        total = 0
+        for one in self.saved:
+            if one.nbytes is None:
+                return None
+            total += one.nbytes * (self.threads if one.in_turn else 1)
+        return total
+
+    @property
+    def values_recomputed(self) -> int:
+        """How many operations the gradient's code executes again, each counted once."""
+        return sum(one.operations for one in self.recomputed)
+
+    def _table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
+        """Heads and rows; the places by their lines alone, if all are in one file."""
+        together = len({one.place.file for one in self.saved}) == 1
+        rows: list[tuple[str, ...]] = []
+        for one in self.saved:
+            known = "at launch" if one.count is None else f"{'' if one.exact else 'at most '}{one.count:,}"
+            nbytes = "" if one.nbytes is None else f"{one.nbytes:,}"
+            name = f"copy of {one.name}" if one.copy else one.name
+            where = str(one.place.line) if together else place_name(one.place)
+            expression = f"{one.expression} a turn" if one.in_turn else one.expression
+            rows.append((name, where, one.type, expression, known, nbytes))
+        return ("saved", "line" if together else "where", "type", "how many", "count", "bytes"), rows
+
+    def _summary(self) -> list[str]:
+        total = self.bytes_saved
+        on = f" on {self.threads} threads" if any(one.in_turn for one in self.saved) and self.threads > 1 else ""
+        size = "what only the launch tells" if total is None else f"at most {readable_size(total)}{on}"
+        lines = [f"the gradient of '{self.kernel}' saves {size if self.saved else 'nothing'}"]
+        again = self.values_recomputed
+        lines.append(f"operations computed again: {again}{_on_lines(one.place for one in self.recomputed)}")
+        fields = dict.fromkeys(one.target for one in self.atomics)
+        to = f" to {', '.join(fields)}{_on_lines(one.place for one in self.atomics)}" if fields else ""
+        lines.append(f"atomic operations left: {len(self.atomics)}{to}")
+        return lines
+
+    def __repr__(self) -> str:
+        lines = self._summary()
+        if self.saved:
+            heads, rows = self._table()
+            broken = [row for whole in rows for row in _broken(whole)]
+            lines.append(table_as_text(heads, broken, left=4))
+        return "\n".join(lines)
+
+    def _repr_html_(self) -> str:
+        lines = "<br>".join(map(html.escape, self._summary()))
+        table = table_as_html(*self._table(), left=4) if self.saved else ""
+        return f"<p>{lines}</p>{table}"
+
+
+def _broken(row: tuple[str, ...]) -> list[tuple[str, ...]]:
+    """A row with its expression in as many as that needs."""
+    first, *more = textwrap.wrap(row[3], _EXPRESSION_WIDTH) or [""]
+    return [(*row[:3], first, *row[4:]), *[("", "", "", part, "", "") for part in more]]
+
+
+def cost_of(instance: Instance, values: tuple[Any, ...]) -> GradientCost:
+    """The cost of the gradient of a launch with these values, its trip counts told by the fields as they are now."""
+    specialisation = instance.specialisation
+    arguments = arguments_of(instance, values)
+
+    def read(buffer: Buffer, index: tuple[int, ...]) -> Any:
+        actual = arguments.actual(buffer)
+        if isinstance(actual, Foreign) or actual.primal is not None:
+            return None
+        held = array_over(actual, memory_of(actual))
+        inside = len(index) == held.ndim and all(0 <= i < n for i, n in zip(index, held.shape, strict=True))
+        return held[index].item() if inside else None
+
+    def length(buffer: Buffer, axis: int) -> int | None:
+        return dict(zip(specialisation.arrays, shapes, strict=False)).get(buffer, buffer.shape)[axis]
+
+    count = len(specialisation.arrays)
+    shapes = [bound.shape for bound in values[:count]]
+    costs = specialisation.gradient_costs(values[count:], read, length)
+    threads = specialisation.config.num_threads
+    return GradientCost(instance.kernel_name, costs.saved, costs.recomputed, costs.accumulated, threads)
+
+
+def _on_lines(places: Iterable[Span]) -> str:
+    lines = sorted({place.line for place in places if place.line})
+    return f" (line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))})" if lines else ""

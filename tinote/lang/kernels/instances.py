@@ -1,0 +1,226 @@
+"""What became of a kernel: one instance for each template signature it was called with, and what is inside of it."""
+
+from __future__ import annotations
+
+import types
+from collections.abc import Iterable
+from typing import Any
+
+from tinote.compiler.driver import Code, Origin, Specialisation
+from tinote.compiler.protocol import ArrayArgument, Capture, CaptureKind, StructArgument, TemplateArgument
+from tinote.compiler.requests import PRIMAL, Request
+from tinote.errors import TinoteError
+from tinote.lang.data.structured import results_of
+from tinote.lang.tables import Table
+
+__all__ = ["Instance", "Instances", "Listing"]
+
+_LONGEST_VALUE = 40
+
+
+class Listing(str):
+    """A program's text. Shows itself as it is, also at the end of a notebook cell."""
+
+    def __repr__(self) -> str:
+        return str(self)
+
+
+class Instance:
+    """One template signature of a kernel, ready to launch.
+
+    `calls`: how often it was launched. `seconds`: what compiling it took, its gradient included if there is one.
+    `cache_hits`: for how many of its binaries (primal, gradient, tangent) the machine code was there already, in memory
+    or on disk (`origin`). `result` makes of a launch's numbers what the kernel returns.
+    """
+
+    __slots__ = (
+        "_attributes",
+        "_builtins",
+        "_cells",
+        "_further",
+        "_names",
+        "_others",
+        "arguments",
+        "calls",
+        "kernel_name",
+        "last_seed",
+        "needs_seed",
+        "primal",
+        "result",
+        "specialisation",
+    )
+
+    def __init__(self, specialisation: Specialisation) -> None:
+        self.specialisation = specialisation
+        self.arguments: Any = None  # what launches without arrays do to memory (`arguments.py`)
+        self.kernel_name = specialisation.source.name
+        self.primal = specialisation.code(PRIMAL)
+        self.needs_seed = specialisation.uses_random
+        signature = specialisation.signature
+        self.result = results_of(specialisation.source, signature.returns, signature.returns_tuple)
+        self.calls = 0
+        self.last_seed = 0  # a gradient replays the draws of the launch before it
+        names: list[tuple[dict[Any, Any], Any, Any]] = []
+        builtins: list[tuple[dict[Any, Any], str]] = []
+        cells: list[tuple[Any, Any]] = []
+        attributes: list[tuple[Any, str, Any]] = []
+        others: list[Capture] = []
+        for c in specialisation.captures:
+            owner = _owner_of(c)
+            ours = isinstance(owner, dict) and (owner.get("__name__") or "").startswith("tinote")
+            if c.kind is CaptureKind.CELL:
+                cells.append((owner, c.value))
+            elif c.kind is CaptureKind.BUILTIN:
+                if not ours:
+                    builtins.append((owner, c.key))
+            elif c.kind in (CaptureKind.NAME, CaptureKind.ATTRIBUTE) and isinstance(owner, dict):
+                if c.key in owner and not ours:
+                    names.append((owner, c.key, c.value))
+            elif c.kind is CaptureKind.ATTRIBUTE and c.is_same():  # a method is another object each time
+                attributes.append((owner, c.key, c.value))
+            else:
+                others.append(c)
+        self._names, self._cells, self._others = tuple(names), tuple(cells), tuple(others)
+        self._builtins, self._attributes = tuple(builtins), tuple(attributes)
+        self._further = bool(cells or builtins or attributes or others)
+
+    def is_current(self) -> bool:
+        """Whether nothing that the code captured has changed. Tens of nanoseconds a captured name."""
+        try:
+            for owner, key, value in self._names:
+                if owner[key] is not value:
+                    return self.specialisation.is_current()
+            if not self._further:
+                return True
+            for cell, value in self._cells:
+                if cell.cell_contents is not value:
+                    return self.specialisation.is_current()
+            for owner, key, value in self._attributes:
+                if getattr(owner, key) is not value:
+                    return self.specialisation.is_current()
+        except (KeyError, ValueError, AttributeError):  # a name was deleted
+            return False
+        for owner, key in self._builtins:
+            if key in owner:
+                return self.specialisation.is_current()
+        return all(capture.unchanged() for capture in self._others)
+
+    # ---- what became of it
+
+    @property
+    def signature(self) -> str:
+        """The parameters as this instance has them: `x=<field …>` for a template, `n: i32` for a value."""
+        source = self.specialisation.source
+        pairs = zip(source.parameters, self.specialisation.arguments, strict=True)
+        return f"{source.name}({', '.join(_argument(parameter.arg, argument) for parameter, argument in pairs)})"
+
+    @property
+    def seconds(self) -> float:
+        specialisation = self.specialisation
+        return specialisation.front_end_seconds + sum(native.seconds for _, native in specialisation.compiled())
+
+    @property
+    def cache_hits(self) -> int:
+        return sum(native.cached for _, native in self.specialisation.compiled())
+
+    @property
+    def origin(self) -> Origin:
+        """Where the primal's machine code came from."""
+        return self.primal.origin
+
+    # ---- looking inside
+
+    def ir(self, stage: str | None = None, *, gradient: bool = False) -> Listing:
+        """The IR after a step of the compiler (`"front end"`, `"offload"`, …), by default after the last. A step that
+        ran several times shows its last run; `"simplify 2: fold"` names one.
+        """
+        found = [s for s in self.specialisation.stages(gradient=gradient).stages if s.kind.value == "ir"]
+        if stage is None:
+            return Listing(found[-1].text)
+        for candidate in reversed(found):
+            if stage in (candidate.name, f"{candidate.group}: {candidate.name}"):
+                return Listing(candidate.text)
+        names = list(dict.fromkeys(s.name for s in found))
+        raise TinoteError(
+            f"no stage of '{self.kernel_name}' is called {stage!r}",
+            self.specialisation.source.span,
+            hint=f"there are {', '.join(names)}",
+        )
+
+    def llvm(self, optimised: bool = False, *, gradient: bool = False) -> Listing:
+        """The LLVM IR, as generated or after LLVM's own passes."""
+        return Listing(self._native("llvm", gradient)[1 if optimised else 0].text)
+
+    def asm(self, *, gradient: bool = False) -> Listing:
+        """The machine code, as assembly."""
+        return Listing(self._native("assembly", gradient)[0].text)
+
+    def python(self, *, gradient: bool = False) -> Listing:
+        """The plain Python that `ti.init(arch=ti.python)` runs in place of machine code."""
+        return Listing(self.specialisation.python(gradient=gradient).text)
+
+    def _native(self, kind: str, gradient: bool) -> list[Any]:
+        """The stages behind the IR that are of this kind."""
+        if self.specialisation.config.arch == "python":
+            raise TinoteError(
+                f"'{self.kernel_name}' runs as plain Python: there is no machine code to show",
+                self.specialisation.source.span,
+                hint=f"see {self.kernel_name}.python(), or compile it with ti.init(arch=ti.cpu)",
+            )
+        return [s for s in self.specialisation.stages(gradient=gradient).stages if s.kind.value == kind]
+
+    def __repr__(self) -> str:
+        return f"<instance {self.signature}: {_count(self.calls, 'call')}, made in {1e3 * self.seconds:.1f} ms>"
+
+
+def _owner_of(capture: Capture) -> Any:
+    """Where a capture is looked up; of a module, its namespace, which is faster to ask."""
+    if capture.kind is CaptureKind.ATTRIBUTE and isinstance(capture.owner, types.ModuleType):
+        return capture.owner.__dict__
+    return capture.owner
+
+
+class Instances(Table, list[Instance]):
+    """A kernel's instances, the newest last; shows itself as a table."""
+
+    _heads = ("signature", "version", "compile time", "machine code", "calls", "cache hits")
+    _left = 4
+    _nothing = "no instances: the kernel was not called"
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [
+            (
+                instance.signature,
+                "current" if instance.is_current() else "older",
+                f"{1e3 * instance.seconds:.1f} ms",
+                _origins(instance.specialisation.compiled()),
+                str(instance.calls),
+                str(instance.cache_hits),
+            )
+            for instance in self
+        ]
+
+    def _repr_html_(self) -> str:
+        return super()._repr_html_() if self else self._nothing
+
+
+def _origins(compiled: Iterable[tuple[Request, Code]]) -> str:
+    return ", ".join(
+        native.origin.value if request is PRIMAL else f"{request.name}: {native.origin.value}"
+        for request, native in compiled
+    )
+
+
+def _argument(name: str, argument: Any) -> str:
+    if isinstance(argument, TemplateArgument):
+        text = repr(argument.value)
+        return f"{name}={text if len(text) <= _LONGEST_VALUE else text[: _LONGEST_VALUE - 1] + '…'}"
+    if isinstance(argument, ArrayArgument):
+        return f"{name}: {argument.buffer.element_type!r} array of {_count(argument.buffer.rank, 'dimension')}"
+    if isinstance(argument, StructArgument):
+        return f"{name}: {argument.info.name}"
+    return f"{name}: {argument.type!r}"
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"

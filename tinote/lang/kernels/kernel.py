@@ -1,0 +1,348 @@
+"""`@ti.kernel`.
+
+A decorated function's source is memorised and nothing is compiled. The first call for each template signature
+specialises and compiles it; later calls reuse that. What the code captured from outside (globals, device functions) is
+compared by identity at each call, so that a changed constant or a re-run cell compiles afresh instead of giving a stale
+answer.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import struct
+import types
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from tinote.compiler.driver import Specialisation
+from tinote.compiler.protocol import (
+    ArgumentSpec,
+    FunctionSource,
+    function_source,
+    is_array,
+    is_template,
+    struct_of,
+    type_of,
+)
+from tinote.compiler.requests import defaults_of
+from tinote.config import Config
+from tinote.errors import CompilerBug, KernelTypeError, TinoteError, at_users_frames, users_trace
+from tinote.ir.types import Tensor
+from tinote.lang.data.matrix import Matrix
+from tinote.lang.data.ndarrays import ArrayBuffers, refuse_read_only
+from tinote.lang.kernels.binding import Binding
+from tinote.lang.kernels.func import plain_function
+from tinote.lang.kernels.gradient import KernelGradient
+from tinote.lang.kernels.gradient_cost import GradientCost, cost_of
+from tinote.lang.kernels.instances import Instance, Instances, Listing
+from tinote.lang.kernels.loops import LoopTable, TaskTable
+from tinote.lang.kernels.parameters import Parameters
+from tinote.lang.session.state import memory_of, note_launch_outside, recorder, world
+
+if TYPE_CHECKING:
+    from tinote.compiler.inspect.versions import Version
+
+__all__ = ["Instance", "Kernel", "data_oriented", "kernel"]
+
+#: Older versions of instances that are kept, in case what they captured becomes what it was.
+_RETIRED_KEPT = 8
+
+#: Instances of a kernel; from then on the oldest goes for each new one. An instance keeps its template arguments alive.
+_INSTANCES_KEPT = 1000
+
+
+class Kernel:
+    """A compiled function over fields. Calling it launches it; `grad` runs its reverse-mode derivative."""
+
+    __tinote_kernel__ = True
+
+    def __init__(self, function: types.FunctionType) -> None:
+        functools.update_wrapper(self, function)
+        self.__wrapped__: Callable[..., Any] = function
+        self.source: FunctionSource = function_source(function)
+        self._overrides: dict[str, Any] = {}
+        self._parameters = Parameters(self.source)
+        self._arrays = ArrayBuffers()
+        self._binding: Binding | None = None
+        self._types: tuple[Any, ...] = ()  # what `_instances` were made for, beside what their keys say
+        self._instances: dict[tuple[Any, ...], Instance] = {}
+        self._retired: list[tuple[tuple[Any, ...], Instance]] = []
+        self._earlier: Version | None = None
+
+    def __reduce__(self) -> str:
+        """A copy is the kernel itself; it is pickled as what its module calls it, as functions are."""
+        return self.__qualname__  # type: ignore[attr-defined,no-any-return]
+
+    def with_options(self, overrides: dict[str, Any]) -> Kernel:
+        """This kernel, compiled with these fields of `Config` in place of the session's."""
+        self._overrides = dict(overrides)
+        return self
+
+    def become(self, new: Kernel) -> None:
+        """Take over the meaning of `new`, so that whoever holds this kernel uses it. Unchanged source keeps what was
+        compiled.
+        """
+        same = (
+            self._overrides == new._overrides
+            and self.source.text == new.source.text
+            and self.source.span == new.source.span
+            and not self.source.closure
+        )
+        known = self._types, self._instances, self._retired
+        self.__dict__.update(new.__dict__)
+        if same:
+            self._types, self._instances, self._retired = known
+
+    def succeed(self, old: Kernel) -> None:
+        """Take the place of `old`, a kernel of the same name: what it was compiled to last, if that is known, is this
+        kernel's earlier version. One that is still up to date and has the same text hands on its own.
+        """
+        last = next(reversed(old._instances.values()), None)
+        if last is None or (old.source.text == self.source.text and last.is_current()):
+            self._earlier = old._earlier
+            return
+        with contextlib.suppress(TinoteError, CompilerBug):  # it came from disk, and what it captured has changed since
+            self._earlier = last.specialisation.version().kept()
+
+    def earlier(self) -> Version | Specialisation | None:
+        """What this kernel was before its text, or something that it captured, changed last; None where that is not
+        known.
+        """
+        if self.instances and self._retired:
+            newest = next(reversed(self._instances))
+            for key, instance in self._retired:
+                if key == newest:
+                    return instance.specialisation
+        return self._earlier
+
+    @property
+    def config(self) -> Config:
+        """The options under which this kernel is compiled."""
+        return replace(world.config, **self._overrides) if self._overrides else world.config
+
+    @property
+    def has_templates(self) -> bool:
+        """Whether a parameter is a template, an array or a struct, so that compiling needs arguments."""
+        return any(is_template(hint) or is_array(hint) or struct_of(hint) for hint in self._parameters.annotations)
+
+    def specialise_by_types(self) -> Specialisation:
+        """The specialisation of a kernel without template parameters, compiled from its annotations alone."""
+        defaults = defaults_of(self.config)
+        arguments: list[Any] = []
+        for hint in self._parameters.annotations:
+            t = type_of(hint, defaults.fp, defaults.ip)
+            arguments.append(Matrix(np.zeros(t.shape)) if isinstance(t, Tensor) else 0)
+        return self.specialise(*arguments)
+
+    # ---- instances
+
+    def prepare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Instance, tuple[Any, ...]]:
+        """The instance for these arguments, compiled if need be, and the values of its launch: arrays, then numbers."""
+        binding = self._binding
+        if binding is None or binding.generation != world.generation:
+            binding = self._bind()
+        try:
+            key, values = binding.bind(*args, **kwargs) if kwargs else binding.bind(*args)
+        except TypeError:
+            self._parameters.in_order(args, kwargs)  # raises what says more
+            raise
+        instance = self._instances.get(key)
+        if instance is None or not instance.is_current():
+            instance = self._specialise(key, binding.specs(key, args, kwargs))
+        for array in values[: binding.arrays]:
+            if not array.writable:
+                refuse_read_only(instance.specialisation, values[: binding.arrays])
+        return instance, values
+
+    def _bind(self) -> Binding:
+        """The way from arguments to instances under the present options. Instances made under others are dropped."""
+        binding = Binding(self._parameters, self._arrays, self.config, world.generation)
+        made_for = (world.generation, *binding.types)
+        if made_for != self._types:
+            self._types, self._instances, self._retired = made_for, {}, []
+        self._binding = binding
+        return binding
+
+    def _specialise(self, key: tuple[Any, ...], specs: list[ArgumentSpec]) -> Instance:
+        old = self._instances.get(key)
+        found = next((i for known, i in self._retired if known == key and i.is_current()), None)
+        if found is None:
+            specialisation = Specialisation(self.source, specs, self.config, memory_of)
+            for warned in specialisation.warnings:
+                warnings.warn_explicit(warned.message, UserWarning, warned.span.file, warned.span.line)
+            found = Instance(specialisation)
+        if old is not None:
+            others = [retired for retired in self._retired if retired[1] is not found]
+            self._retired = [(key, old), *others][:_RETIRED_KEPT]
+        elif len(self._instances) >= _INSTANCES_KEPT:
+            oldest = next(iter(self._instances.copy()))  # a copy: another thread may add one meanwhile
+            self._instances.pop(oldest, None)
+        self._instances[key] = found
+        return found
+
+    # ---- launching
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        try:
+            instance, values = self.prepare(args, kwargs)
+            instance.calls += 1
+            if instance.needs_seed:
+                instance.last_seed = world.next_seed()
+                values = (*values, instance.last_seed)
+            open_recorder = recorder.get()
+            native = instance.primal
+            if world.watchers and world.watchers != (open_recorder,):
+                note_launch_outside(instance, values)
+            if open_recorder is not None:
+                native = open_recorder.launching(instance, values) or native
+            try:
+                results = native.launch(values)
+            except (struct.error, OverflowError, TypeError, ValueError) as error:
+                if isinstance(error, TinoteError):
+                    raise
+                if self._binding is not None:
+                    self._binding.explain(values)
+                raise
+            if open_recorder is not None:
+                open_recorder.launched()
+        except TinoteError as error:
+            # The message shows the user's line; the frames below this one are the compiler's own.
+            raise error.with_traceback(users_trace(error)) from None
+        except KeyboardInterrupt as interrupt:
+            raise at_users_frames(interrupt) from None
+        return instance.result(results) if results else None
+
+    @property
+    def grad(self) -> KernelGradient:
+        """The gradient of this kernel, to be called with its arguments."""
+        return KernelGradient(self)
+
+    def grad_cost(self, /, *args: Any, **kwargs: Any) -> GradientCost:
+        """What the gradient of a launch with these arguments would save, compute again and accumulate."""
+        return cost_of(*self.prepare(args, kwargs))
+
+    @property
+    def instances(self) -> Instances:
+        """The template signatures that were compiled, and older versions of them, whose captures have changed since."""
+        if self._types[:1] != (world.generation,):
+            return Instances()
+        return Instances([*[i for _, i in reversed(self._retired)], *self._instances.values()])
+
+    def _latest(self) -> Instance:
+        """The instance that was made last, made from the annotations alone if the kernel was not called yet."""
+        if not self.instances:
+            if self.has_templates:
+                raise KernelTypeError(
+                    f"kernel '{self.source.name}' has not been called yet, so the types of its arguments are not known",
+                    self.source.span,
+                    hint="call it once",
+                )
+            self.specialise_by_types()
+        return self.instances[-1]
+
+    def ir(self, stage: str | None = None, *, gradient: bool = False) -> Listing:
+        """The IR of the last instance after a step of the compiler, by default after the last step (`Instance.ir`)."""
+        return self._latest().ir(stage, gradient=gradient)
+
+    def llvm(self, optimised: bool = False, *, gradient: bool = False) -> Listing:
+        """The LLVM IR of the last instance, as generated or after LLVM's own passes."""
+        return self._latest().llvm(optimised, gradient=gradient)
+
+    def asm(self, *, gradient: bool = False) -> Listing:
+        """The assembly of the last instance."""
+        return self._latest().asm(gradient=gradient)
+
+    def python(self, *, gradient: bool = False) -> Listing:
+        """The last instance as plain Python: what `ti.init(arch=ti.python)` runs in place of machine code."""
+        return self._latest().python(gradient=gradient)
+
+    def loops(self, *, gradient: bool = False) -> LoopTable:
+        """What LLVM made of the loops of the last instance: how many elements at a time, or why not. LLVM compiles the
+        kernel once more for this.
+        """
+        return LoopTable(self._latest().specialisation.loops(gradient=gradient))
+
+    def tasks(self, *, gradient: bool = False) -> TaskTable:
+        """How a launch of the last instance runs: its tasks, what they share among threads, and what stays atomic."""
+        return TaskTable(self._latest().specialisation.tasks(gradient=gradient))
+
+    def specialise(self, /, *args: Any, **kwargs: Any) -> Specialisation:
+        """The specialisation for these arguments, compiled but not launched."""
+        return self.prepare(args, kwargs)[0].specialisation
+
+    def specialisations(self) -> list[Specialisation]:
+        """The specialisations that were compiled and are still valid."""
+        retired = [i for _, i in self._retired]
+        return [i.specialisation for i in self.instances if i not in retired]
+
+    # ---- methods of classes
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._parameters.is_method = True
+
+    def __get__(self, owner: Any, cls: type | None = None) -> Kernel | BoundKernel:
+        return self if owner is None else BoundKernel(self, owner)
+
+    def __repr__(self) -> str:
+        return f"<kernel {self.source.name}({', '.join(self._parameters.names)})>"
+
+
+class BoundKernel(functools.partial[Any]):
+    """A kernel that is a method, bound to its object. Each call makes one, so it is what Python makes the fastest."""
+
+    __tinote_kernel__ = True
+
+    @property
+    def kernel(self) -> Kernel:
+        return self.func  # type: ignore[return-value]
+
+    def prepare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Instance, tuple[Any, ...]]:
+        return self.kernel.prepare((*self.args, *args), kwargs)
+
+    @property
+    def grad(self) -> KernelGradient:
+        return KernelGradient(self)
+
+    def grad_cost(self, /, *args: Any, **kwargs: Any) -> GradientCost:
+        """The same of a kernel."""
+        return cost_of(*self.prepare(args, kwargs))
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(name)
+        return getattr(self.kernel, name)
+
+    def __repr__(self) -> str:
+        return f"<bound {self.kernel!r}>"
+
+
+def kernel(function: Callable[..., Any]) -> Kernel:
+    """Make a kernel of a function. Its outermost `for` loops run in parallel."""
+    made = Kernel(plain_function(function))
+    old = _bound_to_name_of(function)
+    if isinstance(old, Kernel):
+        made.succeed(old)
+    return made
+
+
+def _bound_to_name_of(function: Callable[..., Any]) -> Any:
+    """What a module or class has under the name that a function is about to get there."""
+    first, *rest = function.__qualname__.split(".")
+    found = function.__globals__.get(first)  # type: ignore[attr-defined]
+    for name in rest:
+        found = vars(found).get(name) if isinstance(found, type) else None
+    return found
+
+
+def data_oriented(cls: type) -> type:
+    """Marks a class that has kernels as methods. They work in any class; existing programs write it. Raises
+    `KernelTypeError` for what is no class.
+    """
+    if not isinstance(cls, type):
+        raise KernelTypeError(f"data_oriented decorates a class, not {cls!r}")
+    return cls

@@ -1,0 +1,61 @@
+"""`kernel.loops()` and `kernel.tasks()`: what LLVM made of a kernel's loops, and how its tasks run, as tables.
+
+The explorer shows the same beside the source (its panels *Vectorisation* and *Tasks*).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from tinote.lang.tables import Table
+from tinote.runtime.memory import readable_size
+
+if TYPE_CHECKING:
+    from tinote.compiler.inspect.remarks import LoopVerdict
+    from tinote.compiler.inspect.schedule import TaskPlan
+
+__all__ = ["LoopTable", "TaskTable"]
+
+
+class LoopTable(Table, list["LoopVerdict"]):
+    """One row a loop that LLVM has judged, in the order of the source; shows itself as a table."""
+
+    _heads = ("line", "loop", "in short", "LLVM's reasons")
+    _left = 4
+    _nothing = "LLVM found no loop to vectorise"
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [(str(one.line), _width(one), one.advice or "—", "; ".join(one.reasons) or "—") for one in self]
+
+
+def _width(verdict: LoopVerdict) -> str:
+    several = f" ×{verdict.interleaved}" if verdict.interleaved > 1 else ""
+    if verdict.width > 1:
+        return f"{verdict.width} at a time{several}"
+    return f"interleaved{several}" if several else "one at a time"
+
+
+class TaskTable(Table, list["TaskPlan"]):
+    """One row a task of a launch, in the order in which they run; shows itself as a table."""
+
+    _heads = ("task", "line", "schedule", "iterations", "private copies", "atomics", "checks")
+    _left = 7
+    _nothing = "a launch does nothing"
+
+    def _rows(self) -> list[tuple[str, ...]]:
+        return [
+            (
+                str(number),
+                str(one.span.line) if one.span.line else "—",
+                "parallel" if one.parallel else "serial",
+                ("at launch" if one.turns is None else f"{one.turns:,}") if one.parallel else "—",
+                "; ".join(f"{p.target}, {_size(p.nbytes)} a thread" for p in one.privates) or "—",
+                ", ".join(dict.fromkeys(f"{use.combine} {use.target}" for use in one.atomics if not use.plain)) or "—",
+                str(one.checks) if one.checks else "—",
+            )
+            for number, one in enumerate(self)
+        ]
+
+
+def _size(nbytes: int | None) -> str:
+    return "its size" if nbytes is None else readable_size(nbytes)

@@ -1,0 +1,197 @@
+"""Arrays of the caller's while a function is differentiated: what stands in for them, and who else uses their memory.
+
+`ti.ad.grad` and its like call a function with ndarrays of their own in place of the arrays that it is differentiated
+with respect to. What a kernel writes through one name of such an array is not seen through another: where one array is
+passed twice, where slices overlap, where the function knows the array from elsewhere. Memory that is only read may have
+several names, and the derivatives are the partial ones, by each name. Memory that is written has one name only, or a
+`DifferentiationError` says where it is written.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Set
+from contextvars import ContextVar
+from typing import Any, NoReturn
+
+import numpy as np
+
+from tinote.compiler.launch.native import BoundArray
+from tinote.errors import DifferentiationError, Note
+from tinote.ir.nodes import Buffer
+from tinote.lang.data.fields import Field
+from tinote.lang.session.state import is_viewed, memory_of, world
+from tinote.source import Span
+
+__all__ = ["StandIns", "stand_ins", "viewed_field"]
+
+Array = np.ndarray[Any, Any]
+
+#: How hard NumPy tries to find out whether two arrays that lie among each other have elements in common. Where it gives
+#: up they count as overlapping.
+_EFFORT = 10_000
+
+
+class _StandIn:
+    """`field` stands in for `array`, argument number `position`."""
+
+    def __init__(self, field: Field, array: Array, position: int) -> None:
+        self.field = field
+        self.array = array
+        self.position = position
+        self.start = array.copy()  # what it held before
+        self.others: list[tuple[str, Span]] = []  # further names under which this memory is used, and where
+        self.written = False
+
+
+class StandIns:
+    """The arrays that stand in for others in one run of a function that is differentiated at `place`. `keeps`: hold on
+    to what arrays of the caller's held before kernels wrote to them, for `take_back`.
+    """
+
+    def __init__(self, place: Span, *, keeps: bool = False) -> None:
+        self._place = place
+        self._all: dict[Buffer, _StandIn] = {}
+        self._keeps = keeps
+        self._before: dict[tuple[int, int], tuple[BoundArray, bytes]] = {}
+
+    def add(self, made: Field, array: Array, position: int) -> None:
+        """`made` stands in for `array`, the argument at `position`. Raises `DifferentiationError` for a field's own
+        memory.
+        """
+        name = f"argument {position}"
+        first, last = np.lib.array_utils.byte_bounds(array)
+        viewed = viewed_field(first, last)
+        if viewed is not None:
+            raise DifferentiationError(
+                f"{name} is a view of '{viewed}': what kernels do to one of them would be lost on the other",
+                self._place,
+                hint=f"pass '{viewed}' itself, or a copy of the view",
+            )
+        found = _StandIn(made, array, position)
+        for other in self._all.values():
+            if _overlap(array, other.array):
+                found.others.append((f"argument {other.position}", self._place))
+                other.others.append((name, self._place))
+        self._all[made.buffer] = found
+
+    def launching(self, arrays: list[tuple[Buffer, BoundArray]], written: Set[Buffer], span: Span) -> None:
+        """A kernel at `span` is about to be launched with these arrays. Raises `DifferentiationError` where it writes
+        to memory that the function uses under several names.
+        """
+        met: list[_StandIn] = []
+        for buffer, bound in arrays:
+            known = self._all.get(buffer)
+            if known is not None:
+                known.written = known.written or buffer in written
+                met += [known] if buffer in written else []
+            elif bound.buffer is None and bound.nbytes:
+                array = _bytes_at(bound)
+                under = [s for s in self._all.values() if _overlap(s.array, array)]
+                for one in under:
+                    one.others.append((f"'{buffer.name}'", span))
+                    one.written = one.written or buffer in written
+                met += [one for one in under if one.written]
+                if self._keeps and buffer in written:
+                    key = bound.address, bound.nbytes
+                    self._before.setdefault(key, (bound, ctypes.string_at(bound.address, bound.nbytes)))
+        for one in met:
+            if one.others:
+                self._refuse_names(one, span)
+            if not one.array.flags.writeable:
+                self._refuse_read_only(one, span)
+
+    def put_back(self) -> None:
+        """The run has ended: give what was written to stand-ins to the caller's arrays. Raises `DifferentiationError`
+        where that is not what a run without derivatives would have left.
+        """
+        for one in self._all.values():
+            if not _same(one.array, one.start):
+                raise DifferentiationError(
+                    f"the array of argument {one.position} is written under another name while the function runs, but "
+                    "an array of its own stands in for it there",
+                    self._place,
+                    hint="write to the argument itself",
+                )
+        for one in self._all.values():
+            now = one.field.to_numpy()
+            if _same(now, one.start):
+                continue
+            if one.others:
+                self._refuse_names(one, self._place)
+            if not one.array.flags.writeable:
+                self._refuse_read_only(one, self._place)
+            if _overlaps_itself(one.array):
+                raise DifferentiationError(
+                    f"elements of argument {one.position}, which is written, share memory with each other",
+                    self._place,
+                    hint="pass a copy",
+                )
+            one.array[...] = now
+
+    def take_back(self) -> None:
+        """In place of `put_back`: the caller's arrays hold what they held before the run."""
+        for bound, before in self._before.values():
+            ctypes.memmove(bound.address, before, len(before))
+
+    def _refuse_names(self, one: _StandIn, span: Span) -> NoReturn:
+        other, place = one.others[0]
+        names = sorted((f"argument {one.position}", other), key=lambda name: (name.startswith("'"), name))
+        raise DifferentiationError(
+            f"{' and '.join(names)} share memory that is written, but while the function is "
+            "differentiated each is an array of its own",
+            span,
+            hint="pass arrays that do not overlap",
+            notes=[Note("used here", where) for where in dict.fromkeys((place, self._place)) if where != span],
+        )
+
+    def _refuse_read_only(self, one: _StandIn, span: Span) -> NoReturn:
+        raise DifferentiationError(
+            f"argument {one.position} is written, and the array is read-only",
+            span,
+            hint="pass a copy of it",
+            notes=[] if span == self._place else [Note("differentiated here", self._place)],
+        )
+
+
+#: What stands in for arrays in the function that is being differentiated in this context, if any is.
+stand_ins: ContextVar[StandIns | None] = ContextVar("tinote_stand_ins", default=None)
+
+
+def viewed_field(first: int, last: int) -> str | None:
+    """The name of a field that has memory in common with the bytes from `first` up to `last`, if others have a view of
+    it.
+    """
+    for buffer in list(world.views):
+        memory = memory_of(buffer) if is_viewed(buffer) else None
+        if memory is not None and max(first, memory.address) < min(last, memory.address + memory.nbytes):
+            return next((f.name for f in list(world.fields) if f.buffer is buffer), buffer.name)
+    return None
+
+
+def _bytes_at(bound: BoundArray) -> Array:
+    """The memory of an array argument."""
+    return np.ctypeslib.as_array((ctypes.c_uint8 * bound.nbytes).from_address(bound.address))
+
+
+def _overlap(a: Array, b: Array) -> bool:
+    """Whether two arrays have elements in common."""
+    try:
+        return np.shares_memory(a, b, max_work=_EFFORT)  # pyright: ignore[reportArgumentType]
+    except np.exceptions.TooHardError:
+        return True
+
+
+def _overlaps_itself(array: Array) -> bool:
+    """Whether elements of one array perhaps share memory, as those of a broadcast one do."""
+    reach = array.itemsize
+    for stride, extent in sorted([(abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1]):
+        if stride < reach:
+            return True
+        reach += stride * (extent - 1)
+    return False
+
+
+def _same(a: Array, b: Array) -> bool:
+    """Whether two arrays of floats hold the same numbers, bit by bit."""
+    return np.asarray(a, b.dtype).tobytes() == b.tobytes()

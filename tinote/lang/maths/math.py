@@ -1,0 +1,243 @@
+"""`ti.math`: vector types, functions of shading languages, transformations and complex numbers.
+
+    from tinote.math import vec3, mix, normalize
+
+Angles are in radians. Complex numbers are vectors of two, (real, imaginary). The transformations of space are 4x4
+matrices for homogeneous coordinates.
+"""
+
+from __future__ import annotations
+
+import math as _math
+from typing import Any
+
+from tinote.lang.data.matrix import Matrix
+from tinote.lang.data.types import UNSIGNED, matrix, template, vector
+from tinote.lang.kernels.func import func
+from tinote.lang.maths.functions import FUNCTIONS
+
+__all__ = [
+    "acos",
+    "asin",
+    "atan",
+    "atan2",
+    "cconj",
+    "cdiv",
+    "ceil",
+    "cexp",
+    "cinv",
+    "clamp",
+    "clog",
+    "clz",
+    "cmul",
+    "cos",
+    "cosh",
+    "cpow",
+    "cross",
+    "csqrt",
+    "degrees",
+    "determinant",
+    "distance",
+    "dot",
+    "e",
+    "exp",
+    "exp2",
+    "eye",
+    "floor",
+    "fract",
+    "inf",
+    "inverse",
+    "isinf",
+    "isnan",
+    "ivec2",
+    "ivec3",
+    "ivec4",
+    "length",
+    "log",
+    "log2",
+    "log10",
+    "mat2",
+    "mat3",
+    "mat4",
+    "max",
+    "min",
+    "mix",
+    "mod",
+    "nan",
+    "normalize",
+    "pi",
+    "popcnt",
+    "pow",
+    "radians",
+    "reflect",
+    "refract",
+    "rot_by_axis",
+    "rot_yaw_pitch_roll",
+    "rotation2d",
+    "rotation3d",
+    "round",
+    "scale",
+    "sign",
+    "sin",
+    "sinh",
+    "smoothstep",
+    "sqrt",
+    "step",
+    "tan",
+    "tanh",
+    "translate",
+    "uvec2",
+    "uvec3",
+    "uvec4",
+    "vdir",
+    "vec2",
+    "vec3",
+    "vec4",
+]  # fmt: skip
+
+pi, e, inf, nan = _math.pi, _math.e, _math.inf, _math.nan
+
+vec2, vec3, vec4 = vector(2, float), vector(3, float), vector(4, float)
+ivec2, ivec3, ivec4 = vector(2, int), vector(3, int), vector(4, int)
+uvec2, uvec3, uvec4 = vector(2, UNSIGNED), vector(3, UNSIGNED), vector(4, UNSIGNED)
+mat2, mat3, mat4 = matrix(2, 2, float), matrix(3, 3, float), matrix(4, 4, float)
+
+sin, cos, tan = FUNCTIONS["sin"], FUNCTIONS["cos"], FUNCTIONS["tan"]
+asin, acos, atan, atan2 = FUNCTIONS["asin"], FUNCTIONS["acos"], FUNCTIONS["atan"], FUNCTIONS["atan2"]
+sinh, cosh, tanh = FUNCTIONS["sinh"], FUNCTIONS["cosh"], FUNCTIONS["tanh"]
+exp, exp2, log, log2, log10 = (FUNCTIONS[name] for name in ("exp", "exp2", "log", "log2", "log10"))
+pow, sqrt = FUNCTIONS["pow"], FUNCTIONS["sqrt"]
+min, max, mod, sign = FUNCTIONS["min"], FUNCTIONS["max"], FUNCTIONS["mod"], FUNCTIONS["sign"]
+floor, ceil, round, fract = (FUNCTIONS[name] for name in ("floor", "ceil", "round", "fract"))
+isinf, isnan, clz, popcnt = (FUNCTIONS[name] for name in ("isinf", "isnan", "clz", "popcnt"))
+clamp, mix, step, smoothstep = (FUNCTIONS[name] for name in ("clamp", "mix", "step", "smoothstep"))
+radians, degrees = FUNCTIONS["radians"], FUNCTIONS["degrees"]
+dot, cross, length, distance = (FUNCTIONS[name] for name in ("dot", "cross", "length", "distance"))
+normalize, reflect, refract = FUNCTIONS["normalize"], FUNCTIONS["reflect"], FUNCTIONS["refract"]
+inverse, determinant, rotation2d = FUNCTIONS["inverse"], FUNCTIONS["determinant"], FUNCTIONS["rotation2d"]
+
+# transformations
+
+
+@func
+def vdir(ang: Any) -> Any:
+    """The unit vector of the plane with this angle."""
+    return Matrix([cos(ang), sin(ang)])
+
+
+@func
+def eye(n: template) -> Any:  # type: ignore[valid-type]
+    """The n by n identity matrix."""
+    return Matrix.identity(float, n)
+
+
+@func
+def translate(dx: Any, dy: Any, dz: Any) -> Any:
+    """The translation by (dx, dy, dz)."""
+    return mat4(1.0, 0.0, 0.0, dx, 0.0, 1.0, 0.0, dy, 0.0, 0.0, 1.0, dz, 0.0, 0.0, 0.0, 1.0)
+
+
+@func
+def scale(sx: Any, sy: Any, sz: Any) -> Any:
+    """The scaling of the three axes by sx, sy and sz."""
+    return mat4(sx, 0.0, 0.0, 0.0, 0.0, sy, 0.0, 0.0, 0.0, 0.0, sz, 0.0, 0.0, 0.0, 0.0, 1.0)
+
+
+@func
+def _homogeneous(m: Any) -> Any:
+    """A linear map of space in homogeneous coordinates."""
+    found = mat4(0.0)
+    found[0:3, 0:3] = m
+    found[3, 3] = 1.0
+    return found
+
+
+@func
+def rot_by_axis(axis: Any, ang: Any) -> Any:
+    """The rotation about `axis`, which need not have unit length, by `ang` (Rodrigues' formula).
+
+    As existing programs expect, the matrix is the transpose of the usual one: it turns row vectors `v @ M`
+    counter-clockwise, and column vectors `M @ v` clockwise.
+    """
+    a = normalize(axis)
+    c, s = cos(ang), sin(ang)
+    across = Matrix([[0.0, a[2], -a[1]], [-a[2], 0.0, a[0]], [a[1], -a[0], 0.0]])
+    return _homogeneous(c * Matrix.identity(float, 3) + s * across + (1.0 - c) * a.outer_product(a))
+
+
+@func
+def rot_yaw_pitch_roll(yaw: Any, pitch: Any, roll: Any) -> Any:
+    """The rotation about Y by `yaw`, then about X by `pitch`, then about Z by `roll`; clockwise for column vectors
+    `M @ v`, as `rot_by_axis` is.
+    """
+    y = rot_by_axis(Matrix([0.0, 1.0, 0.0]), yaw)
+    x = rot_by_axis(Matrix([1.0, 0.0, 0.0]), pitch)
+    z = rot_by_axis(Matrix([0.0, 0.0, 1.0]), roll)
+    return z @ x @ y
+
+
+@func
+def rotation3d(ang_x: Any, ang_y: Any, ang_z: Any) -> Any:
+    """`rot_yaw_pitch_roll(ang_z, ang_x, ang_y)`: the order in which existing programs give the three angles."""
+    return rot_yaw_pitch_roll(ang_z, ang_x, ang_y)
+
+
+# complex numbers
+
+
+@func
+def cmul(z1: Any, z2: Any) -> Any:
+    """The product of two complex numbers `z1` and `z2`, as vectors (re, im)."""
+    return Matrix([z1[0] * z2[0] - z1[1] * z2[1], z1[0] * z2[1] + z1[1] * z2[0]])
+
+
+@func
+def cconj(z: Any) -> Any:
+    """The complex conjugate of a vector (re, im)."""
+    return Matrix([z[0], -z[1]])
+
+
+@func
+def cinv(z: Any) -> Any:
+    """1 / z for a complex number z = (re, im)."""
+    return cconj(z) / (z[0] * z[0] + z[1] * z[1])
+
+
+@func
+def cdiv(z1: Any, z2: Any) -> Any:
+    """The quotient `z1` / `z2` of two complex numbers, as vectors (re, im)."""
+    return cmul(z1, cconj(z2)) / (z2[0] * z2[0] + z2[1] * z2[1])
+
+
+@func
+def csqrt(z: Any) -> Any:
+    """The square root with non-negative real part; on the negative real axis, that with positive imaginary part."""
+    size = z.norm()
+    root = sqrt(0.5 * (size + abs(z[0])))  # no cancellation
+    large, small = root, 0.0 * root
+    if root > 0.0:
+        small = 0.5 * abs(z[1]) / root
+    real, imaginary = large, small
+    if z[0] < 0.0:
+        real, imaginary = small, large
+    if z[1] < 0.0:
+        imaginary = -imaginary
+    return Matrix([real, imaginary])
+
+
+@func
+def cexp(z: Any) -> Any:
+    """The exponential of a complex number z = (re, im)."""
+    return exp(z[0]) * vdir(z[1])
+
+
+@func
+def clog(z: Any) -> Any:
+    """The logarithm with imaginary part in (-π, π]."""
+    return Matrix([log(z.norm()), atan2(z[1], z[0])])
+
+
+@func
+def cpow(z: Any, n: Any) -> Any:
+    """z to a real power n, by the principal logarithm; 0 for z = 0 and positive n."""
+    return pow(z.norm(), n) * vdir(n * atan2(z[1], z[0]))

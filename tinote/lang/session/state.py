@@ -1,0 +1,424 @@
+"""The session's state: options, the fields that are alive, and who is told when something is launched or written."""
+
+from __future__ import annotations
+
+import warnings
+import weakref
+from collections.abc import Iterable
+from contextvars import ContextVar, Token
+from dataclasses import replace
+from itertools import chain
+from numbers import Integral
+from typing import Any, Protocol
+
+from tinote.compiler.launch.summary import TaskSummary
+from tinote.compiler.requests import Request
+from tinote.config import Config
+from tinote.errors import FieldError, suggestion
+from tinote.ir.nodes import Buffer
+from tinote.ir.types import Scalar, f32, f64, i32, i64, scalar_named
+from tinote.lang.boxes import box_at
+from tinote.runtime.memory import Memory
+from tinote.runtime.owner import SESSION, party
+from tinote.source import NOWHERE, Span, caller
+
+__all__ = [
+    "Arch",
+    "Recorder",
+    "Watcher",
+    "arches",
+    "claim_gradients",
+    "clears_duals",
+    "end_watch",
+    "forget_gradients",
+    "gradient_memories",
+    "init",
+    "is_only_party",
+    "is_viewed",
+    "memory_of",
+    "note_launch_outside",
+    "note_python_read",
+    "note_python_write",
+    "note_replacement",
+    "note_view",
+    "recorder",
+    "reset",
+    "scalar_type",
+    "take_all_gradients",
+    "watch",
+    "world",
+]
+
+
+class Arch:
+    """A target that programs may ask for: the CPU, or plain Python; the others fall back to the CPU, with one
+    warning.
+    """
+
+    __slots__ = ("name", "real")
+
+    def __init__(self, name: str, real: bool) -> None:
+        self.name = name
+        self.real = real
+
+    def __repr__(self) -> str:
+        return f"ti.{self.name}"
+
+
+_ARCHES = {
+    **{name: Arch(name, True) for name in ("cpu", "x64", "arm64", "python")},
+    **{
+        name: Arch(name, False)
+        for name in ("gpu", "cuda", "vulkan", "metal", "opengl", "gles", "amdgpu", "dx11", "dx12", "cc")
+    },
+}
+
+
+def arches() -> dict[str, Arch]:
+    """Every target by its name."""
+    return dict(_ARCHES)
+
+
+class Recorder(Protocol):
+    """An open tape or forward-mode block: told of each launch and each write from Python in its own context."""
+
+    clears_duals: bool  # whether a write from Python sets duals to zero
+
+    @property
+    def gradients(self) -> Request | None:
+        """What `kernel.grad` runs in this block; None: it is refused."""
+
+    def launching(self, instance: Any, values: tuple[Any, ...]) -> Any:
+        """A kernel is about to be launched. Gives the machine code to run in place of the primal, if any."""
+
+    def launched(self) -> None:
+        """The launch has ended well."""
+
+    def written(self, buffer: Buffer, position: Any = ...) -> bool:
+        """Python is about to write to a field, at `position` in its array (of the field's shape with that of its
+        elements behind); None: an array is made through which anybody may write from now on. Gives whether the new
+        value counts as the old one shifted by a constant.
+        """
+        ...
+
+    def read(self, buffer: Buffer, position: tuple[Any, ...]) -> None:
+        """Python reads an element of a field with a gradient or a dual, or components of one."""
+
+    def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
+        """Python gives a whole field new values: those of `source`, or constants."""
+
+
+#: The recorder of this context, if one is open. Threads and tasks that were started elsewhere do not see it.
+recorder: ContextVar[Recorder | None] = ContextVar("tinote_recorder", default=None)
+
+
+class Watcher(Protocol):
+    """An open recording, as writes from outside of its context see it."""
+
+    def launching_outside(self, instance: Any, values: tuple[Any, ...]) -> None:
+        """A kernel is about to be launched in another context."""
+
+    def overwritten(self, buffer: Buffer, box: Any = None) -> None:
+        """Elements of a field, by default all, are about to be written."""
+
+
+#: The recording that this context has opened itself.
+_own_watcher: ContextVar[Watcher | None] = ContextVar("tinote_watcher", default=None)
+
+
+class World:
+    """`config`: the options in force. `resets` counts resets: a field made before the last one is dead. `generation`
+    counts what makes compiled kernels stale, too: instances of an earlier one are not used any more.
+    """
+
+    def __init__(self) -> None:
+        self.config = Config()
+        self.generation = 0
+        self.resets = 0
+        self.initialised = False
+        self.fields: weakref.WeakSet[Any] = weakref.WeakSet()
+        self.memories: weakref.WeakKeyDictionary[Buffer, Memory] = weakref.WeakKeyDictionary()
+        self.views: weakref.WeakKeyDictionary[Buffer, list[weakref.ref[Any]]] = weakref.WeakKeyDictionary()
+        self.has_views = False  # whether there may be any; asked at each launch, where asking `views` would tell
+        self.gradients: dict[
+            int, tuple[Memory, ...]
+        ] = {}  # of all living fields, by party; empty: to be collected anew
+        self.owners: weakref.WeakKeyDictionary[Buffer, int] = (
+            weakref.WeakKeyDictionary()
+        )  # the party of a gradient, if a view has computed it
+        self.watchers: tuple[Watcher, ...] = ()  # of all contexts
+        self.launches = 0
+        self.warned: set[str] = set()
+        self.on_reset: list[Any] = []
+
+    def require_init(self) -> None:
+        """Nothing to do before `ti.init`: the defaults hold."""
+        self.initialised = True
+
+    def forget_instances(self) -> None:
+        """Fields are gone that kernels may have been compiled for: they look again at what they captured."""
+        self.generation += 1
+
+    def next_seed(self) -> int:
+        """The seed of the next launch that draws random numbers: different for each, the same sequence for the same
+        `random_seed`.
+        """
+        self.launches += 1
+        return (self.config.random_seed * 0x9E3779B97F4A7C15 + self.launches) & 0xFFFFFFFFFFFFFFFF
+
+
+world = World()
+
+
+def memory_of(buffer: Buffer) -> Memory:
+    """The memory of a field's buffer."""
+    return world.memories[buffer]
+
+
+def gradient_memories() -> tuple[Memory, ...]:
+    """The memory of every living field's gradient, but those that another party computed."""
+    mine = party.get()
+    found = world.gradients.get(mine)
+    if found is None:
+        found = tuple(
+            [f.grad.memory for f in world.fields if f.has_grad and world.owners.get(f.grad.buffer, SESSION) == mine]
+        )
+        world.gradients[mine] = found
+    return found
+
+
+def is_only_party() -> bool:
+    """Whether all gradients are the present party's."""
+    return party.get() == SESSION and not world.owners
+
+
+def claim_gradients(tasks: Iterable[TaskSummary], *, clear: bool) -> None:
+    """The gradients that these tasks of a reverse launch touch belong to the present party from now on. `clear`: those
+    that were another's are set to zero first.
+    """
+    if is_only_party():
+        return
+    mine = party.get()
+    for task in tasks:
+        for buffer in chain(*task.touched):
+            if buffer.primal is not None and world.owners.get(buffer, SESSION) != mine:
+                world.owners[buffer] = mine
+                forget_gradients()
+                if clear:
+                    memory_of(buffer).clear()
+
+
+def take_all_gradients() -> None:
+    """Every living field's gradient belongs to the present party from now on."""
+    mine = party.get()
+    if not is_only_party():
+        world.owners.update((f.grad.buffer, mine) for f in world.fields if f.has_grad)
+        forget_gradients()
+
+
+def forget_gradients() -> None:
+    """A field came or went: collect the gradients anew when they are next asked for."""
+    world.gradients = {}
+
+
+def clears_duals() -> bool:
+    """Whether a write from Python sets duals to zero: forward mode is on."""
+    open_recorder = recorder.get()
+    return open_recorder is not None and open_recorder.clears_duals
+
+
+def watch(watcher: Watcher) -> Token[Watcher | None]:
+    """From now on, tell `watcher` what other contexts write."""
+    world.watchers = (*world.watchers, watcher)
+    return _own_watcher.set(watcher)
+
+
+def end_watch(watcher: Watcher, token: Token[Watcher | None]) -> None:
+    """The end of what `watch` began."""
+    world.watchers = tuple([other for other in world.watchers if other is not watcher])
+    _own_watcher.reset(token)
+
+
+def note_launch_outside(instance: Any, values: tuple[Any, ...]) -> None:
+    """Tell the recordings of other contexts that a kernel is about to be launched."""
+    own = _own_watcher.get()
+    for watcher in world.watchers:
+        if watcher is not own:
+            watcher.launching_outside(instance, values)
+
+
+def note_python_write(buffer: Buffer, position: Any = ...) -> bool:
+    """Tell an open recorder that Python is about to write to a field (`Recorder.written`, whose answer it gives), and
+    those of other contexts, too.
+    """
+    open_recorder = recorder.get()
+    shifts = open_recorder is not None and open_recorder.written(buffer, position)
+    if world.watchers:
+        own = _own_watcher.get()
+        for watcher in world.watchers:
+            if watcher is not own:
+                watcher.overwritten(buffer, box_at(buffer, position))
+    return shifts
+
+
+def note_python_read(buffer: Buffer, position: tuple[Any, ...]) -> None:
+    """Tell an open recorder that Python reads an element, if the field has a gradient or a dual."""
+    open_recorder = recorder.get()
+    if open_recorder is not None and (buffer.adjoint is not None or buffer.tangent is not None):
+        open_recorder.read(buffer, position)
+
+
+def note_replacement(buffer: Buffer, source: Buffer | None = None) -> None:
+    """Tell an open recorder that Python gives every element of a field a new value, from `source` or from outside."""
+    open_recorder = recorder.get()
+    if open_recorder is not None:
+        open_recorder.replaced(buffer, source)
+
+
+def note_view(buffer: Buffer, base: Any) -> None:
+    """Remember an array through which anybody may write to a field, as long as it lives."""
+    known = [r for r in world.views.get(buffer, ()) if r() is not None]
+    world.views[buffer] = [*known, weakref.ref(base)]
+    world.has_views = True
+
+
+def is_viewed(buffer: Buffer) -> bool:
+    """Whether the field's memory may be written by others without a word."""
+    known = world.views.get(buffer)
+    return known is not None and any(r() is not None for r in known)
+
+
+_SPELLINGS: dict[Any, Scalar] = {
+    **{f"float{bits}": scalar_named(f"f{bits}") for bits in (16, 32, 64)},
+    **{f"int{bits}": scalar_named(f"i{bits}") for bits in (8, 16, 32, 64)},
+    **{f"uint{bits}": scalar_named(f"u{bits}") for bits in (8, 16, 32, 64)},
+    "bool": scalar_named("u1"),
+}
+
+
+def scalar_type(dtype: Any, where: Span = NOWHERE) -> Scalar:
+    """The scalar type meant by `ti.f32`, `float`, `int`, `bool`, a NumPy type or its name. Raises `FieldError`."""
+    if isinstance(dtype, Scalar):
+        return dtype
+    if dtype is float:
+        return scalar_named(world.config.default_fp)
+    if dtype is int:
+        return scalar_named(world.config.default_ip)
+    if dtype is bool:
+        return scalar_named("u1")
+    name = getattr(dtype, "__name__", None) or getattr(dtype, "name", None) or dtype
+    found = _SPELLINGS.get(name)
+    if dtype is None:
+        raise FieldError("a type of numbers is missing", where, hint="give one: ti.f32, ti.f64, ti.i32, …")
+    if found is None:
+        raise FieldError(f"{dtype!r} is not a number type", where, hint="use ti.f32, ti.f64, ti.i32, ...")
+    return found
+
+
+# What existing programs set, and what has nothing to steer here: how other compilers work, where they keep things.
+_UNUSED = {
+    "ad_stack_size", "advanced_optimization", "async_mode", "cache_loop_invariant_global_vars", "cfg_optimization",
+    "cpu_block_dim_adaptive", "cuda_stack_limit", "default_cpu_block_dim", "default_gpu_block_dim", "default_up",
+    "demote_dense_struct_fors", "detect_read_only", "device_memory_GB", "device_memory_fraction", "dynamic_index",
+    "enable_fallback", "excepthook", "flatten_if", "force_scalarize_matrix", "gdb_trigger", "gpu_max_reg",
+    "half2_vectorization", "kernel_profiler_output", "log_level", "lower_access", "make_block_local",
+    "make_cpu_multithreading_loop", "make_thread_local", "max_block_dim", "move_loop_invariant_outside_if",
+    "ndarray_use_cached_allocator", "num_compile_threads", "offline_cache_cleaning_factor",
+    "offline_cache_cleaning_policy", "offline_cache_file_path", "offline_cache_max_size_of_files", "packed",
+    "print_accessor_ir", "print_ir_dbg_info", "print_kernel_asm", "print_kernel_llvm_ir",
+    "print_kernel_llvm_ir_optimized", "print_kernel_nvptx", "print_preprocessed_ir", "print_struct_llvm_ir",
+    "real_matrix", "real_matrix_scalarize", "require_version", "saturating_grid_dim", "short_circuit_operators",
+    "simplify_after_lower_access", "simplify_before_lower_access", "timeline", "unrolling_limit", "use_llvm",
+    "use_unified_memory", "verbose", "verbose_kernel_launches", "vk_api_version",
+}  # fmt: skip
+
+
+def init(
+    arch: Any = None,
+    *,
+    debug: bool = False,
+    default_fp: Scalar = f32,
+    default_ip: Scalar = i32,
+    fast_math: bool = True,
+    num_threads: int | None = None,
+    random_seed: int | None = None,
+    bounds_check: bool = True,
+    opt_level: int = 3,
+    memory_limit: int | None = None,
+    print_ir: bool = False,
+    kernel_profiler: bool = False,
+    offline_cache: bool = True,
+    **others: Any,
+) -> None:
+    """Start afresh with these options: fields made before are gone.
+
+    `arch`: `ti.cpu`, or `ti.python`, which runs kernels as plain Python that a debugger can step through; others fall
+    back to the CPU with one warning; of a list, the first that is there. `default_fp`, `default_ip`: the types of
+    literals and of `float` and `int`. `fast_math`: permit reassociation and approximations (NaN and infinity stay).
+    `num_threads`: at most so many threads a launch. `random_seed`: of `ti.random`. `bounds_check`: check indices that
+    are not proved in range. `opt_level`: how much LLVM optimises, from 0 to 3. `debug`: report overflow of signed
+    integers, and verify each step of the compiler. `memory_limit`: bytes that one launch may save for its gradient, and
+    a tape of what is overwritten. `print_ir`: print the IR after every step that changes it. `kernel_profiler`: measure
+    what each task takes (`ti.profiler`). `offline_cache`: keep machine code on disk for later sessions. Raises
+    `FieldError` for an option that does not exist or has a value that it cannot have.
+    """
+    if default_fp not in (f32, f64):
+        raise FieldError(f"default_fp must be ti.f32 or ti.f64, not {default_fp!r}")
+    if default_ip not in (i32, i64):
+        raise FieldError(f"default_ip must be ti.i32 or ti.i64, not {default_ip!r}")
+    if opt_level not in (0, 1, 2, 3):
+        raise FieldError(f"opt_level must be 0, 1, 2 or 3, not {opt_level!r}")
+    threads = num_threads if num_threads is not None else others.pop("cpu_max_num_threads", None)
+    if threads is not None and (not isinstance(threads, int) or threads < 1):
+        raise FieldError(f"num_threads must be a positive integer, not {threads!r}")
+    for option, given in (("random_seed", random_seed), ("memory_limit", memory_limit)):
+        if given is not None and not isinstance(given, Integral):
+            raise FieldError(f"{option} must be a whole number, not {given!r}")
+    bounds_check = others.pop("check_out_of_bound", bounds_check)
+    for name in others:
+        if name not in _UNUSED:
+            close = suggestion(name, [*(init.__kwdefaults__ or ()), *_UNUSED])
+            raise FieldError(f"ti.init has no option '{name}'{close}", caller())
+    choices = list(arch) if isinstance(arch, list | tuple) else [_ARCHES["cpu"] if arch is None else arch]
+    for choice in choices:
+        if not isinstance(choice, Arch):
+            raise FieldError(f"{choice!r} is not an architecture", caller(), hint="use ti.cpu")
+    wanted = next((choice for choice in choices if choice.real), choices[0] if choices else _ARCHES["cpu"])
+    if not wanted.real and wanted.name not in world.warned:
+        world.warned.add(wanted.name)
+        warnings.warn(f"{wanted!r} is not available; kernels run on the CPU", stacklevel=2)
+    reset()
+    config = Config(
+        arch="python" if wanted.name == "python" else "cpu",
+        debug=debug,
+        default_fp=default_fp.name,
+        default_ip=default_ip.name,
+        fast_math=fast_math,
+        random_seed=int(random_seed or 0),
+        bounds_check=bounds_check,
+        opt_level=opt_level,
+        print_ir=bool(print_ir),
+        kernel_profiler=bool(kernel_profiler),
+        offline_cache=bool(offline_cache),
+    )
+    if threads is not None:
+        config = replace(config, num_threads=threads)
+    if memory_limit is not None:
+        config = replace(config, memory_limit=int(memory_limit))
+    world.config = config
+    world.initialised = True
+
+
+def reset() -> None:
+    """Drop all fields and options. A field from before raises an error when it is used; a NumPy view of one stays
+    valid.
+    """
+    world.forget_instances()
+    world.resets += 1
+    world.config = Config()
+    world.launches = 0
+    world.fields = weakref.WeakSet()
+    world.gradients = {}
+    world.has_views = bool(world.views)
+    for callback in list(world.on_reset):
+        callback()

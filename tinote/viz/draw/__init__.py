@@ -1,0 +1,1 @@
+"""Pictures, charts, meshes and films as data and files."""

@@ -1,0 +1,196 @@
+"""Running quantities, such as energies over time: the samples, their axes, and the static chart of them.
+
+The browser draws the same chart from the same samples (`static/chart.js`); the rules for ticks are the same on both
+sides.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+from PIL import Image, ImageDraw, ImageFont
+
+from tinote.viz.draw.arrays import ViewError
+
+__all__ = ["CHART_HEIGHT", "History", "as_series", "draw_chart", "nice_ticks", "tick_text"]
+
+CHART_HEIGHT = 170
+"""Height of the chart under a view, in pixels."""
+
+COLORS = (
+    (0x2F, 0x6F, 0xD0),
+    (0xC9, 0x60, 0x12),
+    (0x2B, 0x82, 0x52),
+    (0x84, 0x50, 0xC6),
+    (0xB3, 0x31, 0x5F),
+    (0x5F, 0x66, 0x70),
+)
+"""Colours of the series on white, in order; `static/chart.js` has them for both themes."""
+
+INK, MUTED, GRID = (0x33, 0x33, 0x33), (0x66, 0x66, 0x66), (0xE2, 0xE4, 0xE8)
+
+
+def as_series(
+    quantities: Callable[[], float] | Mapping[str, Callable[[], float]] | None, alone: str
+) -> dict[str, Callable[[], float]]:
+    """Named quantities from one callable (which is then called `alone`), a mapping of callables, or nothing."""
+    if quantities is None:
+        return {}
+    named = {alone: quantities} if callable(quantities) else dict(quantities)
+    if len(named) > len(COLORS):
+        raise ViewError(f"{len(named)} quantities in one plot; at most {len(COLORS)} can be told apart")
+    for name, quantity in named.items():
+        if not callable(quantity):
+            raise ViewError(f"the quantity {name!r} is {type(quantity).__name__}, not a function that returns a number")
+    return named
+
+
+class History:
+    """Samples of a few quantities over the step number, in bounded memory.
+
+    When more than `limit` samples are kept, every second one goes, and from then on only every second new one is taken,
+    and so on: a long run keeps its whole course at a coarser step. The latest sample is always there.
+    """
+
+    def __init__(self, names: Sequence[str], limit: int = 2000) -> None:
+        self.names = tuple(names)
+        self.limit = limit
+        self.clear()
+
+    def clear(self) -> None:
+        """Forget every sample."""
+        self._kept: list[tuple[float, ...]] = []
+        self.latest: tuple[float, ...] | None = None
+        self._stride = 1
+        self._taken = 0
+
+    def append(self, step: int, values: Sequence[float]) -> tuple[float, ...]:
+        """Take a sample: the values, in the order of the names, at `step`. Returns it as a row (step, value, …)."""
+        row = (float(step), *(float(value) for value in values))
+        self.latest = row
+        if self._taken % self._stride == 0:
+            self._kept.append(row)
+            if len(self._kept) > self.limit:
+                self._kept = self._kept[::2]
+                self._stride *= 2
+        self._taken += 1
+        return row
+
+    def forget_latest(self) -> None:
+        """Take the latest sample back: what it measured has been changed since."""
+        if self._kept and self._kept[-1] is self.latest:
+            self._kept.pop()
+        self._taken -= self.latest is not None
+        self.latest = self._kept[-1] if self._kept else None
+
+    def table(self) -> np.ndarray:
+        """All samples, shape (samples, 1 + quantities), float64: the step number, then the values."""
+        rows = self._kept if self.latest is None or self._kept[-1] is self.latest else [*self._kept, self.latest]
+        return np.array(rows, np.float64).reshape(-1, 1 + len(self.names))
+
+
+def nice_ticks(low: float, high: float, about: int) -> list[float]:
+    """Round numbers, a step of 1, 2 or 5 times a power of ten, within [low, high]; about `about` of them."""
+    span = high - low
+    if not (math.isfinite(span) and span > 0):
+        return [low] if math.isfinite(low) else []
+    raw = span / max(about, 1)
+    power = 10.0 ** math.floor(math.log10(raw))
+    step = next(power * factor for factor in (1.0, 2.0, 5.0, 10.0) if power * factor >= raw * (1 - 1e-9))
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [index * step for index in range(first, last + 1)]
+
+
+def tick_text(value: float, step: float) -> str:
+    """A tick's label, with as many decimals as ticks `step` apart need."""
+    if abs(value) < step * 1e-6:
+        return "0"
+    if abs(value) >= 1e6 or step < 1e-4:
+        return f"{value:.3g}"
+    decimals = max(0, -math.floor(math.log10(step) + 1e-9)) if step > 0 else 3
+    return f"{value:.{decimals}f}"
+
+
+def value_range(table: np.ndarray) -> tuple[float, float]:
+    """The range that the vertical axis shows: the finite values, with some air; never empty."""
+    values = table[:, 1:]
+    finite = values[np.isfinite(values)]
+    if not len(finite):
+        return 0.0, 1.0
+    low, high = float(finite.min()), float(finite.max())
+    if high - low <= 1e-12 * max(abs(low), abs(high)):
+        air = 0.1 * abs(high) or 1.0
+    else:
+        air = 0.06 * (high - low)
+    return low - air, high + air
+
+
+def draw_chart(
+    history: History, width: int, height: int = CHART_HEIGHT, x_label: str = "step", y_label: str = ""
+) -> np.ndarray:
+    """The chart on white, shape (height, width, 3), uint8: axes with labels, a legend, one line a quantity."""
+    scale = 2  # Drawn at twice the size and averaged down, which smooths the lines.
+    image = Image.new("RGB", (width * scale, height * scale), (255, 255, 255))
+    draw = ImageDraw.Draw(image)
+    font = ImageFont.load_default(11 * scale)
+    table = history.table()
+    low, high = value_range(table)
+    start, stop = (float(table[0, 0]), float(table[-1, 0])) if len(table) else (0.0, 1.0)
+    if stop <= start:
+        stop = start + 1.0
+    rows = nice_ticks(low, high, 4)
+    row_step = rows[1] - rows[0] if len(rows) > 1 else high - low
+    labels = [tick_text(value, row_step) for value in rows]
+    margin = max([draw.textlength(label, font) for label in labels], default=0.0)
+    left, right = margin + (26 if y_label else 10) * scale, (width - 10) * scale
+    top, bottom = 24 * scale, (height - 34) * scale
+
+    def x_of(value: float) -> float:
+        return left + (value - start) / (stop - start) * (right - left)
+
+    def y_of(value: float) -> float:
+        return bottom - (value - low) / (high - low) * (bottom - top)
+
+    for value, label in zip(rows, labels, strict=True):
+        draw.line((left, y_of(value), right, y_of(value)), fill=GRID, width=scale)
+        draw.text((left - 5 * scale, y_of(value)), label, fill=MUTED, font=font, anchor="rm")
+    columns = nice_ticks(start, stop, min(5, int(stop - start)))  # Steps are whole numbers.
+    column_step = columns[1] - columns[0] if len(columns) > 1 else 1.0
+    for value in columns:
+        draw.text((x_of(value), bottom + 5 * scale), tick_text(value, column_step), fill=MUTED, font=font, anchor="mt")
+    draw.text(((left + right) / 2, (height - 4) * scale), x_label, fill=INK, font=font, anchor="mb")
+    if y_label:
+        _upright(image, y_label, font, (top + bottom) / 2, scale)
+    across = left
+    for index, name in enumerate(history.names):
+        color = COLORS[index]
+        draw.line((across, 12 * scale, across + 14 * scale, 12 * scale), fill=color, width=3 * scale)
+        draw.text((across + 19 * scale, 12 * scale), name, fill=INK, font=font, anchor="lm")
+        across += 19 * scale + draw.textlength(name, font) + 16 * scale
+        for run in _finite_runs(table[:, index + 1]):
+            points = [(x_of(table[row, 0]), y_of(table[row, index + 1])) for row in run]
+            if len(points) > 1:
+                draw.line(points, fill=color, width=round(1.6 * scale), joint="curve")
+            elif points:
+                (x, y), size = points[0], 2 * scale
+                draw.ellipse((x - size, y - size, x + size, y + size), fill=color)
+    return np.asarray(image.reduce(scale))
+
+
+def _upright(
+    image: Image.Image, text: str, font: ImageFont.FreeTypeFont | ImageFont.ImageFont, middle: float, scale: int
+) -> None:
+    """The vertical axis's label, reading upwards at the left edge."""
+    left, top, right, bottom = font.getbbox(text)
+    tag = Image.new("RGB", (int(right - left) + 2, int(bottom - top) + 2), (255, 255, 255))
+    ImageDraw.Draw(tag).text((1 - left, 1 - top), text, fill=INK, font=font)
+    turned = tag.rotate(90, expand=True)
+    image.paste(turned, (4 * scale, round(middle - turned.height / 2)))
+
+
+def _finite_runs(values: np.ndarray) -> list[range]:
+    """Index ranges of consecutive finite values: a line has a gap where a quantity is NaN or infinite."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[0], np.isfinite(values).astype(np.int8), [0]])))
+    return [range(int(first), int(last)) for first, last in zip(edges[::2], edges[1::2], strict=True)]

@@ -1,0 +1,176 @@
+"""`PLYWriter`: points and meshes in the PLY format (G. Turk, "The PLY polygon file format", 1994), text or binary."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from tinote.viz.draw.arrays import ViewError, as_array
+
+__all__ = ["PLYWriter"]
+
+_TYPES = {
+    "char": "i1",
+    "uchar": "u1",
+    "short": "i2",
+    "ushort": "u2",
+    "int": "i4",
+    "uint": "u4",
+    "float": "f4",
+    "double": "f8",
+}
+_CORNERS = {"tri": 3, "quad": 4}
+
+
+class PLYWriter:
+    """Collects `num_vertices` vertices and `num_faces` faces with as many numbers each as are added, and writes them.
+
+    `face_type`: "tri" or "quad"; `comment` stands in the file's head. Anything that has `to_numpy()` or that NumPy
+    understands may be added; it is read row by row. Raises `ViewError` for numbers that are too many or too few.
+    """
+
+    def __init__(
+        self, num_vertices: int, num_faces: int = 0, face_type: str = "tri", comment: str = "by tinote"
+    ) -> None:
+        if num_vertices < 1 or num_faces < 0:
+            raise ViewError(f"a PLY file of {num_vertices} vertices and {num_faces} faces")
+        if face_type not in _CORNERS:
+            raise ViewError(f"faces are 'tri' or 'quad', not {face_type!r}")
+        self.num_vertices = num_vertices
+        self.num_faces = num_faces
+        self._comment = comment
+        self._corners = _CORNERS[face_type]
+        self._vertices: list[tuple[str, str, np.ndarray]] = []
+        self._faces: list[tuple[str, str, np.ndarray]] = []
+        self._indices: np.ndarray | None = None
+
+    # Vertices.
+
+    def add_vertex_channel(self, key: str, data_type: str, data: Any) -> None:
+        """A number of each vertex, called `key`, stored as `data_type`: "float", "int", "uchar", …"""
+        self._vertices.append((key, data_type, _column(key, data_type, data, self.num_vertices)))
+
+    def _add_vertex_channels(self, keys: str, *columns: Any) -> None:
+        for key, column in zip(keys.split(), columns, strict=True):
+            self.add_vertex_channel(key, "float", column)
+
+    def add_vertex_pos(self, x: Any, y: Any, z: Any) -> None:
+        """Where the vertices are."""
+        self._add_vertex_channels("x y z", x, y, z)
+
+    def add_vertex_normal(self, nx: Any, ny: Any, nz: Any) -> None:
+        """Unit normals of the surface at the vertices."""
+        self._add_vertex_channels("nx ny nz", nx, ny, nz)
+
+    def add_vertex_color(self, r: Any, g: Any, b: Any) -> None:
+        """Red, green and blue, in [0, 1]."""
+        self._add_vertex_channels("red green blue", r, g, b)
+
+    def add_vertex_alpha(self, alpha: Any) -> None:
+        """Opacity, in [0, 1]."""
+        self._add_vertex_channels("Alpha", alpha)
+
+    def add_vertex_rgba(self, r: Any, g: Any, b: Any, a: Any) -> None:
+        """Red, green, blue and opacity, in [0, 1]."""
+        self._add_vertex_channels("red green blue Alpha", r, g, b, a)
+
+    def add_vertex_vel(self, vx: Any, vy: Any, vz: Any) -> None:
+        """Velocities."""
+        self._add_vertex_channels("vx vy vz", vx, vy, vz)
+
+    def add_vertex_id(self) -> None:
+        """Numbers from 0."""
+        self.add_vertex_channel("id", "int", np.arange(self.num_vertices))
+
+    def add_vertex_piece(self, piece: Any) -> None:
+        """Which piece each belongs to."""
+        self.add_vertex_channel("piece", "int", piece)
+
+    # Faces.
+
+    def add_faces(self, indices: Any) -> None:
+        """The corners of each face by the vertices' numbers, 3 or 4 a face."""
+        found = as_array(indices).ravel()
+        if found.size != self.num_faces * self._corners or found.dtype.kind not in "iu":
+            raise ViewError(f"{self.num_faces} faces have {self.num_faces * self._corners} corners, not {found.size}")
+        if found.size and (found.min() < 0 or found.max() >= self.num_vertices):
+            raise ViewError(f"corners from {found.min()} to {found.max()}, and there are {self.num_vertices} vertices")
+        self._indices = found.reshape(-1, self._corners)
+
+    def add_face_channel(self, key: str, data_type: str, data: Any) -> None:
+        """A number of each face, called `key`."""
+        self._faces.append((key, data_type, _column(key, data_type, data, self.num_faces)))
+
+    def add_face_id(self) -> None:
+        """Numbers from 0."""
+        self.add_face_channel("id", "int", np.arange(self.num_faces))
+
+    def add_face_piece(self, piece: Any) -> None:
+        """Which piece each belongs to."""
+        self.add_face_channel("piece", "int", piece)
+
+    # Files.
+
+    def export(self, path: str | Path) -> None:
+        """Write a binary file. Folders on the way are made."""
+        vertices, faces = self._tables()
+        self._write(path, "binary_little_endian", vertices.tobytes() + faces.tobytes())
+
+    def export_ascii(self, path: str | Path) -> None:
+        """Write a text file."""
+        lines = [" ".join([str(v) for v in _flat(row)]) for table in self._tables() for row in table]
+        self._write(path, "ascii", "".join([f"{line}\n" for line in lines]).encode())
+
+    def export_frame(self, series_num: int, path: str | Path) -> None:
+        """Write `path_000012.ply` for number 12 of a series."""
+        self.export(_numbered(path, series_num))
+
+    def export_frame_ascii(self, series_num: int, path: str | Path) -> None:
+        """As `export_frame`, as text."""
+        self.export_ascii(_numbered(path, series_num))
+
+    def _tables(self) -> tuple[np.ndarray, np.ndarray]:
+        if not self._vertices:
+            raise ViewError("vertices without positions", hint="call add_vertex_pos(x, y, z)")
+        if self.num_faces and self._indices is None:
+            raise ViewError(f"{self.num_faces} faces without corners", hint="call add_faces(indices)")
+        vertices = np.empty(self.num_vertices, [(key, f"<{_TYPES[t]}") for key, t, _ in self._vertices])
+        for key, _, column in self._vertices:
+            vertices[key] = column
+        kinds: list[Any] = [("count", "u1"), ("corners", "<i4", (self._corners,))]
+        faces = np.empty(self.num_faces, kinds + [(key, f"<{_TYPES[t]}") for key, t, _ in self._faces])
+        faces["count"] = self._corners
+        if self._indices is not None:
+            faces["corners"] = self._indices
+        for key, _, column in self._faces:
+            faces[key] = column
+        return vertices, faces
+
+    def _write(self, path: str | Path, form: str, body: bytes) -> None:
+        head = ["ply", f"format {form} 1.0", f"comment {self._comment}", f"element vertex {self.num_vertices}"]
+        head += [f"property {t} {key}" for key, t, _ in self._vertices]
+        if self.num_faces:
+            head += [f"element face {self.num_faces}", "property list uchar int vertex_indices"]
+            head += [f"property {t} {key}" for key, t, _ in self._faces]
+        file = Path(path)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes("\n".join([*head, "end_header\n"]).encode() + body)
+
+
+def _column(key: str, data_type: str, data: Any, count: int) -> np.ndarray:
+    if data_type not in _TYPES:
+        raise ViewError(f"a PLY file has no type {data_type!r}", hint=f"there are {', '.join(_TYPES)}")
+    found = as_array(data).ravel()
+    if found.size != count:
+        raise ViewError(f"'{key}' has {found.size} numbers, and {count} are wanted")
+    return found
+
+
+def _flat(row: Any) -> list[Any]:
+    return [part for value in row for part in np.ravel(value)]
+
+
+def _numbered(path: str | Path, number: int) -> str:
+    return f"{str(path).removesuffix('.ply')}_{number:06d}.ply"

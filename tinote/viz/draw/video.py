@@ -1,0 +1,102 @@
+"""`VideoManager`: frames of a simulation as numbered pictures, and as a GIF or MP4."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from tinote.viz.draw.arrays import ViewError
+from tinote.viz.draw.tools import imwrite
+
+__all__ = ["VideoManager"]
+
+
+class VideoManager:
+    """Writes frames into `output_dir`/frames, and makes videos of them: `output_dir`/`video_filename`.gif and .mp4.
+
+    `post_processor`, if given, is an object whose `process` changes each frame first. `framerate`: frames a second.
+    `width`, `height` and `automatic_build` are accepted for programs that set them, and change nothing.
+    """
+
+    def __init__(
+        self,
+        output_dir: str | Path,
+        video_filename: str | None = None,
+        width: int | None = None,
+        height: int | None = None,
+        post_processor: Any = None,
+        framerate: float = 24,
+        automatic_build: bool = True,
+    ) -> None:
+        del width, height, automatic_build
+        if framerate <= 0:
+            raise ViewError(f"a framerate of {framerate}; it is a number of frames a second")
+        self.directory = Path(output_dir)
+        self.frame_counter = 0
+        self.framerate = framerate
+        self._name = video_filename or "video"
+        self._process: Callable[[Any], Any] = (
+            (lambda image: image) if post_processor is None else post_processor.process
+        )
+
+    def get_frame_directory(self) -> str:
+        """The folder of the frames."""
+        return str(self.directory / "frames")
+
+    def get_output_filename(self, suffix: str) -> str:
+        """The video's file with this ending."""
+        return str(self.directory / f"{self._name}{suffix}")
+
+    def _frame(self, number: int) -> Path:
+        return Path(self.get_frame_directory()) / f"{number:06d}.png"
+
+    def write_frame(self, img: Any) -> None:
+        """Write the next frame: an image as `ti.tools.imwrite` takes it."""
+        imwrite(self._process(img), self._frame(self.frame_counter))
+        self.frame_counter += 1
+
+    def write_frames(self, images: Iterable[Any]) -> None:
+        """Write several frames."""
+        for image in images:
+            self.write_frame(image)
+
+    def clean_frames(self) -> None:
+        """Delete the frames' files, and begin with the first again."""
+        for number in range(self.frame_counter):
+            self._frame(number).unlink(missing_ok=True)
+        self.frame_counter = 0
+
+    def make_video(self, gif: bool = True, mp4: bool = True) -> None:
+        """Make the videos of the frames so far. An MP4 needs the program ffmpeg: without it `ViewError` is raised when
+        the GIF was made.
+        """
+        if not self.frame_counter:
+            raise ViewError("there are no frames yet", hint="write some: write_frame(image)")
+        if gif:
+            frames = [Image.open(self._frame(number)).convert("RGB") for number in range(self.frame_counter)]
+            frames[0].save(
+                self.get_output_filename(".gif"),
+                save_all=True,
+                append_images=frames[1:],
+                duration=1000.0 / self.framerate,
+                loop=0,
+            )
+        if mp4:
+            self._make_mp4()
+
+    def _make_mp4(self) -> None:
+        program = shutil.which("ffmpeg")
+        if program is None:
+            raise ViewError("an MP4 needs the program ffmpeg, which is not installed", hint="use make_video(mp4=False)")
+        source = str(Path(self.get_frame_directory()) / "%06d.png")
+        # H.264 in the form that browsers play needs even sizes.
+        even = ["-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2", "-pix_fmt", "yuv420p"]
+        command = [program, "-y", "-loglevel", "error", "-framerate", str(self.framerate), "-i", source, *even]
+        done = subprocess.run([*command, self.get_output_filename(".mp4")], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise ViewError(f"ffmpeg failed: {done.stderr.strip()}")

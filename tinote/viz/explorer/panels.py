@@ -1,0 +1,186 @@
+"""The explorer's panels: the tasks of a launch, what LLVM vectorised, what a gradient costs. Each is a few tables whose
+rows know their place in the source; some leave notes on the rows of the source itself.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+from tinote.compiler.inspect.gradient_cost import GradientCosts, Saved, gradient_costs
+from tinote.compiler.inspect.remarks import LoopVerdict
+from tinote.compiler.inspect.schedule import AtomicUse, TaskPlan, plan_tasks
+from tinote.compiler.inspect.stages import Stages
+from tinote.runtime.memory import readable_size
+from tinote.source import Span
+from tinote.viz.explorer.rows import Rows
+
+__all__ = ["PANELS", "Panel"]
+
+Json = dict[str, Any]
+
+
+class Panel(NamedTuple):
+    """`make(stages, rows)` gives the tables and notes of a panel that `applies` to a view."""
+
+    title: str
+    applies: Callable[[Stages], bool]
+    make: Callable[[Stages, Rows], Json]
+
+
+def _table(title: str, columns: Sequence[str], rows: Sequence[Json], empty: str) -> Json:
+    """A table as the page shows it; `empty` stands where it has no rows."""
+    return {"title": title, "columns": list(columns), "rows": list(rows), "empty": empty}
+
+
+def _row(place: tuple[int, int, int], *cells: str, tone: str = "") -> Json:
+    """A row: where it comes from, its cells (the first one names it), and `tone` "good" or "costly" if it is one."""
+    return {"place": place, "cells": cells, "tone": tone}
+
+
+# The tasks of a launch
+
+
+def _tasks(stages: Stages, rows: Rows) -> Json:
+    assert stages.last is not None
+    plans = plan_tasks(stages.last)
+    shown = [_task(plan, number, rows) for number, plan in enumerate(plans)]
+    columns = ("task", "line", "schedule", "iterations", "private copies", "atomics left", "checks", "reads", "writes")
+    return {"tables": [_table("Tasks, in the order in which they run", columns, shown, "a launch does nothing")]}
+
+
+def _task(plan: TaskPlan, number: int, rows: Rows) -> Json:
+    schedule = "parallel" if plan.parallel else "serial"
+    if plan.vectorised:
+        schedule += ", vectorised"
+    turns = ("at launch" if plan.turns is None else f"{plan.turns:,}") if plan.parallel else "—"
+    copies = [f"{p.combine} {p.target}, {_size(p.nbytes)} a thread" for p in plan.privates]
+    hard = [use for use in plan.atomics if not use.plain]
+    return _row(
+        rows.place(plan.span),
+        str(number),
+        _line(plan.span),
+        schedule,
+        turns,
+        "; ".join(copies) or "—",
+        _atomics(hard) or "—",
+        str(plan.checks) if plan.checks else "—",
+        ", ".join(plan.reads) or "—",
+        ", ".join(plan.writes) or "—",
+        tone="costly" if hard else "good" if plan.vectorised else "",
+    )
+
+
+def _atomics(uses: Sequence[AtomicUse]) -> str:
+    counts = Counter((f"{use.combine} {use.target}", use.nested) for use in uses)
+    return "; ".join(
+        f"{text}{f' ×{n}' if n > 1 else ''}{' in a loop' if nested else ''}" for (text, nested), n in counts.items()
+    )
+
+
+def _size(nbytes: int | None) -> str:
+    return "size known at launch" if nbytes is None else readable_size(nbytes)
+
+
+def _line(span: Span) -> str:
+    return str(span.line) if span.line else "—"
+
+
+# What LLVM vectorised
+
+
+def _loops(stages: Stages, rows: Rows) -> Json:
+    assert stages.judge is not None
+    verdicts = stages.judge()
+    shown: list[Json] = []
+    notes: list[Json] = []
+    for verdict in verdicts:
+        place = rows.place(Span(verdict.file, verdict.line, verdict.column))
+        word, tone = _verdict(verdict), "good" if verdict.width > 1 else "costly"
+        why = "; ".join(verdict.reasons)
+        if verdict.width > 1 and why:
+            why = f"in part not: {why}"
+        shown.append(_row(place, str(verdict.line), word, verdict.advice or "—", why or "—", tone=tone))
+        if place[0] >= 0:
+            notes.append({"row": place[0], "text": word, "tone": tone, "title": verdict.advice or why})
+    columns = ("line", "loop", "in short", "LLVM's reasons")
+    empty = "LLVM found no loop to vectorise"
+    return {"tables": [_table("Loops, in LLVM's own judgement", columns, shown, empty)], "notes": notes}
+
+
+def _verdict(verdict: LoopVerdict) -> str:
+    if verdict.width > 1:
+        return f"{verdict.width} wide" + (f" ×{verdict.interleaved}" if verdict.interleaved > 1 else "")
+    return f"interleaved ×{verdict.interleaved}" if verdict.interleaved > 1 else "not vectorised"
+
+
+# What a gradient costs
+
+
+def _costs(stages: Stages, rows: Rows) -> Json:
+    assert stages.unlowered is not None and stages.last is not None
+    costs = gradient_costs(stages.unlowered, stages.last)
+    return {"tables": [_saved(costs, rows), _recomputed(costs, rows), _accumulated(costs, rows)]}
+
+
+def _saved(costs: GradientCosts, rows: Rows) -> Json:
+    shown = [
+        _row(
+            rows.place(saved.place),
+            f"copy of {saved.name}" if saved.copy else saved.name,
+            _line(saved.place),
+            saved.type,
+            f"{saved.size} bytes",
+            saved.expression if saved.count is None else f"{'' if saved.exact else 'at most '}{saved.count:,}",
+            _total(saved),
+            tone="costly",
+        )
+        for saved in costs.saved
+    ]
+    columns = ("saved", "line", "type", "each", "how many", "together")
+    return _table("Saved for the reverse part", columns, shown, "nothing: all that is needed is computed again")
+
+
+def _total(saved: Saved) -> str:
+    if saved.nbytes is None:
+        return "known at launch"
+    return readable_size(saved.nbytes) + (" an iteration" if saved.in_turn else "")
+
+
+def _recomputed(costs: GradientCosts, rows: Rows) -> Json:
+    shown = [
+        _row((rows.place(found.place)[0], 0, -1), _line(found.place), str(found.again), str(found.factors))
+        for found in costs.recomputed
+    ]
+    columns = ("line", "operations computed again", "for derivatives only")
+    return _table("Computed again", columns, shown, "nothing")
+
+
+def _accumulated(costs: GradientCosts, rows: Rows) -> Json:
+    words = {
+        "atomic": "atomic: threads may meet",
+        "plain": "plain addition: no two threads meet",
+        "private": "a private copy a thread, merged at the end",
+    }
+    counts = Counter(costs.accumulated)
+    shown = [
+        _row(
+            rows.place(added.place),
+            added.target,
+            _line(added.place),
+            words[added.how] + (f" ×{count}" if count > 1 else ""),
+            f"{_size(added.nbytes)} a thread" if added.how == "private" else "—",
+            tone="costly" if added.how == "atomic" else "good",
+        )
+        for added, count in counts.items()
+    ]
+    columns = ("adjoint", "line", "how it is added to", "memory")
+    return _table("Adjoints", columns, shown, "nothing is added to")
+
+
+PANELS = {
+    "tasks": Panel("Tasks", lambda stages: stages.last is not None and bool(plan_tasks(stages.last)), _tasks),
+    "loops": Panel("Vectorisation", lambda stages: stages.judge is not None, _loops),
+    "costs": Panel("Saved and recomputed", lambda stages: stages.gradient and stages.last is not None, _costs),
+}

@@ -1,0 +1,260 @@
+"""An earlier version of a kernel beside the present one: which stage of it belongs to which, its variables by the
+present one's names, and its lines tied to the present source where that has not changed.
+
+Variables of two compilations have nothing in common but what they mean. Two of them are taken for one when they are
+bound by the same expression or operation at the same place of the source, else by the same expression, else under the
+same name of the user's, else by the same operation on operands that are the same.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict, deque
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from difflib import SequenceMatcher
+from typing import NamedTuple
+
+from tinote.compiler.inspect.stages import SourceText, Stage, StageKind, StageLine, Stages
+from tinote.errors import TinoteError
+from tinote.source import NOWHERE, Span
+
+__all__ = ["Change", "Previous", "named_alike"]
+
+_NAME = re.compile(r"%[\w.$-]*[\w$]")
+_BOUND = {StageKind.IR: re.compile(r"(%[\w.]+): "), StageKind.LLVM: re.compile(r"^\s*(%[\w.$-]+)(?: = |:)")}
+_LABEL = re.compile(r"^[\w.$-]+:")
+_LITERAL = re.compile(r"(?<![\w%@.])-?\d[\w.+-]*")
+
+
+class Change(NamedTuple):
+    """A line of a stage: `mark` "+" has come since the previous run, "-" is gone, " " is in both."""
+
+    mark: str
+    line: StageLine
+
+
+class Previous:
+    """The stages of an earlier version, beside those of the present one."""
+
+    def __init__(self, stages: Stages, now: Stages) -> None:
+        self._stages = stages
+        self._now = now
+        self._partners = list(_partners(stages.stages, now.stages))
+        self._places = _lines_that_stay(stages.sources, now.sources)
+
+    @property
+    def fresh(self) -> list[int]:
+        """The rows of the present source, counted through all its texts, that the earlier one does not have."""
+        stay = {(place.file, place.line) for place in self._places.values()}
+        texts = [(text, n) for text in self._now.sources for n in range(len(text.lines))]
+        return [row for row, (text, n) in enumerate(texts) if (text.file, text.first_line + n) not in stay]
+
+    def beside(self, number: int) -> tuple[Stage, list[StageLine]]:
+        """The stage that stands beside a present one, and its lines. Raises `TinoteError` where there is none."""
+        now, stage = self._now.stages[number], self._stages.stages[self._partners[number]]
+        if stage.kind is not now.kind:
+            raise TinoteError("the previous run has no stage of this kind: it ran on another target")
+        lines = [line._replace(span=self._placed(line.span)) for line in stage.lines]
+        return stage, named_alike(lines, now.lines, stage.kind)
+
+    def changes(self, number: int) -> list[Change]:
+        """A present stage with what has gone from it, line by line. Raises as `beside` does."""
+        _, earlier = self.beside(number)
+        now = self._now.stages[number].lines
+        texts = [[line.text for line in lines] for lines in (earlier, now)]
+        found: list[Change] = []
+        for tag, a, b, c, d in SequenceMatcher(None, *texts, autojunk=False).get_opcodes():
+            if tag == "equal":
+                found += [Change(" ", line) for line in now[c:d]]
+            else:
+                found += [Change("-", line) for line in earlier[a:b]] + [Change("+", line) for line in now[c:d]]
+        return found
+
+    def _placed(self, span: Span) -> Span:
+        """Where a place of the earlier source is now; the call that it is inlined at, where it is gone."""
+        outer = NOWHERE if span.inlined_at is None else self._placed(span.inlined_at)
+        place = self._places.get((span.file, span.line))
+        if place is None:
+            return outer
+        end = self._places.get((span.file, span.end_line))
+        moved = span._replace(
+            file=place.file,
+            line=place.line,
+            column=span.column + place.indented,
+            inlined_at=outer if outer.line else None,
+        )
+        if end is None:
+            return moved._replace(end_line=0, end_column=0)
+        return moved._replace(end_line=end.line, end_column=span.end_column + end.indented)
+
+
+def _partners(earlier: Sequence[Stage], now: Sequence[Stage]) -> Iterator[int]:
+    """For each present stage the earlier version's of the same name, or the last one before, where a fixed point took
+    fewer rounds then.
+    """
+    names = [[(stage.group, stage.name, stage.kind) for stage in stages] for stages in (earlier, now)]
+    found = 0
+    matches = iter(SequenceMatcher(None, *names, autojunk=False).get_matching_blocks())
+    block = next(matches)
+    for number in range(len(now)):
+        while number >= block.b + block.size and block.size:
+            block = next(matches)
+        if block.b <= number < block.b + block.size:
+            found = block.a + number - block.b
+        yield found
+
+
+class _Place(NamedTuple):
+    """Where a line of an earlier source stands now, and how much farther to the right."""
+
+    file: str
+    line: int
+    indented: int
+
+
+def _lines_that_stay(earlier: Sequence[SourceText], now: Sequence[SourceText]) -> dict[tuple[str, int], _Place]:
+    """The lines of the earlier texts that there still are, if only under another `if`."""
+    found: dict[tuple[str, int], _Place] = {}
+    present = {text.name: text for text in now}
+    for text in earlier:
+        other = present.get(text.name)
+        if other is None:
+            continue
+        stripped = [[line.strip() for line in lines] for lines in (text.lines, other.lines)]
+        for a, b, size in SequenceMatcher(None, *stripped, autojunk=False).get_matching_blocks():
+            for k in range(size):
+                indented = _indentation(other.lines[b + k]) - _indentation(text.lines[a + k])
+                found[text.file, text.first_line + a + k] = _Place(other.file, other.first_line + b + k, indented)
+    return found
+
+
+def _indentation(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+# Variables
+
+
+class _Binding:
+    """A variable as a stage binds it: in which line, the how manieth of those that the line binds, and its operands.
+
+    `expression` is a number for what it is computed from, down to memory.
+    """
+
+    __slots__ = ("bare", "expression", "name", "position", "span", "used")
+
+    def __init__(self, name: str, position: int, used: tuple[str, ...], bare: str, span: Span, expression: int) -> None:
+        self.name = name
+        self.position = position
+        self.used = used
+        self.bare = bare
+        self.span = span
+        self.expression = expression
+
+    @property
+    def place(self) -> Hashable:
+        """Where it stands in the source, None for what the compiler made."""
+        return self.span[:5] if self.span.line else None
+
+    @property
+    def called(self) -> str:
+        """What the user calls it, "" for an intermediate value."""
+        stem = self.name[1:].split(".")[0]
+        return "" if stem.lstrip("vb").isdigit() else stem
+
+    @property
+    def word(self) -> str:
+        """The operation: `mul`, `load`, `for`."""
+        found = re.search(r" = ([a-z]\w*)", self.bare) or re.match(r"\s*(\w*)", self.bare)
+        return found[1] if found else ""
+
+    def meaning(self, names: Mapping[str, str]) -> Hashable:
+        """The operation and its operands by other names, literals left out."""
+        used = tuple([names.get(name, name) for name in self.used])
+        return _LITERAL.sub("#", self.bare), used, self.position
+
+
+#: By what two variables may be known as one, the surest first. A key that is false says nothing.
+_KEYS: tuple[Callable[[_Binding], Hashable], ...] = (
+    lambda b: (b.expression, b.place),
+    lambda b: b.place and (b.place, b.position, b.bare),
+    lambda b: b.expression,
+    lambda b: b.called and (b.called, b.position, b.word),
+    lambda b: b.called,
+)
+
+
+def named_alike(earlier: Sequence[StageLine], now: Sequence[StageLine], kind: StageKind) -> list[StageLine]:
+    """The lines of an earlier version's stage, its variables by the names that the present lines use for the same. One
+    that is not there any more keeps its name, with `.old` behind it where that now means something else.
+    """
+    if kind not in _BOUND:
+        return list(earlier)
+    present = dict(_scopes(now, kind))
+    found: list[StageLine] = []
+    for name, lines in _scopes(earlier, kind):
+        names = _matched(list(_bindings(lines, kind)), list(_bindings(present.get(name, []), kind)))
+        found += [_renamed(line, names) for line in lines]
+    return found
+
+
+def _scopes(lines: Sequence[StageLine], kind: StageKind) -> Iterator[tuple[str, list[StageLine]]]:
+    """The lines within which names count: of LLVM, a function each; labels as the names that jumps use."""
+    if kind is StageKind.IR:
+        yield "", list(lines)
+        return
+    name, scope = "", list[StageLine]()
+    for line in lines:
+        if line.text.startswith("define "):
+            yield name, scope
+            opened = re.search(r"@[\w.$-]+", line.text)
+            name, scope = opened[0] if opened else "", []
+        scope.append(line._replace(text=f"%{line.text}") if _LABEL.match(line.text) else line)
+    yield name, scope
+
+
+def _matched(bindings: Sequence[_Binding], present: Sequence[_Binding]) -> dict[str, str]:
+    """New names for the variables of an earlier version."""
+    names: dict[str, str] = {}
+    taken: set[str] = set()
+
+    def match(key: Callable[[_Binding], Hashable], earlier_key: Callable[[_Binding], Hashable]) -> None:
+        waiting: defaultdict[Hashable, deque[_Binding]] = defaultdict(deque)
+        for b in present:
+            if b.name not in taken:
+                waiting[key(b)].append(b)
+        for b in bindings:
+            wanted = None if b.name in names else earlier_key(b)
+            if wanted and waiting[wanted]:
+                names[b.name] = waiting[wanted].popleft().name
+                taken.add(names[b.name])
+
+    for key in _KEYS:
+        match(key, key)
+    # By now most operands have their names.
+    match(lambda b: b.meaning({}), lambda b: b.meaning(names))
+    known = {b.name for b in present}
+    return names | {b.name: f"{b.name}.old" for b in bindings if b.name not in names and b.name in known}
+
+
+def _bindings(lines: Sequence[StageLine], kind: StageKind) -> Iterator[_Binding]:
+    """Every variable, in order."""
+    expressions: dict[str, int] = {}
+    for line in lines:
+        text = line.text.split(" ; ")[0]
+        bound = _BOUND[kind].findall(text)
+        if not bound:
+            continue
+        used = tuple([name for name in _NAME.findall(text) if name not in bound])
+        bare = _NAME.sub("%", text).strip()
+        whole = hash((bare, tuple([expressions.get(name, 0) for name in used])))
+        for position, name in enumerate(bound):
+            expressions[name] = hash((whole, position))
+            yield _Binding(name, position, used, bare, line.span, expressions[name])
+
+
+def _renamed(line: StageLine, names: Mapping[str, str]) -> StageLine:
+    text = _NAME.sub(lambda found: names.get(found[0], found[0]), line.text)
+    if text.startswith("%"):  # a label
+        text = text[1:]
+    return line._replace(text=text, primal=names.get(line.primal, line.primal))

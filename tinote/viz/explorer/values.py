@@ -1,0 +1,121 @@
+"""The explorer's panel of observed values: what one iteration computes, line by line of the stage that is shown."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from tinote.compiler.driver import Specialisation
+from tinote.compiler.inspect.observe import CopiedMemory, Seen, observe
+from tinote.compiler.inspect.observe_adjoints import Adjoints, observed_adjoints, primals_of
+from tinote.compiler.inspect.stages import Stage
+from tinote.compiler.requests import defaults_of
+from tinote.errors import TinoteError
+from tinote.ir.interpret import StepLimitError
+from tinote.ir.memory import Number
+from tinote.ir.nodes import Atomic, Function, Local, NewStack, Op, Push, Set, Store, Var
+from tinote.ir.types import element_type
+
+__all__ = ["observed_values", "parameters_of"]
+
+
+def parameters_of(specialisation: Specialisation) -> list[dict[str, Any]]:
+    """The scalar arguments that somebody has to give before values can be observed."""
+    return [
+        {"name": v.name or f"argument {n}", "float": element_type(v.type).kind == "f"}
+        for n, v in enumerate(specialisation.lowered.function.region.params)
+    ]
+
+
+def observed_values(
+    specialisation: Specialisation,
+    stage: Stage,
+    iteration: Sequence[int],
+    arguments: Sequence[float],
+    differentiated: Function | None = None,
+) -> dict[str, Any]:
+    """What each line of an IR stage came to in an iteration, on a copy of the fields as they are now. `differentiated`:
+    what the stage's gradient was made from; then the adjoints of the variables come along. Raises `TinoteError` for
+    what cannot be run so.
+    """
+    fn = stage.function
+    if fn is None:
+        raise TinoteError("values are observed in stages of the IR", hint="choose one of them on the right")
+    if specialisation.arrays:
+        raise TinoteError("this kernel takes arrays, which have their memory only during a launch")
+    # A gradient may have parameters of its own behind the kernel's: seeds, which are zero.
+    given = [*arguments, *([0] * len(fn.region.params))][: len(fn.region.params)]
+    params = fn.region.params
+    values = [float(a) if element_type(v.type).kind == "f" else int(a) for v, a in zip(params, given, strict=True)]
+    defaults = defaults_of(specialisation.config)
+    found = observe(fn, values, CopiedMemory(specialisation.memory), iteration, defaults)
+    adjoints, missing, primals = None, "", primals_of(fn)
+    if differentiated is not None and not stage.derived and fn is not differentiated:
+        # Two variables that simplification makes one have an adjoint together.
+        missing = "adjoints are known from the last stage before differentiation on"
+    elif differentiated is not None:
+        memory = CopiedMemory(specialisation.memory)
+        try:
+            adjoints = observed_adjoints(differentiated, values, memory, iteration, defaults)
+        except StepLimitError:
+            missing = "the gradient is too long for adjoints"
+        except TinoteError as error:
+            missing = f"no adjoints: {error.message}"
+    rows: list[dict[str, Any]] = []
+    first, done = -1, set[Op]()
+    for number, line in enumerate(stage.lines):
+        op = line.op
+        seen = found.seen.get(op) if op is not None else None
+        if op is None or op in done or seen is None or not seen.values or isinstance(op, NewStack | Local):
+            continue
+        done.add(op)
+        shown = _shown(seen)
+        if op is found.first_nan:
+            first = len(rows)
+            if seen.times > 1:
+                shown = f"NaN in turn {found.nan_turn}; last {shown}"
+        derived = ("adjoint" + (f", from {line.primal}" if line.primal else "")) if line.adjoint else ""
+        cells = [_name(op, line.text, len(seen.values)), shown, str(seen.times), derived]
+        own = [] if adjoints is None or line.adjoint else _adjoints(op, seen, primals, adjoints)
+        bad = _bad(seen.values) or _bad(own)
+        adjoint = ", ".join("—" if value is None else _number(value) for value in own)
+        rows.append({"line": number, "cells": cells, "adjoint": adjoint, "tone": "bad" if bad else ""})
+    limits = [[turns.start, turns.stop] for turns in found.ranges]
+    told = {"adjoints": adjoints is not None, "missing": missing}
+    return {"rows": rows, "nan": first, "limits": limits, "stopped": found.stopped, **told}
+
+
+def _adjoints(op: Op, seen: Seen, primals: Mapping[Var, Var], adjoints: Adjoints) -> list[Number | None]:
+    """The total adjoints of what an operation binds, in the turn that it was seen in; empty where there are none."""
+    found = [adjoints.of(primals[v], seen.turn) if v in primals else None for v in op.outs]
+    return [] if all(value is None for value in found) else found
+
+
+def _name(op: Op, text: str, count: int) -> str:
+    """What a line is told by: the variables that it binds, or what it writes."""
+    if isinstance(op, Store):
+        return f"store @{op.buffer.name}"
+    if isinstance(op, Atomic):
+        return f"{op.prim.name} to @{op.buffer.name}"
+    if isinstance(op, Push | Set):
+        return " ".join(text.split()[:2]).rstrip(",")
+    return ", ".join(re.findall(r"(%[\w.]+): ", text)[:count])
+
+
+def _shown(seen: Seen) -> str:
+    return ", ".join(map(_number, seen.values))
+
+
+def _number(value: Any) -> str:
+    if isinstance(value, tuple | list):
+        return f"[{', '.join(map(_number, value))}]"
+    return f"{value:.7g}" if isinstance(value, float) else str(value)
+
+
+def _bad(values: Sequence[Any]) -> bool:
+    return any(
+        _bad(value) if isinstance(value, tuple) else isinstance(value, float) and not math.isfinite(value)
+        for value in values
+    )

@@ -1,0 +1,348 @@
+"""The IR explorer: every stage of a kernel, any two side by side, tied line by line to the user's source.
+
+`explore(kernel)` returns an `Explorer`, a widget for a notebook; `Explorer.save` writes the same view as one HTML page
+that needs no kernel. What is shown first goes out with the widget, so that it is painted without another word from the
+kernel, which may be busy with later cells; the lines of other stages are computed and sent when the page first shows
+them. Where no widget can be shown, a picture of the stages stays.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from functools import cached_property, partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import anywidget
+import traitlets
+
+from tinote.compiler.driver import Specialisation
+from tinote.compiler.inspect.stages import SourceText, Stage, Stages, has_gradient, stages_of
+from tinote.errors import TinoteError
+from tinote.source import Span, place_name
+from tinote.viz.explorer.panels import PANELS
+from tinote.viz.explorer.picture import draw_explorer, tally
+from tinote.viz.explorer.previous import Change, Previous
+from tinote.viz.explorer.rows import Rows, lines_in_columns
+from tinote.viz.explorer.values import observed_values, parameters_of
+from tinote.viz.notebook.front_end import Bundle, with_picture
+from tinote.viz.notebook.page import page
+from tinote.viz.notebook.view import describe_error, static_source
+
+__all__ = ["Explorer", "View", "explore"]
+
+SCRIPTS = (
+    "view.js",
+    "explorer_align.js",
+    "explorer_lines.js",
+    "explorer_source.js",
+    "explorer_stage.js",
+    "explorer_list.js",
+    "explorer_find.js",
+    "explorer_flow.js",
+    "explorer_panels.js",
+    "explorer_values.js",
+    "explorer.js",
+)
+PAGE_SCRIPTS = (*SCRIPTS, "explorer_page.js")
+STYLES = ("theme.css", "explorer.css", "explorer_panels.css")
+
+
+class View(NamedTuple):
+    """One way through the compiler that the explorer can show: the kernel's own, or its gradient's. `make` may raise a
+    located error, which is then shown in place of the stages. `specialisation`: what values can be observed in, if
+    anything. `previous`: the same of the kernel as it was before it changed last, if that is known.
+    """
+
+    title: str
+    make: Callable[[], Stages]
+    specialisation: Specialisation | None = None
+    previous: Callable[[], Stages] | None = None
+
+
+class Explorer(anywidget.AnyWidget):
+    """The explorer of the kernel `name`. `views` are shown one at a time, first number `start`."""
+
+    _esm = static_source(*SCRIPTS)
+    _css = static_source(*STYLES)
+
+    label = traitlets.Unicode().tag(sync=True)
+    """What the explorer shows, for its title and for screen readers."""
+
+    opening = traitlets.Dict().tag(sync=True)
+    """What the page shows before it has asked for anything."""
+
+    def __init__(self, name: str, views: Sequence[View], start: int = 0) -> None:
+        self._explored = Explored(name, views, start)
+        super().__init__(label=name, opening=self._explored.opening())
+        # A page may ask for a stage while another thread draws the picture; each stage is computed once.
+        self._lock = threading.Lock()
+        self.on_msg(self._receive)
+
+    def _observe(self, message: dict[str, Any]) -> dict[str, Any]:
+        iteration, arguments = message["iteration"], message["arguments"]
+        return self._explored.observed(int(message["view"]), int(message["stage"]), iteration, arguments)
+
+    def _receive(self, _widget: object, message: dict[str, Any], _buffers: object) -> None:
+        with self._lock:
+            match message.get("kind"):
+                case "view":
+                    self.send({"kind": "view", **self._explored.view(int(message["view"]))})
+                case "stage":
+                    self.send({"kind": "stage", **self._explored.stage(int(message["view"]), int(message["stage"]))})
+                case "previous":
+                    view, stage = int(message["view"]), int(message["stage"])
+                    self.send({"kind": "previous", **self._explored.previous(view, stage)})
+                case "observe":
+                    self.send({"kind": "observed", **self._observe(message)})
+                case "panel":
+                    self.send({"kind": "panel", **self._explored.panel(int(message["view"]), str(message["panel"]))})
+
+    def save(self, path: str | Path) -> Path:
+        """Write the explorer as one HTML page with every stage in it, for any browser, offline. Returns where it is."""
+        path = Path(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with self._lock:
+            path.write_text(
+                page(f"{self.label}: IR explorer", STYLES, PAGE_SCRIPTS, "showPage", self._explored.everything()),
+                encoding="utf-8",
+            )
+        return path
+
+    def picture(self) -> bytes:
+        """The stages and the last IR as a PNG file."""
+        with self._lock:
+            return self._explored.picture()
+
+    def __repr__(self) -> str:
+        return f"<IR explorer of {self.label}>"
+
+    def _repr_mimebundle_(self, **_: Any) -> Bundle:  # type: ignore[override]
+        with self._lock:
+            text = self._explored.text()
+        # Drawn at twice its size, for sharp text.
+        about = {"width": PICTURE_WIDTH, "alt": text}
+        return with_picture(super()._repr_mimebundle_, text, self.picture, about)
+
+
+PICTURE_WIDTH = 960
+
+
+class Explored:
+    """What an explorer tells its page, as plain data for JSON. Not safe for several threads."""
+
+    def __init__(self, name: str, views: Sequence[View], start: int) -> None:
+        self._name = name
+        self._views = list(views)
+        self._start = start
+        self._made: dict[int, Stages | str] = {}
+        self._previous: dict[int, Previous | str] = {}
+
+    def _stages(self, view: int) -> Stages | str:
+        """The stages of a view, or why there are none."""
+        if view not in self._made:
+            try:
+                self._made[view] = self._views[view].make()
+            except Exception as error:  # The page must say so, whatever it is.
+                self._made[view] = describe_error(error)
+        return self._made[view]
+
+    def opening(self) -> dict[str, Any]:
+        """What a page shows first: which views there are, and of the one it starts with the two stages side by side."""
+        stages = self._stages(self._start)
+        shown = [] if isinstance(stages, str) else _first_shown(stages)
+        lines = [self.stage(self._start, number) for number in shown]
+        # After the lines: they bring times and counts with them.
+        return {**self._overview(), "view": self.view(self._start), "stages": lines}
+
+    def _overview(self) -> dict[str, Any]:
+        return {"titles": [v.title for v in self._views], "start": self._start}
+
+    def view(self, view: int) -> dict[str, Any]:
+        """The sources and the list of stages of a view, without their lines."""
+        stages = self._stages(view)
+        if isinstance(stages, str):
+            return {"view": view, "problem": stages}
+        shown: list[dict[str, Any]] = []
+        origin = 0
+        for n, stage in enumerate(stages.stages):
+            # A stage that changed nothing has the lines of the one before it.
+            origin = n if stage.changed else origin
+            shown.append(
+                {
+                    **_facts(stage),
+                    "name": stage.name,
+                    "group": stage.group,
+                    "kind": stage.kind.value,
+                    "changed": stage.changed,
+                    "lines": origin,
+                }
+            )
+        return {
+            "view": view,
+            "sources": [_source(s) for s in stages.sources],
+            "panels": [[name, panel.title] for name, panel in PANELS.items() if panel.applies(stages)],
+            "stages": shown,
+            "start": stages.first_shown,
+            "previous": self._views[view].previous is not None,
+            "parameters": parameters_of(specialisation)
+            if (specialisation := self._views[view].specialisation)
+            else None,
+        }
+
+    def stage(self, view: int, stage: int) -> dict[str, Any]:
+        """The lines of a stage."""
+        stages = self._stages(view)
+        assert isinstance(stages, Stages)
+        found = stages.stages[stage]
+        try:
+            lines = lines_in_columns(found.lines, Rows(stages.sources))
+        except Exception as error:
+            return {"view": view, "stage": stage, "problem": describe_error(error)}
+        return {"view": view, "stage": stage, **_facts(found), **lines}
+
+    def previous(self, view: int, stage: int) -> dict[str, Any]:
+        """The lines that stand beside a stage in the kernel as it was before, and which rows of the source are new."""
+        asked = {"view": view, "stage": stage}
+        stages, earlier = self._stages(view), self._earlier(view)
+        assert isinstance(stages, Stages)
+        if isinstance(earlier, str):
+            return {**asked, "problem": earlier}
+        try:
+            found, lines = earlier.beside(stage)
+            shown = lines_in_columns(lines, Rows(stages.sources))
+            return {**asked, **_facts(found), **shown, "fresh": earlier.fresh}
+        except Exception as error:
+            return {**asked, "problem": describe_error(error)}
+
+    def _earlier(self, view: int) -> Previous | str:
+        """The earlier version beside the present one, or why there is none."""
+        if view not in self._previous:
+            stages, make = self._stages(view), self._views[view].previous
+            assert isinstance(stages, Stages) and make is not None
+            try:
+                self._previous[view] = Previous(make(), stages)
+            except Exception as error:
+                self._previous[view] = describe_error(error)
+        return self._previous[view]
+
+    def panel(self, view: int, name: str) -> dict[str, Any]:
+        """What stands in a panel: tables, and notes for the rows of the source."""
+        stages = self._stages(view)
+        assert isinstance(stages, Stages)
+        try:
+            return {"view": view, "panel": name, **PANELS[name].make(stages, Rows(stages.sources))}
+        except Exception as error:
+            return {"view": view, "panel": name, "problem": describe_error(error)}
+
+    def observed(self, view: int, stage: int, iteration: Sequence[int], arguments: Sequence[float]) -> dict[str, Any]:
+        """What the lines of a stage come to in an iteration."""
+        stages, specialisation = self._stages(view), self._views[view].specialisation
+        assert isinstance(stages, Stages) and specialisation is not None
+        try:
+            shown = stages.stages[stage]
+            found = observed_values(specialisation, shown, iteration, arguments, stages.differentiated)
+        except Exception as error:
+            found = {"problem": describe_error(error)}
+        return {"view": view, "stage": stage, **found}
+
+    def everything(self) -> dict[str, Any]:
+        """All that a page could ask for."""
+        views: list[dict[str, Any]] = []
+        lines: dict[str, Any] = {}
+        previous: dict[str, Any] = {}
+        panels: dict[str, Any] = {}
+        for number in range(len(self._views)):
+            stages = self._stages(number)
+            if isinstance(stages, Stages):
+                for n, stage in enumerate(stages.stages):
+                    if stage.changed:
+                        lines[f"{number}/{n}"] = self.stage(number, n)
+                        if self._views[number].previous is not None:
+                            previous[f"{number}/{n}"] = self.previous(number, n)
+                for name in [name for name, panel in PANELS.items() if panel.applies(stages)]:
+                    panels[f"{number}/{name}"] = self.panel(number, name)
+            # After the lines: they bring times and counts with them.
+            views.append(self.view(number))
+        about = {"name": self._name, **self._overview()}
+        return {**about, "views": views, "stages": lines, "previous": previous, "panels": panels}
+
+    def picture(self) -> bytes:
+        """The view shown first, as a PNG file."""
+        stages, (changes, fresh) = self._stages(self._start), self._since_previous
+        return draw_explorer(self._name, self._views[self._start].title, stages, PICTURE_WIDTH, changes, fresh)
+
+    def text(self) -> str:
+        """What the view shown first is, and what has changed in it since the previous run, if there was one."""
+        changes, _ = self._since_previous
+        return f"<IR explorer of {self._name}{'' if changes is None else f', {tally(changes)}'}>"
+
+    @cached_property
+    def _since_previous(self) -> tuple[list[Change] | None, list[int]]:
+        """What has changed in the stage shown first, and which rows of the source are new; None where that cannot be
+        told.
+        """
+        stages = self._stages(self._start)
+        if isinstance(stages, str) or self._views[self._start].previous is None:
+            return None, []
+        earlier = self._earlier(self._start)
+        try:
+            return (None, []) if isinstance(earlier, str) else (earlier.changes(stages.first_shown), earlier.fresh)
+        except TinoteError:
+            return None, []
+
+
+def _first_shown(stages: Stages) -> list[int]:
+    """The stage on the right, and the one before it that it is compared with, if any."""
+    right = stages.first_shown
+    before = [n for n, stage in enumerate(stages.stages[:right]) if stage.changed]
+    return [right, *before[-1:]]
+
+
+def _facts(stage: Stage) -> dict[str, Any]:
+    return {"seconds": stage.seconds, "operations": stage.operations}
+
+
+def _source(text: SourceText) -> dict[str, Any]:
+    place = place_name(Span(text.file, text.first_line)).rpartition(", line ")[0]
+    return {"name": text.name, "place": place, "first": text.first_line, "lines": list(text.lines)}
+
+
+def explore(kernel: Any, gradient: bool = False) -> Explorer:
+    """The explorer of a kernel, opened on its gradient if `gradient`.
+
+    `kernel` is what `@ti.kernel` made, called at least once if it has parameters; of several specialisations the one
+    compiled last is shown. A kernel that touches fields with gradients can be switched between itself and its gradient;
+    one that was different before, because its cell or something that it uses was, can be compared with that.
+    """
+    specialisation = _specialisation(kernel)
+    earlier = None if isinstance(kernel, Specialisation) else kernel.earlier()
+
+    def view(title: str, gradient: bool) -> View:
+        previous = None if earlier is None else partial(stages_of, earlier, gradient)
+        return View(title, partial(stages_of, specialisation, gradient), specialisation, previous)
+
+    views = [view("kernel", False)]
+    if gradient or has_gradient(specialisation):
+        views.append(view("gradient", True))
+    return Explorer(specialisation.source.name, views, start=1 if gradient else 0)
+
+
+def _specialisation(kernel: Any) -> Specialisation:
+    """What `explore` was given, as the compiler knows it."""
+    if isinstance(kernel, Specialisation):
+        return kernel
+    kernel = getattr(kernel, "kernel", kernel)  # A method, bound to its object.
+    if not getattr(kernel, "__tinote_kernel__", False):
+        raise TinoteError(f"only a kernel can be explored, not {kernel!r}", hint="mark the function with @ti.kernel")
+    compiled = kernel.specialisations()
+    if compiled:
+        return compiled[-1]
+    if kernel.source.parameters:
+        raise TinoteError(
+            f"kernel '{kernel.source.name}' has not been called yet, so the types of its arguments are not known",
+            kernel.source.span,
+            hint=f"call it once, or explore {kernel.source.name}.specialise(…) with its arguments",
+        )
+    return kernel.specialise()

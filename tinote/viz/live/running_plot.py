@@ -1,0 +1,64 @@
+"""Running quantities alone, such as the loss of an optimisation, plotted live in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from tinote.viz.draw.arrays import ViewError
+from tinote.viz.live.simulation import UNATTENDED_FRAMES, LiveSimulation, Quantities
+from tinote.viz.notebook.view import Frame, static_source
+
+__all__ = ["Plot"]
+
+
+class Plot(LiveSimulation):
+    """A live plot of running quantities over the step number, with play, pause, step, reset, a speed slider and Stop.
+
+    - `quantities`: a function that returns a number, or a dictionary of up to six of them, sampled once a frame.
+    - `step()`: advances by one step: of a simulation, or of an optimisation, whose loss is plotted.
+    - `label`: what the vertical axis shows; `size`: (width, height) in pixels; `steps_per_frame`: steps
+      between two samples, which the slider changes; `reset()`: takes all back to its start.
+    - `unattended_frames`: how many frames are made where a program executes the notebook and nobody can press play.
+
+    `plot.history.table()` are the samples as an array: the step number, then the quantities.
+    """
+
+    _esm = static_source("view.js", "chart.js", "simulation.js", "running_plot.js")
+    _css = static_source("simulation.css")
+
+    def __init__(
+        self,
+        quantities: Quantities,
+        step: Callable[[], object] | None = None,
+        *,
+        reset: Callable[[], object] | None = None,
+        steps_per_frame: int = 1,
+        size: tuple[int, int] = (480, 240),
+        label: str = "",
+        unattended_frames: int = UNATTENDED_FRAMES,
+    ) -> None:
+        if not quantities:
+            raise ViewError("there is nothing to plot", hint='give a function, or {"name": function, …}')
+        super().__init__(
+            step=step,
+            reset=reset,
+            energy=None,
+            plots=quantities,
+            steps_per_frame=steps_per_frame,
+            unattended_frames=unattended_frames,
+            size=size,
+            chart_height=int(size[1]),
+            plot_label=label,
+            label=f"live plot of {label}" if label else "live plot",
+        )
+
+    def __repr__(self) -> str:
+        failed = f", stopped: {type(self.exception).__name__}: {self.exception}" if self.exception is not None else ""
+        return f"<Plot: {', '.join(self.series)}{failed}>"
+
+    def capture(self) -> Frame:
+        """Nothing but the samples, which every frame has."""
+        return Frame({}, [])
+
+    def painted(self) -> None:
+        """There is no stage above the plot."""

@@ -1,0 +1,496 @@
+"""A view that runs a simulation: play, pause, step, reset, speed, Stop, and a plot of running quantities.
+
+While it plays, an asyncio task asks for a frame's credit, lets a worker thread advance the simulation (native code
+releases the interpreter, so other cells stay usable), and sends the frame. The worker does everything that touches the
+simulation, one job after another, each in an empty context: what the user's step launches is never recorded on a tape
+that a cell has opened.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import traitlets
+
+from tinote.runtime.owner import new_party, party
+from tinote.runtime.threads import stop_all
+from tinote.viz.draw.arrays import ViewError
+from tinote.viz.draw.chart import CHART_HEIGHT, History, as_series, draw_chart
+from tinote.viz.draw.pictures import Picture
+from tinote.viz.live.pointer import Pointer, PointerQueue
+from tinote.viz.live.recording import LONGEST_RECORDING, Recording, as_gif
+from tinote.viz.notebook.front_end import remember_output
+from tinote.viz.notebook.view import Frame, LiveView, Outcome, Worker, describe_error
+
+__all__ = ["LiveSimulation"]
+
+UNATTENDED_FRAMES = 60
+"""Frames that a view advances where a program executes the notebook and nobody can press play."""
+
+UNATTENDED_SECONDS = 5.0
+"""A slow simulation is left after this time there."""
+
+FRAME_SECONDS = 1.0 / 60.0
+"""A page paints no more often than this."""
+
+STOP_PATIENCE_SECONDS = 0.5
+"""Stop gives the step under way this long to return before it stops the kernels that run."""
+
+Quantities = Callable[[], float] | Mapping[str, Callable[[], float]] | None
+
+
+class LiveSimulation(LiveView):
+    """Base of the views of a running simulation.
+
+    `step()` advances it by one step, `reset()` takes it back to its start, `energy` or `plots` are numbers that are
+    sampled after each frame. A subclass captures and draws the state: `capture` runs on the worker, between steps, and
+    `painted` wherever a picture is wanted, of what was captured last.
+
+    `pointer(pointer)` is called between frames while a button is held on the view, and once when it is let go; also
+    while the simulation is paused.
+    """
+
+    state = traitlets.Enum(("paused", "playing", "stopped"), "paused").tag(sync=True)
+    steps_per_frame = traitlets.Int(1, min=1).tag(sync=True)
+    error = traitlets.Unicode().tag(sync=True)
+    """The text of the exception that ended the run, or nothing."""
+
+    can_step = traitlets.Bool(False).tag(sync=True)
+    can_reset = traitlets.Bool(False).tag(sync=True)
+    can_point = traitlets.Bool(False).tag(sync=True)
+    recording = traitlets.Bool(False).tag(sync=True)
+    """Whether the frames that are made are kept for a GIF."""
+
+    series = traitlets.List(traitlets.Unicode()).tag(sync=True)
+    plot_label = traitlets.Unicode().tag(sync=True)
+    width = traitlets.Int(480).tag(sync=True)
+    height = traitlets.Int(480).tag(sync=True)
+    chart_height = traitlets.Int(CHART_HEIGHT).tag(sync=True)
+
+    def __init__(
+        self,
+        *,
+        size: int | Sequence[int],
+        pointer: Callable[[Pointer], object] | None = None,
+        step: Callable[[], object] | None,
+        reset: Callable[[], object] | None,
+        energy: Quantities,
+        plots: Quantities,
+        plot_label: str,
+        steps_per_frame: int,
+        unattended_frames: int,
+        **traits: Any,
+    ) -> None:
+        for name, function in (("step", step), ("reset", reset)):
+            if function is not None and not callable(function):
+                raise ViewError(f"{name} is {type(function).__name__}, not a function without arguments")
+        if pointer is not None and not callable(pointer):
+            raise ViewError(f"pointer is {type(pointer).__name__}, not a function of a Pointer")
+        if steps_per_frame < 1:
+            raise ViewError(f"steps_per_frame is {steps_per_frame}; it is at least 1")
+        width, height = (size, size) if isinstance(size, int) else (int(size[0]), int(size[1]))
+        if width < 16 or height < 16:
+            raise ViewError(f"size {size} is too small to show anything; it is in pixels")
+        self._step = step
+        self._reset = reset
+        self._pointer = pointer
+        self._pointing = PointerQueue()
+        self._is_captured = False
+        self._is_pointed = False  # a frame is under way that the pointer has asked for
+        self._recording: Recording | None = None
+        self._quantities = {**as_series(energy, "energy"), **as_series(plots, "value")}
+        self.history = History(tuple(self._quantities))
+        self.steps = 0
+        self.exception: BaseException | None = None
+        self._unattended_frames = unattended_frames
+        self._worker: Worker | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._halt = threading.Event()
+        self._party = new_party()
+        self._send_prints_home = remember_output()
+        self._background: set[asyncio.Task[None]] = set()
+        try:
+            self._loop: asyncio.AbstractEventLoop | None = asyncio.get_running_loop()
+        except RuntimeError:
+            self._loop = None
+        super().__init__(
+            steps_per_frame=steps_per_frame,
+            can_step=step is not None,
+            can_reset=reset is not None,
+            can_point=pointer is not None,
+            series=list(self._quantities),
+            plot_label=plot_label or ("energy" if energy is not None else ""),
+            width=width,
+            height=height,
+            **traits,
+        )
+
+    # What a subclass provides.
+
+    def capture(self) -> Frame:
+        """The present state as a frame, kept for `painted` as well. Runs on the worker, between steps."""
+        raise NotImplementedError
+
+    def painted(self) -> Picture | None:
+        """The state that was captured last as a picture of `width` × `height` pixels, on white where the view follows
+        the page; None for a view that shows its plot alone.
+        """
+        raise NotImplementedError
+
+    def place(self, across: float, up: float, pressed: bool) -> tuple[tuple[float, ...], Any]:
+        """What lies at a place of the stage: see `pointer.Place`. Runs on the worker."""
+        raise NotImplementedError
+
+    # What a user calls.
+
+    def play(self) -> None:
+        """Run until `pause` or `stop`; frames are made while the view is in sight."""
+        if self._loop is None:
+            raise ViewError("play() needs a notebook; here, call advance(frames)")
+        self._on_loop(self._play)
+
+    def pause(self) -> None:
+        """Hold after the step that is being made; `play` goes on from there."""
+        self._on_loop(self._pause)
+
+    def stop(self) -> None:
+        """End the run and free its thread; `play` starts it again.
+
+        A kernel that does not return within half a second is stopped, and with it any other one that runs just then:
+        the runtime cannot tell whose it is.
+        """
+        self._on_loop(self._stop)
+
+    def single_step(self) -> None:
+        """Make one frame (`steps_per_frame` steps) and hold."""
+        self._on_loop(lambda: self._single_step(self.steps_per_frame))
+
+    def reset(self) -> None:
+        """Take the simulation back to its start, by the function given as `reset`, and clear the plot."""
+        if self._reset is None:
+            raise ViewError("this view has no reset function", hint="give one as reset=…")
+        self._on_loop(lambda: self._spawn(self._act(self._start_again)))
+
+    def refresh(self) -> None:
+        """Paint the present state, after a cell has changed it."""
+        if self.credits.connected:
+            self._on_loop(lambda: self._spawn(self._act(self._renewed)))
+
+    def change(self, action: Callable[[], object]) -> None:
+        """Call `action()` between two steps, in which it may change fields or launch kernels, and paint what comes of
+        it. Where no page shows the view, it is called now.
+        """
+
+        def job() -> Frame:
+            action()
+            return self._renewed()
+
+        if self._loop is not None and self.credits.connected:
+            self._on_loop(lambda: self._spawn(self._act(job)))
+        else:
+            self._apart(job)
+
+    def picture(self) -> bytes:
+        """The state and the plot below it, on white or the view's background, as a PNG file."""
+        return self._drawn().png()
+
+    def snapshot(self, path: str | Path) -> None:
+        """Write the picture to a file; the name's ending says the format."""
+        self._drawn().save(Path(path))
+
+    def record(self, path: str | Path, frames: int = 60, frames_per_second: float = 25.0) -> None:
+        """Make `frames` frames here and now, as `advance` does, and write them to a GIF, beginning with the present
+        state.
+        """
+        if not 0 < frames < LONGEST_RECORDING:
+            raise ViewError(f"a recording of {frames} frames; it has at least 1, and less than {LONGEST_RECORDING}")
+        self._apart(self._present)
+        pictures = [self._whole().pixels]
+        for _ in range(frames):
+            self.advance()
+            pictures.append(self._whole().pixels)
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        Path(path).write_bytes(as_gif(pictures, frames_per_second))
+
+    def advance(self, frames: int = 1) -> None:
+        """Make `frames` frames here and now, without a page; an exception of the step is raised. Not while the view
+        plays.
+        """
+        if self.state == "playing":
+            raise ViewError("the view is playing; pause it first")
+        self._halt.clear()
+        for _ in range(frames):
+            self._apart(self._make_frame, self.steps_per_frame)
+
+    # On the event loop's thread.
+
+    def _on_loop(self, action: Callable[[], None]) -> None:
+        """Run `action` on the loop's thread: messages and calls may come from another one."""
+        try:
+            running = asyncio.get_running_loop()
+        except RuntimeError:
+            running = None
+        if self._loop is None or running is self._loop:
+            action()
+        else:
+            self._loop.call_soon_threadsafe(action)
+
+    def _spawn(self, coroutine: Any) -> None:
+        if self._loop is None:
+            coroutine.close()
+            raise ViewError("this needs a notebook; here, call advance(frames)")
+        task = self._loop.create_task(coroutine)
+        self._background.add(task)
+        task.add_done_callback(self._background.discard)
+
+    def _play(self) -> None:
+        if self._loop is not None and (self._task is None or self._task.done()):
+            self.error = ""
+            self.exception = None
+            self._halt.clear()
+            self.state = "playing"
+            self._task = self._loop.create_task(self._drive())
+
+    def _leave(self, state: str) -> None:
+        """No longer playing: `state` says what instead. A batch of steps under way ends after its present step."""
+        self._halt.set()
+        if self._task is not None:
+            self._task.cancel()
+            self._task = None
+        self.state = state
+
+    def _pause(self) -> None:
+        self._leave("paused")
+        self._spawn(self._act(self._present))  # The frame that was under way is not sent any more.
+
+    def _stop(self) -> None:
+        self._leave("stopped")
+        if self._worker is not None:
+            self._spawn(self._retire(self._worker))
+            self._worker = None
+
+    async def _retire(self, worker: Worker) -> None:
+        """Paint the state in which `worker` leaves the simulation, and end it."""
+        impatience = asyncio.get_running_loop().call_later(STOP_PATIENCE_SECONDS, stop_all)
+        outcome = await worker.run(lambda: self._apart(self._present))
+        impatience.cancel()
+        worker.close()
+        if outcome.value is not None and self.comm is not None:
+            self.send_frame(outcome.value)
+
+    def _single_step(self, steps: int) -> None:
+        self._leave("paused")
+        self.error = ""
+        self._spawn(self._act(lambda: self._resume_and_make_frame(steps)))
+
+    async def _drive(self) -> None:
+        """Make frames as the credits come in, until cancelled or until the step fails."""
+        due = time.perf_counter()
+        while True:
+            await self.credits.wait()
+            # By a clock, since each sleep ends a little late; but what is lost by more is not made up for in a burst.
+            due = max(due, time.perf_counter() - FRAME_SECONDS / 4) + FRAME_SECONDS
+            if not await self._act(lambda: self._make_frame(self.steps_per_frame)):
+                return
+            await asyncio.sleep(max(0.0, due - time.perf_counter()))
+
+    async def _deliver(self, make: Callable[[], bytes], name: str, kind: str, page: str) -> None:
+        """Make a file on the worker, and hand it to the copy of the view that asked for it, as a download."""
+        if self._worker is None:
+            self._worker = Worker("tinote view")
+        outcome = await self._worker.run(make)
+        if outcome.value is None:
+            if outcome.error is not None:
+                self._fail(outcome.error)
+            return
+        self.send({"kind": "file", "name": name, "type": kind, "page": page}, buffers=[outcome.value])
+
+    def _record_or_save(self, page: str) -> None:
+        """What the record button does: begin to keep frames, or hand over those that were kept."""
+        if self._recording is None:
+            self._recording = Recording()
+        else:
+            self._spawn(self._deliver(self._recording.gif, "simulation.gif", "image/gif", page))
+            self._recording = None
+        self.recording = self._recording is not None
+
+    async def _act(self, job: Callable[[], Frame]) -> bool:
+        """Run `job` on the worker in an empty context and send its frame; False, with the error shown and the view
+        stopped, if it raised.
+        """
+        if self._worker is None:
+            self._worker = Worker("tinote view")
+        outcome: Outcome[Frame] = await self._worker.run(lambda: self._apart(job))
+        if outcome.value is None:
+            if outcome.error is not None:
+                self._fail(outcome.error)
+            return False
+        self.send_frame(outcome.value)
+        return True
+
+    def _fail(self, error: BaseException) -> None:
+        """The step failed: show why, and hold. The task that was playing has ended or ends by itself, since this may
+        run inside of it.
+        """
+        self.exception = error
+        self.error = describe_error(error)
+        self._task = None
+        self._leave("stopped")
+
+    # On the worker, or wherever `advance` is called.
+
+    def _drawn(self) -> Picture:
+        """The state and the plot below it: what the worker has captured last, while it runs, else what is there now."""
+        if self.state != "playing" or not self._is_captured:
+            self._apart(self._present)
+        return self._whole()
+
+    def _whole(self) -> Picture:
+        """What was captured last, and the plot below it."""
+        stage = self.painted()
+        if stage is not None and not self.series:
+            return stage
+        top = 0 if stage is None else self.height
+        whole = Picture(self.width, top + self.chart_height, (255, 255, 255))
+        if stage is not None:
+            whole.pixels[:top] = stage.pixels
+        whole.pixels[top:] = draw_chart(self.history, self.width, self.chart_height, y_label=self.plot_label)
+        return whole
+
+    def _whole_png(self) -> bytes:
+        return self._whole().png()
+
+    def _tell_pointer(self) -> None:
+        """Call the user's function for what the pointer has done since the frame before."""
+        if self._pointer is not None:
+            for pointer in self._pointing.take(self.place):
+                self._pointer(pointer)
+
+    def _pointed(self) -> Frame:
+        """The state after the pointer has acted on it, while nothing else moves it."""
+        self._is_pointed = False
+        self._tell_pointer()
+        return self._renewed()
+
+    def _renewed(self) -> Frame:
+        """The state after something else than a step has changed it: the sample of this step is taken again."""
+        if self.history.latest is not None and self.history.latest[0] == self.steps:
+            self.history.forget_latest()
+        return self._sampled(whole=True)
+
+    def _make_frame(self, steps: int) -> Frame:
+        self._tell_pointer()
+        for _ in range(steps):
+            if self._halt.is_set():
+                break
+            if self._step is not None:
+                self._step()
+            self.steps += 1
+        frame = self._sampled()
+        if self._recording is not None:
+            self._recording.add(lambda: self._whole().pixels)
+        return frame
+
+    def _apart(self, job: Callable[..., Frame], *args: Any) -> Frame:
+        """Run `job` in an empty context of this view's own: no tape of a cell sees what it launches, neither clears the
+        other's gradients, and what it prints appears where the view was made.
+        """
+        context = contextvars.Context()
+        context.run(party.set, self._party)
+        context.run(self._send_prints_home)
+        return context.run(job, *args)
+
+    def _resume_and_make_frame(self, steps: int) -> Frame:
+        self._halt.clear()
+        return self._make_frame(steps)
+
+    def _start_again(self) -> Frame:
+        if self._reset is not None:
+            self._reset()
+        self.steps = 0
+        self.history.clear()
+        return self._sampled(whole=True)
+
+    def _present(self) -> Frame:
+        """The present state for a page that has just been opened: with the whole plot."""
+        return self._sampled(whole=True)
+
+    def _sampled(self, *, whole: bool = False) -> Frame:
+        """A frame of the present state, with the quantities sampled if that has not been done at this step: all samples
+        (`whole`) or the latest.
+        """
+        frame = self.capture()
+        self._is_captured = True
+        samples = b""
+        if self._quantities:
+            latest = self.history.latest
+            if latest is None or latest[0] != self.steps:
+                latest = self.history.append(self.steps, [float(quantity()) for quantity in self._quantities.values()])
+            samples = self.history.table().tobytes() if whole else np.array(latest, np.float64).tobytes()
+        return Frame({**frame.message, "step": self.steps, "whole": whole}, [*frame.buffers, samples])
+
+    # What the base asks for.
+
+    def first_frame(self) -> None:
+        self._on_loop(lambda: self._spawn(self._act(self._present)))
+
+    def streams(self) -> bool:
+        return self.state == "playing"
+
+    def prepare_unattended(self) -> None:
+        """Advance a bounded number of frames, once, so that the picture shows the simulation under way."""
+        if self.steps or self.error:
+            return
+        end = time.perf_counter() + UNATTENDED_SECONDS
+        try:
+            self._apart(self._present)
+            for _ in range(self._unattended_frames):
+                self.advance()
+                if time.perf_counter() > end:
+                    break
+        except Exception as error:
+            self.exception = error
+            self.error = describe_error(error)
+            raise
+
+    def obey(self, message: dict[str, Any]) -> None:
+        match message.get("kind"):
+            case "play":
+                self.play()
+            case "pause":
+                self.pause()
+            case "step":
+                steps = max(1, int(message.get("steps", self.steps_per_frame)))
+                self._on_loop(lambda: self._single_step(steps))
+            case "reset":
+                self.reset()
+            case "stop":
+                self.stop()
+            case "pointer":
+                self._point(str(message["phase"]), *(float(part) for part in message["place"]))
+            case "record":
+                page = str(message.get("page"))
+                self._on_loop(lambda: self._record_or_save(page))
+            case "snapshot":
+                page = str(message.get("page"))
+                self._on_loop(lambda: self._spawn(self._deliver(self._whole_png, "simulation.png", "image/png", page)))
+
+    def _point(self, phase: str, across: float, up: float) -> None:
+        """Note what the pointer does, for the next frame; while nothing plays, that frame is made for it."""
+        self._pointing.add(phase, across, up)
+        if self.can_point and self.state != "playing" and not self._is_pointed:
+            self._is_pointed = True
+            self._on_loop(lambda: self._spawn(self._act(self._pointed)))
+
+    def close(self) -> None:
+        """Stop, and take the view off every page."""
+        if hasattr(self, "_halt"):  # Also called by the garbage collector, for a view whose arguments were refused.
+            self._stop()
+        super().close()

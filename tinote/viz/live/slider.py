@@ -1,0 +1,83 @@
+"""Sliders that change what a view shows, while it runs or while it is paused."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable
+from typing import Any
+
+from ipywidgets import FloatSlider, Layout
+
+from tinote.viz.draw.arrays import ViewError
+from tinote.viz.live.simulation import LiveSimulation
+
+__all__ = ["slider"]
+
+STEPS = 200
+"""Places of a slider whose step is not given."""
+
+
+def slider(
+    view: LiveSimulation,
+    target: Any,
+    low: float,
+    high: float,
+    *,
+    value: float | None = None,
+    step: float | None = None,
+    label: str = "",
+) -> FloatSlider:
+    """An ipywidgets slider from `low` to `high` that is bound to a simulation; `VBox([view, slider])` shows both.
+
+    `target` is a field of shape (), which is given the value, or a function that is called with it. A function may
+    launch kernels, such as those of a gradient, which the view then shows. Either happens between two steps of `view`,
+    which is painted afterwards; while one change is still waiting, later ones take its place.
+
+    `value` is where the slider stands at first, and is given to the target at once; without it, that of the field, or
+    `low`. `step` is the distance between two places of it, a two-hundredth of the range by itself; `label` stands
+    before it, by itself the field's name. Raises `ViewError` for a target of another kind, and for a range that is
+    empty.
+    """
+    if not (math.isfinite(low) and math.isfinite(high) and low < high):
+        raise ViewError(f"a slider from {low} to {high}; its lower end comes first")
+    field: Any = target if getattr(target, "shape", None) == () and hasattr(target, "__setitem__") else None
+    if field is None and not callable(target):
+        raise ViewError(
+            f"a slider cannot change a {type(target).__name__}",
+            hint="give it a field of shape (), or a function of a number",
+        )
+    give: Callable[[float], object] = target if field is None else lambda number: field.__setitem__(None, number)
+    start = value if value is not None else low if field is None else float(field[None])
+    if not low <= start <= high:
+        raise ViewError(f"the value {start} is not between {low} and {high}")
+    widget = FloatSlider(
+        value=start,
+        min=low,
+        max=high,
+        step=step or (high - low) / STEPS,
+        description=label or getattr(target, "name", ""),
+        readout_format=".4g",
+        style={"description_width": "initial"},
+        layout=Layout(width="auto", max_width=f"{view.width}px"),
+    )
+    lock = threading.Lock()
+    waiting: list[float] = []
+
+    def apply() -> None:
+        with lock:
+            number = waiting.pop()
+            waiting.clear()
+        give(number)
+
+    def changed(change: dict[str, Any]) -> None:
+        with lock:
+            first = not waiting
+            waiting[:] = [float(change["new"])]
+        if first:
+            view.change(apply)
+
+    widget.observe(changed, "value")
+    if value is not None or field is None:
+        changed({"new": start})
+    return widget

@@ -1,0 +1,1 @@
+"""Front ends, widgets, errors and progress in a notebook."""

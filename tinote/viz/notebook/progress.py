@@ -1,0 +1,81 @@
+"""A bar for loops that take long, such as those of an optimisation, and for compilations in a notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, TypeVar
+
+from tqdm.notebook import tqdm as widget_bar
+from tqdm.std import tqdm as text_bar
+
+from tinote.viz.draw.arrays import ViewError
+from tinote.viz.notebook.front_end import Audience, audience
+
+__all__ = ["bar_kind", "compilation_bar", "progress"]
+
+Item = TypeVar("Item")
+
+DELAY_SECONDS = 1.0
+"""What is over sooner needs no bar."""
+
+INTERVAL_SECONDS = 0.2
+"""The quantities are computed no more often than this: reading a field takes longer than many a step."""
+
+
+def bar_kind() -> Any:
+    """tqdm's class of bars for whoever is watching: of widgets for a person at a notebook, else of text."""
+    return widget_bar if audience() is Audience.PERSON else text_bar
+
+
+def progress(
+    items: Iterable[Item], *, total: int | None = None, label: str = "", **quantities: Callable[[], float]
+) -> Iterator[Item]:
+    """The items of a loop, with a bar of tqdm from the first second on: `for step in progress(range(500), loss=…)`.
+
+    `total`: how many items there are, where they cannot say; `label` stands before the bar. The quantities are
+    functions that give numbers, shown behind it. In a notebook with a front end the bar is a widget, elsewhere text on
+    the standard error. Raises `ViewError` for a quantity that is no function.
+    """
+    for name, quantity in quantities.items():
+        if not callable(quantity):
+            raise ViewError(f"the quantity {name!r} is {type(quantity).__name__}, not a function that returns a number")
+    bar = bar_kind()(items, total=total, desc=label or None, delay=DELAY_SECONDS, mininterval=INTERVAL_SECONDS)
+    return _told(bar, quantities)
+
+
+def _told(bar: Any, quantities: dict[str, Callable[[], float]]) -> Iterator[Any]:
+    shown_at = -INTERVAL_SECONDS
+    for item in bar:
+        yield item
+        elapsed = bar.format_dict["elapsed"]
+        if quantities and elapsed - shown_at >= INTERVAL_SECONDS:
+            shown_at = elapsed
+            bar.set_postfix({name: float(quantity()) for name, quantity in quantities.items()}, refresh=False)
+    if quantities:
+        bar.set_postfix({name: float(quantity()) for name, quantity in quantities.items()})
+
+
+class CompilationBar:
+    """The state of a compilation, as a line of a widget that is gone afterwards."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+
+    def show(self, text: str) -> None:
+        """In place of what was shown before."""
+        if self._bar is None:
+            self._bar = widget_bar(desc=text, leave=False, bar_format="{desc}{bar}")
+            _, unknown, _ = self._bar.container.children
+            unknown.layout.display = "none"  # Nobody knows how much there is to do: the bar would stay an empty box.
+        else:
+            self._bar.set_description_str(text)
+
+    def close(self) -> None:
+        """Takes the widget away."""
+        if self._bar is not None:
+            self._bar.close()
+
+
+def compilation_bar() -> CompilationBar | None:
+    """What shows the next compilation: nothing where no person looks."""
+    return CompilationBar() if audience() is Audience.PERSON else None

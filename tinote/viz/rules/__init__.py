@@ -1,0 +1,1 @@
+"""The view of broken access rules."""

@@ -1,0 +1,1 @@
+"""`ti.GUI` and `ti.ui`."""

@@ -1,0 +1,137 @@
+"""Where the frames of a `GUI` go: a widget in the running cell's output, or nowhere.
+
+The program that draws is usually a blocking loop, so nothing here waits for the page. Where acknowledgements arrive
+during a blocking cell (they come on another thread) they bound the frames in flight; where they do not, time does. When
+the cell ends, its output becomes a plain picture of the last frame.
+"""
+
+from __future__ import annotations
+
+import base64
+import time
+from typing import Any
+
+import traitlets
+from IPython.display import DisplayHandle, display
+
+from tinote.viz.draw.pictures import Picture
+from tinote.viz.notebook.front_end import Audience, audience, cell_hooks
+from tinote.viz.notebook.view import Frame, LiveView, static_source
+from tinote.viz.window.events import Event, EventQueue, KeyNames
+
+__all__ = ["NotebookWindow"]
+
+BLIND_INTERVAL = 1.0 / 30.0
+"""Seconds between frames where nothing says how fast the page paints them."""
+
+STALE_SECONDS = 2.0
+"""Acknowledgements that stay out for this long are not waited for: the page may be gone, or its messages held back by
+the running cell.
+"""
+
+
+class Screen(LiveView):
+    """The widget: a canvas that shows JPEG frames and sends back keys, pointer and wheel."""
+
+    _esm = static_source("view.js", "gui.js")
+    _css = static_source("gui.css")
+
+    width = traitlets.Int().tag(sync=True)
+    height = traitlets.Int().tag(sync=True)
+
+    def __init__(self, events: EventQueue, **traits: Any) -> None:
+        super().__init__(**traits)
+        self.events = events
+        self.last: bytes = b""
+        self.last_acknowledged = 0.0
+        # Recent kernels hand a widget's messages to the thread that last sent one, which is the one that the loop
+        # blocks. Ours may go where the page sent them, to a thread of their own; kernels without this rule do not look
+        # at the attribute.
+        if self.comm is not None:
+            self.comm._reply_subshell_for = lambda _data, sender: sender  # type: ignore[attr-defined]
+
+    def first_frame(self) -> None:
+        if self.last:
+            self.send_frame(Frame({}, [self.last]))
+
+    def obey(self, message: dict[str, Any]) -> None:
+        match message.get("kind"):
+            case "event":
+                self.events.add_message(message)
+            case "close":
+                self.events.add(Event(KeyNames.PRESS, KeyNames.EXIT, self.events.cursor))
+                self.closed_by_user = True
+            case "blur":
+                self.events.release_all()
+
+    closed_by_user = False
+
+    def picture(self) -> bytes:
+        raise NotImplementedError("a window's picture is made by its GUI")
+
+
+class NotebookWindow:
+    """One cell's display of a GUI: live while the cell runs, then a picture."""
+
+    def __init__(self, title: str, width: int, height: int, events: EventQueue) -> None:
+        self._title = title
+        self._picture: Picture | None = None
+        self._handle: DisplayHandle | None = None
+        self._sent_at = 0.0
+        live = audience() is Audience.PERSON
+        self.screen = Screen(events, width=width, height=height, label=title) if live else None
+        hooks = cell_hooks()
+        if hooks is not None:
+            hooks.register("post_run_cell", self._cell_ended)
+        self._hooks = hooks
+        self.open = True
+
+    @property
+    def closed_by_user(self) -> bool:
+        """Whether the close button was pressed."""
+        return self.screen is not None and self.screen.closed_by_user
+
+    def show(self, picture: Picture) -> None:
+        """Send a frame if the page keeps up; the newest one is kept in any case."""
+        self._picture = picture
+        if self._handle is None:
+            self._handle = display(self._bundle(live=True), raw=True, display_id=True)
+        if self.screen is None or not self._due():
+            return
+        self._sent_at = time.monotonic()
+        self.screen.last = picture.jpeg()
+        self.screen.send_frame(Frame({}, [self.screen.last]))
+
+    def _due(self) -> bool:
+        assert self.screen is not None
+        credits, now = self.screen.credits, time.monotonic()
+        if credits.acknowledged and now - self._sent_at < STALE_SECONDS:
+            return credits.in_flight < credits.largest_window
+        return now - self._sent_at >= BLIND_INTERVAL
+
+    def _bundle(self, live: bool) -> dict[str, Any]:
+        assert self._picture is not None
+        data: dict[str, Any] = {"text/plain": self._title}
+        if live and self.screen is not None:
+            data["application/vnd.jupyter.widget-view+json"] = {
+                "version_major": 2,
+                "version_minor": 0,
+                "model_id": self.screen.model_id,
+            }
+        data["image/png"] = base64.b64encode(self._picture.png()).decode()
+        return data
+
+    def _cell_ended(self, *_: object) -> None:
+        self.finish()
+
+    def finish(self) -> None:
+        """Leave a plain picture of the last frame in the output, and let the widget go."""
+        if not self.open:
+            return
+        self.open = False
+        if self._hooks is not None:
+            self._hooks.unregister("post_run_cell", self._cell_ended)
+        if self._handle is not None and self._picture is not None:
+            self._handle.update(self._bundle(live=False), raw=True)
+        if self.screen is not None:
+            self.screen.close()

@@ -1,0 +1,426 @@
+"""A drawing window for simulation loops: `while gui.running: …; gui.circles(x); gui.show()`.
+
+In a notebook the frames appear in the running cell's output, and the output keeps the last one. Interrupt raises
+`KeyboardInterrupt` in the cell, as everywhere; the close button of the window ends `while gui.running`. Without a
+notebook there is no window: frames are drawn, kept for `get_image`, written by `show(filename)`, and a note says so.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, ParamSpec, TypeVar
+
+import numpy as np
+
+from tinote.errors import at_users_frames
+from tinote.viz.draw.arrays import ViewError, as_array, as_colors, as_image, as_positions
+from tinote.viz.draw.colormap import colored
+from tinote.viz.draw.pictures import Picture
+from tinote.viz.notebook.front_end import Audience, audience
+from tinote.viz.window.controls import Panel, Pointer
+from tinote.viz.window.events import Event, EventQueue, KeyNames
+from tinote.viz.window.frames import NotebookWindow
+from tinote.viz.window.widgets import Button, Label, Slider, Widgets
+
+__all__ = ["GUI"]
+
+UNATTENDED_FRAMES = 60
+"""Frames after which `running` ends where a program executes the notebook: nobody could stop the loop."""
+
+FRAMES_VARIABLE = "TINOTE_GUI_FRAMES"
+
+
+Arguments = ParamSpec("Arguments")
+Value = TypeVar("Value")
+
+
+def _interruptible(draw: Callable[Arguments, Value]) -> Callable[Arguments, Value]:
+    """An interrupt of a drawing loop mostly comes while it draws or waits: it is shown at the line that called."""
+
+    @functools.wraps(draw)
+    def called(*args: Arguments.args, **kwargs: Arguments.kwargs) -> Value:
+        try:
+            return draw(*args, **kwargs)
+        except KeyboardInterrupt as interrupt:
+            raise at_users_frames(interrupt) from None
+
+    return called
+
+
+class GUI(KeyNames):
+    """A window of `res` pixels that a program draws into; coordinates are in [0, 1] from the bottom left, radii and
+    widths in pixels.
+
+    - `name`: its title; `res`: (width, height), or one number for both; `background_color`: 0xRRGGBB.
+    - `show_gui=False` draws without showing: for recording with `show(filename)` and for reading with `get_image`.
+    - `fast_gui` and `fullscreen` are accepted for programs that set them, and change nothing.
+
+    Each `show` ends a frame: it is displayed, and the next one starts from the background. A loop with a visible window
+    runs at most `fps_limit` (60) times a second. `running` is true until the close button is pressed, `close()` is
+    called or `running = False`. It also ends, and an event says EXIT, after the number of frames in the environment
+    variable `TINOTE_GUI_FRAMES`, and, without one, after 60 frames where a program executes the notebook, since nobody
+    could end the loop there. In a script a loop on `running` goes on until one of these or Ctrl-C.
+    """
+
+    def __init__(
+        self,
+        name: str = "tinote",
+        res: int | Sequence[int] = 512,
+        background_color: Any = 0x000000,
+        show_gui: bool = True,
+        fullscreen: bool = False,
+        fast_gui: bool = False,
+    ) -> None:
+        del fullscreen, fast_gui
+        width, height = (res, res) if isinstance(res, (int, np.integer)) else (int(res[0]), int(res[1]))
+        if width < 1 or height < 1:
+            raise ViewError(f"res is {res!r}; a window has at least one pixel each way")
+        self.name = name
+        self.res = (int(width), int(height))
+        self.background_color: Any = background_color
+        self.show_gui = show_gui
+        self.fps_limit: float | None = 60.0
+        self.frame = 0
+        self.event: Event | None = None
+        self._events = EventQueue()
+        self.pointer = Pointer(self._events, self.res)
+        self._panels: list[Panel] = []
+        self._widgets = Widgets(self.pointer, self._events, self.res)
+        self._canvas = self._blank()
+        self._shown = self._canvas
+        self._running = True
+        self._window: NotebookWindow | None = None
+        self._next_show = 0.0
+        self._audience = audience()
+        self._frame_limit = _frame_limit(self._audience)
+        if show_gui and self._audience is Audience.NOBODY:
+            limit = f"{self._frame_limit} frames" if self._frame_limit else "until Ctrl-C"
+            print(
+                f"tinote: no notebook, so '{name}' has no window; frames are kept, and `gui.running` holds {limit}.",
+                file=sys.stderr,
+            )
+
+    def __repr__(self) -> str:
+        return f"<GUI {self.name!r}, {self.res[0]} × {self.res[1]}>"
+
+    def __enter__(self) -> GUI:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    # The loop.
+
+    @property
+    def running(self) -> bool:
+        """Whether the loop should go on."""
+        if self._window is not None and self._window.closed_by_user:
+            self._running = False
+        return self._running and (self._frame_limit is None or self.frame < self._frame_limit)
+
+    @running.setter
+    def running(self, value: bool) -> None:
+        if value:
+            self._running = True
+        else:
+            self.close()
+
+    def close(self) -> None:
+        """End `running`, and leave the last frame as a picture in the cell's output."""
+        self._running = False
+        if self._window is not None:
+            self._window.finish()
+
+    @_interruptible
+    def show(self, file: str | os.PathLike[str] | None = None) -> None:
+        """End the frame: display it, or write it to `file` (.png, .jpg, …) instead; then start the next one from the
+        background.
+
+        Waits so that frames come at most `fps_limit` times a second where somebody watches. `KeyboardInterrupt` leaves
+        the GUI usable.
+        """
+        finished = self._canvas
+        for panel in (*self._panels, self._widgets.panel()):
+            panel.paint(finished)
+        self._panels.clear()
+        self.pointer.next_frame()
+        self._canvas = self._blank()
+        self._shown = finished
+        self.frame += 1
+        if self._frame_limit is not None and self.frame >= self._frame_limit:
+            self._events.add(Event(self.PRESS, self.EXIT))  # as the close button does, for loops that wait for it
+        if file is not None:
+            finished.save(Path(file))
+            return
+        if not self.show_gui or self._audience is Audience.NOBODY:
+            return
+        if self._window is None or not self._window.open:
+            self._window = NotebookWindow(self.name, *self.res, self._events)
+        self._window.show(finished)
+        if self.fps_limit and self._audience is Audience.PERSON:
+            now = time.perf_counter()
+            if self._next_show > now:
+                time.sleep(self._next_show - now)
+            self._next_show = max(now, self._next_show) + 1.0 / self.fps_limit
+
+    @_interruptible
+    def clear(self, color: Any = None) -> None:
+        """Begin the frame anew, from the background or another colour."""
+        self._canvas.fill(self._background() if color is None else as_colors(color))
+
+    def _background(self) -> np.ndarray:
+        return as_colors(self.background_color, name="background_color")
+
+    def _blank(self) -> Picture:
+        return Picture(*self.res, self._background())
+
+    # Drawing.
+
+    def _pixels(self, positions: np.ndarray) -> np.ndarray:
+        """Positions in [0, 1] from the bottom left as pixels from the top left."""
+        return positions * [self.res[0], -self.res[1]] + [0.0, self.res[1]]
+
+    def _points(self, positions: Any, name: str) -> np.ndarray:
+        return self._pixels(as_positions(positions, name))
+
+    @_interruptible
+    def circles(
+        self, pos: Any, radius: Any = 1.0, color: Any = 0xFFFFFF, palette: Any = None, palette_indices: Any = None
+    ) -> None:
+        """Filled circles: `pos` (N, 2); `radius` in pixels and `color`, one or N; or `palette`, some colours, and
+        `palette_indices`, N into it.
+        """
+        centers = self._points(pos, "pos")
+        count = len(centers)
+        radii = _widths(radius, count, "radius")
+        if palette is None:
+            if palette_indices is not None:
+                raise ViewError("palette_indices without a palette", hint="give the colours as palette=[0x068587, …]")
+            colors = as_colors(color, count)
+        else:
+            colors = _from_palette(palette, palette_indices, count)
+        self._canvas.discs(centers, radii, colors)
+
+    @_interruptible
+    def circle(self, pos: Any, color: Any = 0xFFFFFF, radius: float = 1.0) -> None:
+        """A filled circle."""
+        self._canvas.discs(self._points(pos, "pos"), float(radius), as_colors(color))
+
+    @_interruptible
+    def lines(self, begin: Any, end: Any, radius: float = 1.0, color: Any = 0xFFFFFF) -> None:
+        """Lines from `begin` (N, 2) to `end` (N, 2), `2 * radius` pixels wide; `color`, one or N."""
+        first, last = self._points(begin, "begin"), self._points(end, "end")
+        if len(first) != len(last):
+            raise ViewError(f"{len(first)} beginnings and {len(last)} ends of lines")
+        self._canvas.lines(first, last, 2.0 * float(radius), as_colors(color, len(first)))
+
+    @_interruptible
+    def line(self, begin: Any, end: Any, radius: float = 1.0, color: Any = 0xFFFFFF) -> None:
+        """A line, `2 * radius` pixels wide."""
+        self.lines(begin, end, radius, as_colors(color))
+
+    @_interruptible
+    def triangles(self, a: Any, b: Any, c: Any, color: Any = 0xFFFFFF) -> None:
+        """Filled triangles with corners `a`, `b`, `c`, each (N, 2); `color`, one or N."""
+        corners = [self._points(corner, name) for corner, name in ((a, "a"), (b, "b"), (c, "c"))]
+        if len({len(corner) for corner in corners}) != 1:
+            raise ViewError(f"triangles with {len(corners[0])}, {len(corners[1])} and {len(corners[2])} corners")
+        self._canvas.triangles(np.stack(corners, axis=1), as_colors(color, len(corners[0])))
+
+    @_interruptible
+    def triangle(self, a: Any, b: Any, c: Any, color: Any = 0xFFFFFF) -> None:
+        """A filled triangle."""
+        self.triangles(a, b, c, as_colors(color))
+
+    @_interruptible
+    def rect(self, topleft: Any, bottomright: Any, radius: float = 1.0, color: Any = 0xFFFFFF) -> None:
+        """The outline of a rectangle, `2 * radius` pixels wide."""
+        (left, top), (right, bottom) = as_positions(topleft, "topleft")[0], as_positions(bottomright, "bottomright")[0]
+        corners = np.array([[left, top], [right, top], [right, bottom], [left, bottom]])
+        self.lines(corners, np.roll(corners, -1, axis=0), radius, as_colors(color))
+
+    @_interruptible
+    def text(self, content: str, pos: Any, font_size: float = 15, color: Any = 0xFFFFFF) -> None:
+        """Text with its top left corner at `pos`, `font_size` pixels high; several lines are allowed."""
+        [[x, y]] = self._points(pos, "pos")
+        self._canvas.text(str(content), float(x), float(y), float(font_size), as_colors(color))
+
+    @_interruptible
+    def arrows(self, orig: Any, direction: Any, radius: float = 1.0, color: Any = 0xFFFFFF) -> None:
+        """Arrows from `orig` (N, 2) along `direction` (N, 2), both in window coordinates; `color`, one or N."""
+        start, along = as_positions(orig, "orig"), as_positions(direction, "direction")
+        if len(start) != len(along):
+            raise ViewError(f"{len(start)} origins and {len(along)} directions of arrows")
+        colors = np.broadcast_to(as_colors(color, len(start)), (len(start), 3))
+        begin, end = self._pixels(start), self._pixels(start + along)
+        shaft = end - begin
+        length = np.hypot(shaft[:, 0], shaft[:, 1])[:, None]
+        with np.errstate(divide="ignore", invalid="ignore"):
+            unit = np.where(length > 0, shaft / length, 0.0)
+        # The head is in proportion for a short arrow and not larger than a few pixels for a long one.
+        head = np.minimum(0.35 * length, 4.0 + 3.0 * radius)
+        side = np.stack([-unit[:, 1], unit[:, 0]], axis=1)
+        barbs = [end - head * unit + 0.5 * head * side * turn for turn in (1.0, -1.0)]
+        self._canvas.lines(
+            np.concatenate([begin, end, end]), np.concatenate([end, *barbs]), 2.0 * radius, np.concatenate([colors] * 3)
+        )
+
+    @_interruptible
+    def arrow(self, orig: Any, direction: Any, radius: float = 1.0, color: Any = 0xFFFFFF) -> None:
+        """An arrow from `orig` along `direction`."""
+        self.arrows(orig, direction, radius, as_colors(color))
+
+    @_interruptible
+    def arrow_field(self, direction: Any, radius: float = 1.0, color: Any = 0xFFFFFF, bound: float = 0.5) -> None:
+        """A vector field (columns, rows, 2) over the window: an arrow at each cell's centre; the longest is `bound`
+        times a cell's size.
+        """
+        field = as_array(direction)
+        if field.ndim != 3 or field.shape[2] != 2:
+            raise ViewError(f"a vector field over the window has shape (columns, rows, 2), not {field.shape}")
+        columns, rows = field.shape[:2]
+        vectors = np.nan_to_num(field.astype(np.float64), posinf=0.0, neginf=0.0).reshape(-1, 2)
+        longest = float(np.hypot(vectors[:, 0], vectors[:, 1]).max(initial=0.0))
+        scale = bound / (max(columns, rows) * longest) if longest > 0 else 0.0
+        centers = _cell_centers(columns, rows)
+        self.arrows(centers - 0.5 * scale * vectors, scale * vectors, radius, color)
+
+    @_interruptible
+    def vector_field(self, vector_field: Any, arrow_spacing: int = 5, color: Any = 0xFFFFFF) -> None:
+        """A vector field (columns, rows, 2) over the window: an arrow in every `arrow_spacing`-th cell."""
+        field = as_array(vector_field)
+        first = min(arrow_spacing // 2, *(extent - 1 for extent in field.shape[:2]))
+        self.arrow_field(field[first::arrow_spacing, first::arrow_spacing], color=color)
+
+    @_interruptible
+    def contour(self, scalar_field: Any, normalize: bool = False) -> None:
+        """A scalar field (columns, rows) over the window in colours. Values are in [0, 1]; with `normalize`, from the
+        least to the greatest.
+        """
+        self.set_image(stretched(colored(scalar_field, normalize=normalize), self.res))
+
+    @_interruptible
+    def point_field(self, radius: Any, color: Any = 0xFFFFFF) -> None:
+        """A scalar field (columns, rows) over the window: at each cell's centre a circle of that radius in pixels."""
+        field = as_array(radius)
+        if field.ndim != 2:
+            raise ViewError(f"a scalar field over the window has shape (columns, rows), not {field.shape}")
+        self._canvas.discs(
+            self._pixels(_cell_centers(*field.shape)), field.astype(np.float32).ravel(), as_colors(color)
+        )
+
+    @_interruptible
+    def set_image(self, img: Any) -> None:
+        """Fill the window with an image of its size, indexed `[x, y]` from the bottom left: grey or colours; floats in
+        [0, 1], or unsigned integers.
+        """
+        self._canvas.pixels[:] = as_image(img, self.res)
+
+    @_interruptible
+    def get_image(self) -> np.ndarray:
+        """The last frame that was shown (before the first: the one being drawn), as set_image takes it: (width, height,
+        4), float32 in [0, 1].
+        """
+        picture = self._shown if self.frame else self._canvas
+        image = np.ones((*self.res, 4), np.float32)
+        image[:, :, :3] = picture.pixels[::-1].swapaxes(0, 1) / np.float32(255.0)
+        return image
+
+    # Controls.
+
+    def slider(self, text: str, minimum: float, maximum: float, step: float = 1) -> Slider:
+        """A slider at the window's right side, which says `value`: at first `minimum`, then what it was dragged to, in
+        steps of `step`.
+        """
+        return self._widgets.add(Slider(text, minimum, maximum, step))
+
+    def label(self, text: str) -> Label:
+        """A line at the window's right side that shows `text` and its `value`, a number that the program sets."""
+        return self._widgets.add(Label(text))
+
+    def button(self, text: str, event_name: str | None = None) -> str:
+        """A button at the window's right side. Gives the key of the PRESS event that it sends."""
+        return self._widgets.add(Button(text, event_name or f"WidgetButton_{text}")).key
+
+    def overlay(self, panel: Panel) -> None:
+        """Paint a panel of controls over this frame."""
+        self._panels.append(panel)
+
+    # Events.
+
+    def get_events(self, *e_filter: str | tuple[str, str]) -> Iterator[Event]:
+        """The events since the last call, oldest first; with filters, those of these kinds, keys or (kind, key)."""
+        return self._events.take(*e_filter)
+
+    def get_event(self, *e_filter: str | tuple[str, str]) -> bool:
+        """Whether there is a next (matching) event; it is then in `event`."""
+        for event in self._events.take(*e_filter):
+            self.event = event
+            return True
+        return False
+
+    def get_key_event(self) -> Event | None:
+        """The next event, or None."""
+        return next(self._events.take(), None)
+
+    def has_key_event(self) -> bool:
+        """Whether an event waits."""
+        return bool(len(self._events))
+
+    def is_pressed(self, *keys: str) -> bool:
+        """Whether any of these keys or buttons is held down."""
+        return any(key in self._events.pressed for key in keys)
+
+    def get_cursor_pos(self) -> tuple[float, float]:
+        """Where the pointer was last seen, in [0, 1] from the bottom left."""
+        return self._events.cursor
+
+
+def _frame_limit(audience_now: Audience) -> int | None:
+    """How many frames `running` holds: the environment's word, or a bound where a program executes the notebook."""
+    text = os.environ.get(FRAMES_VARIABLE, "")
+    if text:
+        if not text.isdecimal():
+            raise ViewError(f"{FRAMES_VARIABLE} is {text!r}; it is a number of frames")
+        return int(text)
+    return UNATTENDED_FRAMES if audience_now is Audience.PROGRAM else None
+
+
+def _widths(value: Any, count: int, name: str) -> np.ndarray:
+    widths = as_array(value).astype(np.float32)
+    if widths.ndim and widths.shape != (count,):
+        raise ViewError(f"{name} has shape {widths.shape}, and there are {count} circles")
+    return widths
+
+
+def _from_palette(palette: Any, indices: Any, count: int) -> np.ndarray:
+    colors = as_colors(palette, len(palette), "palette")
+    if indices is None:
+        raise ViewError("a palette without palette_indices", hint="give the number of each circle's colour")
+    numbers = as_array(indices)
+    if numbers.shape != (count,) or numbers.dtype.kind not in "iu":
+        raise ViewError(
+            f"palette_indices of shape {numbers.shape} and type {numbers.dtype}; {count} integers are wanted"
+        )
+    if count and (numbers.min() < 0 or numbers.max() >= len(colors)):
+        raise ViewError(
+            f"palette_indices go from {numbers.min()} to {numbers.max()}, and the palette has {len(colors)} colours"
+        )
+    return colors[numbers]
+
+
+def stretched(image: np.ndarray, size: tuple[int, int]) -> np.ndarray:
+    """An image (columns, rows, …) as one of `size`, each pixel the nearest."""
+    across, up = (np.arange(n) * m // n for n, m in zip(size, image.shape, strict=False))
+    return image[across[:, None], up[None, :]]
+
+
+def _cell_centers(columns: int, rows: int) -> np.ndarray:
+    """Centres of a grid of cells over the window, in the order of a (columns, rows) array."""
+    grid = np.meshgrid((np.arange(columns) + 0.5) / columns, (np.arange(rows) + 0.5) / rows, indexing="ij")
+    return np.stack(grid, axis=-1).reshape(-1, 2)
