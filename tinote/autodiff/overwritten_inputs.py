@@ -58,7 +58,7 @@ def find_hazards(fn: Function, loads: tuple[Load, ...]) -> Iterator[Hazard]:
     for load in loads:
         read = accesses.of(load)
         # What stands before the outermost loop around the load, or else before the load, is over by then.
-        begins = accesses.within(read.loops[0])[0] if read.loops else read
+        begins = accesses.first_within(read.loops[0]) if read.loops else read
         candidates = writes.get(root_of(read.buffer), [])
         for write in candidates[bisect_left(candidates, order[begins.op], key=lambda access: order[access.op]) :]:
             if _meets_later(read, write, accesses, places):

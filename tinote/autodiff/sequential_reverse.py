@@ -80,8 +80,10 @@ class _Search:
             if can_vary(access.op.buffer) and not self._is_distinct(access):
                 touched.setdefault(root_of(access.buffer), []).append(access)
         for inside in touched.values():
+            reads = [access for access in inside if isinstance(access.op, Load)]
             for write in [access for access in inside if access.writes]:
-                for other in inside:
+                # Additions may come in any order.
+                for other in inside if isinstance(write.op, Store) else reads:
                     if self._matters(write, other, loop) and self.accesses.may_meet_across(write, other, loop):
                         return True
         return False
@@ -92,7 +94,7 @@ class _Search:
         branches that keep the two turns apart, such as that for one colour of a checkerboard.
         """
         if not isinstance(other.op, Load):
-            return isinstance(write.op, Store)
+            return True
         accesses = self.accesses
         for f, g in zip(write.forms, other.forms, strict=False):
             if f != g and all(v is not loop.index and accesses.invariant(v, loop) for v in (*f.terms, *g.terms)):

@@ -131,6 +131,10 @@ class Accesses(Ranges):
         """The accesses inside a loop, in order."""
         return [self.of(op) for op in self._found[self._inside[loop]]]
 
+    def first_within(self, loop: Loop) -> Access:
+        """The first access inside a loop that has one."""
+        return self.of(self._found[self._inside[loop].start])
+
     # one access
 
     def in_range(self, access: Access, axis: int, known: Known | None = _AT_ACCESS) -> tuple[bool, bool]:

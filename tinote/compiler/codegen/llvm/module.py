@@ -154,7 +154,9 @@ class _ModuleText(Shared):
         # At the kernel's own line: no loop of the user's, as LLVM's remarks tell them apart.
         e = TaskText(self, Region((), ()), "%tid", self.fn.loc)
         llvm_privates.merge(e, task.privates[which], offset)
-        self.add(f"define internal i32 @merge_{number}_{which}(ptr %block, i64 %lo, i64 %hi, i32 %tid) {self._called}", e)
+        self.add(
+            f"define internal i32 @merge_{number}_{which}(ptr %block, i64 %lo, i64 %hi, i32 %tid) {self._called}", e
+        )
         return f"@merge_{number}_{which}"
 
 
