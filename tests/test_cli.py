@@ -18,7 +18,7 @@ import nbformat
 import pytest
 
 from tinote import cli
-from tinote.cli.lab import copy_missing
+from tinote.cli.lab import copy_missing, lab
 from tinote.manual import tutorials
 from tinote.runtime.store import open_store
 
@@ -44,7 +44,7 @@ def test_version() -> None:
     assert version.stdout == f"tinote {metadata.version('tinote')}\n"
 
 
-@pytest.mark.parametrize("command", ["lab", "run", "explore", "doctor", "cache", "bench"])
+@pytest.mark.parametrize("command", ["lab", "run", "explore", "doctor", "cache"])
 def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match=r"^0$"):
         cli.main([command, "--help"])
@@ -346,6 +346,39 @@ def test_bench_measures_and_writes_where_it_was_called(tmp_path: Path) -> None:
     done = tinote("bench", "import", "--json", tmp_path, folder=tmp_path)
     assert done.returncode == 2 and done.stderr.endswith(f"cannot write {tmp_path}: Is a directory\n")
     assert done.stdout == ""
+
+
+def test_bench_help_is_that_of_the_benchmarks() -> None:
+    shown = tinote("bench", "--help")
+    assert shown.returncode == 0 and "gravity" in shown.stdout and "--rounds" in shown.stdout
+
+
+def test_what_is_missing_is_reported_before_notebook_libraries_are_loaded() -> None:
+    program = "import sys; from tinote import cli; print(cli.main(sys.argv[1:]), 'nbformat' in sys.modules)"
+    for arguments in (["run", "none.ipynb"], ["explore", "none.py:f"]):
+        command = [sys.executable, "-c", program, *arguments]
+        done = subprocess.run(command, cwd=PROJECT, capture_output=True, text=True, timeout=600, check=True)
+        assert done.stdout == "2 False\n" and "there is no file" in done.stderr
+
+
+def test_lab_opens_the_notebooks_of_a_checkout_whatever_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clone = tmp_path / "tinote"
+    (clone / "notebooks").mkdir(parents=True)
+    monkeypatch.setattr("tinote.cli.lab.checkout", lambda: clone)
+    monkeypatch.setattr("tinote.cli.lab.tutorials", lambda: clone / "notebooks")
+    monkeypatch.setattr("tinote.cli.lab.os.execv", lambda *command: started.append(command))
+    started: list[tuple[str, list[str]]] = []
+    monkeypatch.chdir(tmp_path)
+    lab(browser=False)
+    assert f"--ServerApp.root_dir={clone / 'notebooks'}" in started[0][1]
+    assert capsys.readouterr().err == f"opening {clone / 'notebooks'}\n"
+    assert not (tmp_path / "tinote-notebooks").exists()
+    # An installed package's notebooks are copied, not worked on in place.
+    monkeypatch.setattr("tinote.cli.lab.checkout", lambda: None)
+    lab(browser=False)
+    assert f"--ServerApp.root_dir={tmp_path / 'tinote-notebooks'}" in started[1][1]
 
 
 def test_bench_needs_a_checkout(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

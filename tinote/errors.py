@@ -37,6 +37,7 @@ __all__ = [
     "Note",
     "TinoteError",
     "at_users_frames",
+    "broken_gradient_path",
     "excerpt",
     "excerpts",
     "is_users",
@@ -191,6 +192,21 @@ class KernelNameError(CompilationError, NameError):
 
 class DifferentiationError(CompilationError):
     """A kernel, launch or tape whose gradient would not be right and is therefore refused."""
+
+
+def broken_gradient_path(
+    name: str, place: Span, notes: Sequence[Note], *, tangents: bool = False
+) -> DifferentiationError:
+    """The error for differentiated values that go through the field `name`, which has no gradient (no dual, in forward
+    mode), and are needed behind it; `place`: where they were put there.
+    """
+    missing, option = ("dual", "needs_dual") if tangents else ("gradient", "needs_grad")
+    return DifferentiationError(
+        f"'{name}' has no {missing}, but values that are differentiated go through it",
+        place,
+        hint=f"make '{name}' with {option}=True",
+        notes=notes,
+    )
 
 
 class FieldError(TinoteError, ValueError):

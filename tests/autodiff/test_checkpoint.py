@@ -390,6 +390,36 @@ def test_the_function_api_and_gradcheck() -> None:
     np.testing.assert_allclose(checkpointed, plain, rtol=1e-12)
 
 
+def test_numbers_that_kernels_count_and_return() -> None:
+    """What a launch counts up in memory of its own is nothing that is written over."""
+    x, loss = array(4), scalar()
+    x.from_numpy(np.array([0.3, -0.2, 0.5, 0.9]))
+
+    @ti.kernel
+    def count(limit: ti.f64) -> ti.i32:
+        found = 0
+        for i in x:
+            if x[i] > limit:
+                found += 1
+        return found
+
+    @ti.kernel
+    def add(times: ti.i32):
+        for i in x:
+            loss[None] += times * x[i] ** 2
+
+    def step(t: int) -> None:
+        add(count(0.1) + t)
+
+    def run() -> None:
+        ti.ad.checkpoint(step, 2, progress=False)
+
+    with ti.ad.Tape(loss):
+        run()
+    np.testing.assert_allclose(x.grad.to_numpy(), 2 * (3 + 4) * x.to_numpy())
+    assert ti.ad.gradcheck(lambda: add(count(0.1)), [x], loss).ok
+
+
 def test_a_step_that_does_something_else_again_is_refused() -> None:
     p = Pendulums()
     calls = 0

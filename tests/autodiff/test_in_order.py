@@ -149,5 +149,5 @@ def loops(program: Callable[..., Kernel]) -> list[For]:
     """The loops of a kernel as its gradient runs them."""
     run = program(line(), plane(), ti.field(ti.i32, 6))
     run()
-    facts = run.instances[0].specialisation.gradient_facts(GRADIENT)  # type: ignore[attr-defined]
-    return [op for op in walk(facts.primal.region) if isinstance(op, For)]
+    differentiated = run.instances[0].specialisation.differentiated(GRADIENT)  # type: ignore[attr-defined]
+    return [op for op in walk(differentiated.region) if isinstance(op, For)]

@@ -11,10 +11,10 @@ from tests.properties.generate import Program, generate
 from tests.properties.smooth import generate_smooth
 from tinote.autodiff.control_dependence import steering_reads
 from tinote.autodiff.instrument import instrument
-from tinote.compiler.pipeline import run_pipeline, steps_for
+from tinote.compiler.pipeline import Snapshot, run_pipeline, steps_for
 from tinote.compiler.requests import Checks, Request
 from tinote.config import Config
-from tinote.ir.checked_accesses import Instrumented, Kind, Ledger
+from tinote.ir.checked_accesses import CheckedAccesses, Kind, Ledger
 from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory
 from tinote.ir.nodes import Function, Load, Memory
@@ -86,8 +86,8 @@ def test_sites_stand_in_the_order_of_the_program() -> None:
         "  atomic add @y[%i], %y\n  %o: f64 = atomic add @y[%i], 1.0f64\n  atomic mul @y[%i], %o\n"
         "  %t: f64 = load @t[%i]\n  atomic max @t[%i], %t\n"
     )
-    made = instrument(fn)
-    verify(made.function, Form.TYPED)
+    instrumented, made = instrument(fn)
+    verify(instrumented, Form.TYPED)
     assert [(site.buffer.name, site.kind) for site in made.sites] == [
         ("y", Kind.READ),
         ("t", Kind.STORE),
@@ -98,11 +98,11 @@ def test_sites_stand_in_the_order_of_the_program() -> None:
     ]
     shadowed = {buffer.name: shadow for buffer, shadow in made.shadows}
     assert set(shadowed) == {"y", "t"}
-    first = next(op for op in walk(made.function.region) if isinstance(op, Load) and op.buffer.name != "ledger")
+    first = next(op for op in walk(instrumented.region) if isinstance(op, Load) and op.buffer.name != "ledger")
     assert first.buffer is made.sites[0].buffer, "an index out of range is reported about the user's memory"
 
 
-def prepared(program: Program, made: Instrumented) -> DictMemory:
+def prepared(program: Program, made: CheckedAccesses) -> DictMemory:
     memory = program.memory()
     for buffer, shadow in made.shadows:
         if None in shadow.shape:
@@ -118,11 +118,14 @@ def test_checks_change_nothing_else(make: Callable[[int], Program]) -> None:
     for seed in range(6):
         program = make(seed)
         wanted = run(program, program.function)
-        final, facts = run_pipeline(program.function, steps_for(Request(checks=Checks.ACCESS_RULES)), STRICT)
-        made = facts.instrumented
+        stages: list[Snapshot] = []
+        steps = steps_for(Request(checks=Checks.ACCESS_RULES))
+        final, facts = run_pipeline(program.function, steps, STRICT, stages.append)
+        made = facts.checks
         assert made is not None
+        instrumented = next(stage.after for stage in stages if stage.step == "instrument")
         followed += len(made.sites)
-        for fn in (made.function, final):
+        for fn in (instrumented, final):
             memory = prepared(program, made)
             printed: list[str] = []
             returned = interpret(fn, program.arguments, memory, on_print=printed.append, step_limit=20 * STEPS)

@@ -403,3 +403,133 @@ def test_a_gradient_for_a_device_function_is_one() -> None:
         @ti.ad.grad_for(untold)
         def gradient(a: float, g: float) -> float:
             return g
+
+
+weights = 0  # what `weighted_gradient` reads: each test puts a field here
+
+
+@ti.ad.grad_replaced
+@ti.func
+def weighted(a, i):
+    return a**3
+
+
+@ti.ad.grad_for(weighted)
+@ti.func
+def weighted_gradient(a, i, g):
+    return 3 * weights[i] * a**2 * g, 0
+
+
+@ti.ad.grad_replaced
+@ti.func
+def series(a):
+    return a**3
+
+
+@ti.ad.grad_for(series)
+@ti.func
+def series_gradient(a, g):
+    d = 0.0
+    for k in range(3):
+        if g > -100:
+            d += weights[k] * a**k * g
+    return d
+
+
+def overwritten_in_the_iteration(x: Any, w: Any, loss: Any) -> Any:
+    @ti.kernel
+    def run():
+        for i in x:
+            loss[None] += weighted(x[i], i)
+            w[i] = 0.0
+
+    return run
+
+
+def overwritten_in_an_inner_loop(x: Any, w: Any, loss: Any) -> Any:
+    @ti.kernel
+    def run():
+        for i in x:
+            for _ in range(3):
+                loss[None] += weighted(x[i], i)
+                w[i] *= 0.5
+
+    return run
+
+
+def overwritten_in_time_steps(x: Any, w: Any, loss: Any) -> Any:
+    @ti.kernel
+    def run():
+        for _ in range(3):
+            for i in range(5):
+                loss[None] += weighted(x[i], i)
+                w[i] *= 0.5
+
+    return run
+
+
+def overwritten_outside_of_loops(x: Any, w: Any, loss: Any) -> Any:
+    @ti.kernel
+    def run():
+        loss[None] += weighted(x[1], 1)
+        w[1] = 0.0
+        for i in x:
+            loss[None] += weighted(x[i], i)
+            w[i] = 7.0
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("make", "factors"),
+    [
+        (overwritten_in_the_iteration, [1.0] * 5),
+        (overwritten_in_an_inner_loop, [1.75] * 5),
+        (overwritten_in_time_steps, [1.75] * 5),
+        (overwritten_outside_of_loops, [1.0] * 5),
+    ],
+)
+def test_what_the_gradient_alone_reads_is_as_its_function_finds_it(make: Any, factors: list[float]) -> None:
+    """The function itself does not load it, so that no value of the primal function is at hand."""
+    global weights
+    x, _, loss = given()
+    weights = ti.field(ti.f64, 5)
+    weights.from_numpy(np.arange(1.0, 6.0))
+    with ti.ad.Tape(loss):
+        make(x, weights, loss)()
+    wanted = 3 * np.arange(1.0, 6.0) * factors * x.to_numpy() ** 2
+    np.testing.assert_allclose(x.grad.to_numpy(), wanted, rtol=1e-12)
+
+
+def test_what_a_later_loop_overwrites_is_read_by_a_loop_of_the_gradient() -> None:
+    global weights
+    x, _, loss = given()
+    weights = ti.field(ti.f64, 3)
+    weights.from_numpy(np.arange(1.0, 4.0))
+
+    @ti.kernel
+    def run():
+        for i in x:
+            loss[None] += series(x[i])
+        for k in range(3):
+            weights[k] = 0.0
+
+    with ti.ad.Tape(loss):
+        run()
+    a = x.to_numpy()
+    np.testing.assert_allclose(x.grad.to_numpy(), 1 + 2 * a + 3 * a**2, rtol=1e-12)
+
+
+def test_what_is_overwritten_before_a_loop_of_the_gradient_reads_it_is_refused() -> None:
+    global weights
+    x, _, loss = given()
+    weights = ti.field(ti.f64, 3)
+
+    @ti.kernel
+    def run():
+        for i in x:
+            loss[None] += series(x[i])
+            weights[i % 3] = 0.0
+
+    with pytest.raises(DifferentiationError, match="'weights' that is read here, but the kernel overwrites it"):
+        run.grad()

@@ -1,7 +1,7 @@
 """Stand-ins for the language's objects, so that the front end is tested without the floor above it.
 
-`ti` has the built-ins and types; `Field`, `Constant` and `func` implement the protocols; `run` lowers a function,
-checks the form of its IR and interprets it."""
+`ti` has the functions of the language and types; `Field`, `Constant` and `func` implement the protocols; `run` lowers
+a function, checks the form of its IR and interprets it."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 from tinote.compiler.frontend.builtins import BUILTINS
 from tinote.compiler.frontend.lower import lower
 from tinote.compiler.protocol import (
+    FUNCTIONS,
     ArgumentSpec,
     ArrayArgument,
     Lowered,
@@ -74,7 +75,7 @@ class Constant:
 
 class _Builtin:
     def __init__(self, name: str) -> None:
-        self.__tinote_expand__ = BUILTINS[name]
+        self.__tinote_name__ = name
         self.__name__ = name
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -100,8 +101,10 @@ class _VectorType:
 
 
 def _namespace() -> Any:
-    names: dict[str, Any] = {s.name: s for s in t.SCALARS}
+    names: dict[str, Any] = {**FUNCTIONS, **{s.name: s for s in t.SCALARS}}
     for name in BUILTINS:
+        if name in names:
+            continue
         owner, _, method = name.partition(".")
         if method:
             setattr(names[owner], method, _Builtin(name))

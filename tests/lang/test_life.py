@@ -11,8 +11,8 @@ import pytest
 import tinote as ti
 from tinote.compiler.driver import binary_cache
 from tinote.compiler.frontend.builtins import BUILTINS
+from tinote.compiler.protocol import FUNCTIONS, PYTHON_FUNCTIONS
 from tinote.errors import FieldError, KernelTypeError, TinoteError
-from tinote.lang.maths.functions import FUNCTIONS, NAMES
 from tinote.runtime.profile import profile
 
 SCALE = 3
@@ -384,12 +384,14 @@ def test_gradients_are_measured_too() -> None:
     assert {row.kernel for row in ti.profiler.kernel_profiler_info()} == {"energy", "energy.grad"}
 
 
-def test_the_list_of_names_is_what_the_front_end_expands() -> None:
-    """Listed, because a bare import does not load the front end."""
-    assert sorted(NAMES) == sorted(
-        name for name in BUILTINS if "." not in name and name not in ("Vector", "Matrix", "Struct")
-    )
-    assert {function.__name__ for function in FUNCTIONS.values()} == set(NAMES)
+def test_every_function_of_the_language_means_one_thing_in_kernels() -> None:
+    """A primitive, a composition, or what the front end expands."""
+    expanded = {name for name in BUILTINS if "." not in name and name not in ("Vector", "Matrix", "Struct")}
+    for name, function in FUNCTIONS.items():
+        kinds = [hasattr(function, f"__tinote_{kind}__") for kind in ("primitive", "composed")]
+        assert sum([*kinds, name in expanded]) == 1, name
+    assert expanded <= FUNCTIONS.keys()
+    assert set(PYTHON_FUNCTIONS.values()) <= set(FUNCTIONS.values())
 
 
 # options

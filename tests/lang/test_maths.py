@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tinote.compiler.frontend.builtins import BUILTINS
+from tinote.compiler.protocol import FUNCTIONS
 
 TYPES = [(ti.f32, np.float32), (ti.f64, np.float64)]
 REAL = np.array([-3.7, -2.5, -1.0, -0.6, -1e-4, 0.0, 1e-6, 0.3, 0.5, 1.0, 1.5, 2.0, 2.5, 7.9, 40.0])
@@ -374,18 +374,14 @@ KERNEL_ONLY = {
     "atomic_add", "atomic_and", "atomic_max", "atomic_min", "atomic_mul", "atomic_or", "atomic_sub", "atomic_xor",
     "loop_config", "randn", "random",
 }  # fmt: skip
-#: Python's own functions and classes; the others are `ti.Vector`, `ti.Matrix`, `ti.Struct` and their constructors.
-PYTHONS = {"bool", "enumerate", "float", "int", "len", "list", "print", "range", "reversed", "tuple", "zip"}
 
 
 def test_every_function_works_in_python_scope() -> None:
     missing = set()
-    for name in BUILTINS:
-        if "." in name or name in PYTHONS or name in ("Vector", "Matrix", "Struct"):
-            continue
+    for name, function in FUNCTIONS.items():
         if not hasattr(ti, name):
             assert name in ("held", "machine_epsilon")  # only for device functions of the language itself
-        elif getattr(ti, name)._python is None:
+        elif function._python is None:
             missing.add(name)
     assert missing == KERNEL_ONLY
     with pytest.raises(ti.TaichiSyntaxError, match="only be used in a kernel"):

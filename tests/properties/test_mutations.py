@@ -13,9 +13,10 @@ from tests.properties.generate import Program, generate
 from tests.properties.smooth import generate_smooth
 from tests.properties.test_compiled import wrong_strictly, wrong_with_fast_maths
 from tests.properties.test_programs import SIZE, SMOOTH_SIZE, STRICT, changed_meaning, wrong_gradient
-from tinote.autodiff import gradient, reverse
-from tinote.autodiff.overwriting import plan_keeping
+from tinote.autodiff import gradient, reverse, storage
+from tinote.autodiff.overwriting import plan_storage
 from tinote.autodiff.rules import RULES
+from tinote.autodiff.storage import Supply
 from tinote.compiler.codegen.llvm import module as llvm
 from tinote.compiler.codegen.llvm.primitives import EMITTERS
 from tinote.compiler.passes import (
@@ -31,7 +32,7 @@ from tinote.compiler.pipeline import Fixpoint, Snapshot, Step, run_pipeline, ste
 from tinote.compiler.requests import PRIMAL
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
-from tinote.ir.nodes import Atomic, Function, Lit, Op, Prim, Store
+from tinote.ir.nodes import Atomic, Function, Lit, Load, Op, Prim, Store
 from tinote.ir.primitives import Primitive
 from tinote.ir.query import walk
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
@@ -94,10 +95,10 @@ def test_a_derivative_that_forgets_an_operand(prim: Primitive, operand: int, mon
 # ---- differentiation
 
 
-def adjoint_stays(reverser: Any, op: Any, env: Any, adjoints: Any) -> None:
+def adjoint_stays(reverser: Any, op: Any, adjoints: Any) -> None:
     with pytest.MonkeyPatch.context() as context:
         context.setattr(Builder, "store", lambda *_: None)
-        _backward_write(reverser, op, env, adjoints)
+        _backward_write(reverser, op, adjoints)
 
 
 def nothing_reaches_the_start(reverser: Any, carried: Any, outs: Any, initial: Any, adjoints: Any) -> None:
@@ -105,12 +106,24 @@ def nothing_reaches_the_start(reverser: Any, carried: Any, outs: Any, initial: A
 
 
 _backward_write, _settle = reverse.Reverser.backward_write, reverse.Reverser.settle
+
+
+def read_again(_storage: Any, op: Op, frame: Any) -> Supply:
+    return Supply.READ_AGAIN if isinstance(op, Load) else _supply_of(_storage, op, frame)
+
+
+_supply_of = storage._Storage.supply_of
 DIFFERENTIATION = {
     "overwritten values are not noticed": (gradient, "find_hazards", lambda fn, loads: ()),
-    "no copies between loops": (gradient, "plan_keeping", lambda fn, found: plan_keeping(fn, found)._replace(saved={})),
+    "no copies between loops": (
+        gradient,
+        "plan_storage",
+        lambda fn, found: plan_storage(fn, found)._replace(copies={}),
+    ),
     "the adjoint of an overwritten element stays": (reverse.Reverser, "backward_write", adjoint_stays),
     "initial values of loops have no part": (reverse.Reverser, "settle", nothing_reaches_the_start),
-    "no branch is reversed": (reverse.Reverser, "backward_if", lambda self, op, *rest: None),
+    "what was overwritten is read again": (storage._Storage, "supply_of", read_again),
+    "no branch is reversed": (reverse.Reverser, "backward_if", lambda self, op, adjoints: None),
     "no value varies in loops": (reverse.Reverser, "outer_varied", lambda self, *regions: []),
 }
 

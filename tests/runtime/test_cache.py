@@ -220,6 +220,23 @@ def test_the_environment_names_folder_and_limit() -> None:
         assert limit_of({"TINOTE_CACHE_LIMIT": text}) == cache.DEFAULT_LIMIT, text
 
 
+@pytest.mark.parametrize("environment", [{}, {"TINOTE_CACHE_DIR": "~/kept"}, {"TINOTE_CACHE_DIR": "~nobody-like-it/x"}])
+def test_a_user_without_a_home_has_no_store(
+    environment: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def unknown(user: object) -> None:
+        raise KeyError(user)
+
+    monkeypatch.delenv("HOME", raising=False)
+    monkeypatch.setattr("pwd.getpwuid", unknown)
+    monkeypatch.chdir(tmp_path)
+    store = Store(folder_of(environment))
+    store.put(KEY, b"x")
+    assert store.get(KEY) is None
+    assert "no home folder; TINOTE_CACHE_DIR can name another one" in store.problem
+    assert list(tmp_path.iterdir()) == [], "no folder of the name ~ arises"
+
+
 def test_a_limit_of_nothing_switches_it_off(tmp_path: Path) -> None:
     store = Store(tmp_path / "cache", limit=0)
     store.put(KEY, b"x")

@@ -13,7 +13,7 @@ import pytest
 
 from tests.runtime.texts import ADD_ONE
 from tinote.errors import CompilerBug
-from tinote.runtime import jit, support
+from tinote.runtime import jit
 
 AXPY = """
 define void @axpy(ptr noalias %x, ptr noalias %y, float %a, i64 %n) !dbg !4 {
@@ -221,22 +221,3 @@ def test_host() -> None:
     assert host.threads >= 1
     assert host.vector_bits in (128, 256, 512)
     assert host.triple.split("-")[0].replace("arm64", "aarch64") == platform.machine().replace("arm64", "aarch64")
-
-
-@pytest.mark.parametrize("architecture", ["x86_64", "aarch64", "riscv64"])
-def test_the_support_module_is_valid_for_other_architectures(architecture: str) -> None:
-    text = support.support_text(architecture)
-    assert "$" not in text
-    assert ("x86.sse2.pause" in text) == (architecture == "x86_64")
-    assert ("aarch64.hint" in text) == (architecture == "aarch64")
-    with jit._parsed(text, jit._create_machine(0)) as module:
-        defined = {function.name for function in module.functions if not function.is_declaration}
-    assert set(support.EXPORTS) <= defined
-
-
-def test_the_support_module_for_macos_is_valid(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sys.platform", "darwin")
-    text = support.support_text("aarch64")
-    assert "pthread_cond_timedwait_relative_np" in text and "pthread_condattr_setclock" not in text
-    with jit._parsed(text, jit._create_machine(0)) as module:
-        assert len(list(module.functions)) > len(support.EXPORTS)

@@ -40,7 +40,7 @@ def answer():
     x.grad.fill(0)
     U.grad[None] = 1
     energy.grad(0.5)
-    return value, x.grad[7], [native.origin.value for _, native in energy.instances[0].specialisation.compiled()]
+    return value, x.grad[7], [native.origin.value for _, native in energy.instances[0].specialisation.results()]
 
 RIGHT = (400.0, 6.0)
 """
@@ -123,7 +123,7 @@ print("survived", damaged)
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_process_that_finds_everything_damaged(tmp_path: Path, seed: int) -> None:
-    """Among it the support module, which a process links before anything else."""
+    """Among it the native runtime, which a process links before anything else."""
     folder = tmp_path / "cache"
     result(child(ANSWER, folder))
     found = result(
@@ -240,3 +240,28 @@ def test_a_bare_import_loads_no_compiler(tmp_path: Path) -> None:
         "print([m for m in sys.modules if m.startswith(('tinote.compiler.frontend.', 'tinote.autodiff', 'llvmlite'))])"
     )
     assert result(child(script, tmp_path / "cache")) == "[]\n"
+
+
+def test_a_user_without_a_home(tmp_path: Path) -> None:
+    """As in containers: no HOME, and a number that the system has no name for. Nothing is kept, and all else works."""
+    script = (
+        """
+import os, pwd, sys
+def unknown(user):
+    raise KeyError(user)
+del os.environ["TINOTE_CACHE_DIR"]
+for name in ("HOME", "XDG_CACHE_HOME"):
+    os.environ.pop(name, None)
+pwd.getpwuid = unknown
+"""
+        + KERNELS
+        + """
+from tinote.cli import main
+print(answer())
+print(main(["cache", "info"]))
+"""
+    )
+    value, note, status = result(child(script, tmp_path)).splitlines()
+    assert value == "(400.0, 6.0, ['compiled', 'compiled'])"
+    assert "the user has no home folder" in note
+    assert status == "1"

@@ -13,8 +13,9 @@ from PIL import Image
 from tests.viz.live import scenario
 from tinote.viz import Particles
 from tinote.viz.draw.arrays import ViewError
+from tinote.viz.draw.film import as_gif
 from tinote.viz.live.pointer import PointerQueue
-from tinote.viz.live.recording import Recording, as_gif
+from tinote.viz.live.recording import FrameRecorder
 
 
 def place(across, up, pressed):
@@ -109,7 +110,7 @@ def frames_of(data: bytes) -> list[np.ndarray]:
 
 def test_a_recording_has_each_frame_and_its_pace():
     clock = itertools.count(0, 0.1)
-    recording = Recording(lambda: next(clock))
+    recording = FrameRecorder(lambda: next(clock))
     for red in (0, 100, 200):
         recording.add(lambda red=red: np.full((8, 9, 3), (red, 0, 0), np.uint8))
     data = recording.gif()

@@ -7,9 +7,11 @@ from pathlib import Path
 
 import pytest
 
+import tinote as ti
+
 VIZ = Path(__file__).parents[2] / "tinote" / "viz"
-#: these know fields, kernels, errors or matplotlib; what they import is no part of a live view
-EXEMPT = ("__init__.py", "cover.py", "fields.py", "matplot.py", "ui.py")
+#: these know fields, kernels, the IR or matplotlib; what they import is no part of a live view
+EXEMPT = ("__init__.py", "cover.py", "fields.py", "matplot.py", "syntax.py", "ui.py")
 LIVE = [
     path.relative_to(VIZ).as_posix()
     for folder in ("draw", "live", "notebook", "window")
@@ -26,3 +28,8 @@ def test_live_views_take_arrays_and_know_no_language(name):
     imported += [alias.name for node in ast.walk(tree) if isinstance(node, ast.Import) for alias in node.names]
     assert imported
     assert [module for module in imported if module.startswith(UNWANTED)] == []
+
+
+def test_a_name_that_does_not_exist_has_a_suggestion():
+    with pytest.raises(AttributeError, match=r"has no attribute 'Particle'; did you mean 'Particles'\?"):
+        ti.viz.Particle  # noqa: B018

@@ -1,5 +1,6 @@
 """Images to and from files, indexed from the bottom left."""
 
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -77,6 +78,7 @@ def test_a_video_of_frames(tmp_path: Path) -> None:
 
 def test_a_video_without_its_encoder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "")
+    monkeypatch.setitem(sys.modules, "imageio_ffmpeg", None)
     video = ti.tools.VideoManager(tmp_path)
     video.write_frames([np.zeros((4, 4))])
     with pytest.raises(ViewError, match="ffmpeg"):

@@ -19,10 +19,10 @@ Method: tangent propagation; Griewank and Walther, "Evaluating Derivatives", 2nd
 from __future__ import annotations
 
 from tinote.autodiff.activity import can_vary, discardable_variables, reached_from
-from tinote.autodiff.custom_vjp_transpose import forward_told
+from tinote.autodiff.custom_vjp import forward_told
 from tinote.autodiff.rules import RULES, Emit, NoDerivative
 from tinote.autodiff.unfold import unfold_atomics
-from tinote.errors import DifferentiationError, Note
+from tinote.errors import DifferentiationError, Note, broken_gradient_path
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
 from tinote.ir.custom_vjp import Replaced
@@ -79,12 +79,8 @@ def _refuse_broken_chain(fn: Function, lost: Store | Atomic, arguments: bool) ->
     writes, returned = reached_from(fn, lost.buffer, tangents=True)
     notes = [Note(f"from there they reach '{w.buffer.name}'", w.loc) for w in writes if w.buffer.tangent is not None]
     if notes or (returned and arguments):
-        raise DifferentiationError(
-            f"'{lost.buffer.name}' has no dual, but values that are differentiated go through it",
-            lost.loc,
-            hint=f"make '{lost.buffer.name}' with needs_dual=True",
-            notes=notes[:1] or [Note("from there the kernel returns them", fn.loc)],
-        )
+        further = notes[:1] or [Note("from there the kernel returns them", fn.loc)]
+        raise broken_gradient_path(lost.buffer.name, lost.loc, further, tangents=True)
 
 
 class _Forward:

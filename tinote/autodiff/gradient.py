@@ -4,24 +4,25 @@ chain from parameter to loss would break.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence, Set
 from typing import NamedTuple
 
 from tinote.autodiff.activity import can_vary, reached_from
+from tinote.autodiff.custom_vjp import lift_values
 from tinote.autodiff.dependence_distance import Shift, refuse_shift
-from tinote.autodiff.keeping import NOTHING
 from tinote.autodiff.old_values import NO_OLD_VALUES, OldValues, plan_old_values, replay
-from tinote.autodiff.overwriting import begins_anew, kept_loads, plan_keeping, with_temporaries
+from tinote.autodiff.overwriting import begins_anew, executed_loads, plan_storage, with_temporaries
 from tinote.autodiff.overwritten_inputs import Hazard, find_hazards, refuse
-from tinote.autodiff.reverse import Reverser
+from tinote.autodiff.reverse import Adjoint, Reverser
 from tinote.autodiff.sequential_reverse import put_in_order
+from tinote.autodiff.storage import NO_PLAN, StoragePlan, store
 from tinote.autodiff.unfold import order_is_free, unfold_atomics
 from tinote.autodiff.write_conflicts import refuse_races
-from tinote.errors import DifferentiationError, Note
+from tinote.errors import DifferentiationError, Note, broken_gradient_path
 from tinote.ir.access import Access
-from tinote.ir.nodes import Atom, Atomic, Buffer, BufferKind, Function, Lit, Load, Prim, Store
+from tinote.ir.nodes import Atom, Atomic, Buffer, BufferKind, Function, Lit, Load, Prim, Region, Store
 from tinote.ir.primitives import Defaults, surrogate
-from tinote.ir.query import free_variables, walk
+from tinote.ir.query import definitions, free_variables, walk
 from tinote.source import Span
 
 __all__ = ["Gradient", "refuse_broken_chain", "refuse_gradient_access", "reverse"]
@@ -59,11 +60,13 @@ def reverse(
     """
     old = plan_old_values(fn)
     saved = {value.buffer for value in old.values}
-    given, (fn, shift) = fn, put_in_order(unfold_atomics(replay(fn, old), _may_order), saved)
+    given, (fn, shift) = fn, put_in_order(unfold_atomics(replay(lift_values(fn), old), _may_order), saved)
+    adjoint = reverser(fn, defaults, arguments=arguments).adjoint()
+    _refuse(given, fn, shift, adjoint, arguments=arguments)
     hazards: tuple[Hazard, ...] = ()
-    keeping = NOTHING
+    plan = NO_PLAN
     while True:
-        gradient = _reverse(given, shift, reverser(fn, defaults, keeping, arguments=arguments))
+        gradient = _stored(fn, adjoint, plan, executed_loads(fn, plan, hazards), defaults)
         further = tuple(find_hazards(fn, gradient.needed_loads))
         if not further:
             read = {load.buffer for load in gradient.needed_loads}
@@ -72,30 +75,33 @@ def reverse(
                 hazards=tuple([h for h in hazards if h.load.buffer in gradient.restored]),
                 old_values=old if read & saved else NO_OLD_VALUES,
             )
-        if all(hazard.load.buffer in keeping.buffers for hazard in further):
+        if all(hazard.load.buffer in plan.buffers for hazard in further):
             refuse(
                 further[0],
                 hint="write to another field, or let reading and overwriting be separate launches",
             )
-        # Running operations again for their effects may need what was not needed before.
+        # Executing operations again for their effects may need what was not needed before.
         hazards += further
-        keeping = plan_keeping(fn, hazards)
+        plan = plan_storage(fn, hazards)
 
 
 def _may_order(op: Atomic, rivals: Sequence[Access]) -> bool:
     return can_vary(op.buffer) and order_is_free(op, rivals)
 
 
-def _reverse(given: Function, shift: Shift | None, reverser: Reverser) -> Gradient:
-    fn, keeping, arguments = reverser.fn, reverser.keeping, reverser.arguments
-    region = reverser.function_region()
-    if region.body:
+def _refuse(given: Function, fn: Function, shift: Shift | None, adjoint: Adjoint, *, arguments: bool) -> None:
+    """Raise where `given` has no gradient that could be trusted; `fn` is what was differentiated in its place."""
+    if adjoint.region.body:
         refuse_gradient_access(fn)
         refuse_races(given)
         refuse_shift(shift)
-    for store in reverser.severed:
-        refuse_broken_chain(store.buffer, store.loc, fn, arguments=arguments)
-    found = kept_loads(fn, keeping)
+    for write in adjoint.broken:
+        refuse_broken_chain(write.buffer, write.loc, fn, arguments=arguments)
+
+
+def _stored(fn: Function, adjoint: Adjoint, plan: StoragePlan, found: Set[Load], defaults: Defaults) -> Gradient:
+    """`found`: the loads that find their values in any case."""
+    region = store(fn, adjoint, plan, defaults)
     needed: dict[Load, None] = {}
     for op in walk(region):
         if (
@@ -106,21 +112,28 @@ def _reverse(given: Function, shift: Shift | None, reverser: Reverser) -> Gradie
         ):
             needed[op.origin] = None
     _refuse_needed_gradients(needed)
-    for v in free_variables(region):
-        if v in reverser.unavailable:
+    _refuse_unavailable(region, fn)
+    kept = [b for b in plan.buffers if b.kind is not BufferKind.TEMPORARY]
+    anew = [b for b in kept if begins_anew(fn, b)]
+    grad = with_temporaries(Function(f"{fn.name}.grad", region, fn.loc), anew)
+    return Gradient(grad, tuple(needed), adjoint.broken, fn, frozenset(kept).difference(anew), copies=plan.provided)
+
+
+def _refuse_unavailable(region: Region, fn: Function) -> None:
+    """Raise where a gradient uses what storage cannot supply."""
+    free = free_variables(region)
+    if not free:
+        return
+    made = definitions(fn.region)
+    for v in free:
+        if isinstance(made.get(v), Atomic):
             raise DifferentiationError(
                 "the gradient needs the old value that this atomic operation returned, which depends on the order in "
                 "which the turns of a parallel loop ran, and is kept only where it is no differentiated value itself "
                 "and the number of turns is known before the launch",
-                reverser.unavailable[v].loc,
+                made[v].loc,
                 hint="write ti.loop_config(serialize=True) in front of the loop",
             )
-    grad = Function(f"{fn.name}.grad", region, fn.loc)
-    kept = [b for b in keeping.buffers if b.kind is not BufferKind.TEMPORARY]
-    anew = [b for b in kept if begins_anew(fn, b)]
-    grad = with_temporaries(grad, anew)
-    restored = frozenset(kept).difference(anew)
-    return Gradient(grad, tuple(needed), tuple(reverser.severed), fn, restored, copies=keeping.provided)
 
 
 def refuse_broken_chain(buffer: Buffer, place: Span, fn: Function, *, arguments: bool = False) -> list[Store | Atomic]:
@@ -133,12 +146,8 @@ def refuse_broken_chain(buffer: Buffer, place: Span, fn: Function, *, arguments:
     writes, returned = reached_from(fn, buffer)
     notes = [Note(f"from there they reach '{w.buffer.name}'", w.loc) for w in writes if w.buffer.adjoint is not None]
     if notes or (returned and arguments):
-        raise DifferentiationError(
-            f"'{buffer.name}' has no gradient, but values that are differentiated go through it",
-            place,
-            hint=f"make '{buffer.name}' with needs_grad=True",
-            notes=notes[:1] or [Note("from there this kernel returns them", fn.loc)],
-        )
+        further = notes[:1] or [Note("from there this kernel returns them", fn.loc)]
+        raise broken_gradient_path(buffer.name, place, further)
     return writes
 
 

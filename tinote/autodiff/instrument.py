@@ -27,7 +27,7 @@ from tinote.autodiff.access_rules import Accesses, numbers_at
 from tinote.ir import primitives as p
 from tinote.ir.buffers import Buffer, BufferKind
 from tinote.ir.build import Builder
-from tinote.ir.checked_accesses import Instrumented, Kind, Ledger, Site, Word
+from tinote.ir.checked_accesses import CheckedAccesses, Kind, Ledger, Site, Word
 from tinote.ir.nodes import Atom, Atomic, For, Function, Lit, Load, Op, Region, Store, Var
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 from tinote.ir.types import i32, u32
@@ -35,12 +35,13 @@ from tinote.ir.types import i32, u32
 __all__ = ["instrument"]
 
 
-def instrument(fn: Function) -> Instrumented:
-    """Add the checks to `fn` (TYPED form)."""
+def instrument(fn: Function) -> tuple[Function, CheckedAccesses]:
+    """Add the checks to `fn` (TYPED form); also what its launches must be given."""
     instrumenter = _Instrumenter(fn)
     region = instrumenter.function_region(fn.region)
     checked = Function(f"{fn.name}.checked", region, fn.loc)
-    return Instrumented(checked, tuple(instrumenter.shadows.items()), instrumenter.ledger, tuple(instrumenter.sites))
+    shadows, sites = tuple(instrumenter.shadows.items()), tuple(instrumenter.sites)
+    return checked, CheckedAccesses(shadows, instrumenter.ledger, sites)
 
 
 class _Nest(NamedTuple):

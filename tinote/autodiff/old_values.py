@@ -27,19 +27,18 @@ from tinote.autodiff.unfold import rivals_of
 from tinote.ir import primitives as p
 from tinote.ir.access import Accesses
 from tinote.ir.buffers import root_of
+from tinote.ir.launch_values import NO_SHAPES, ExactNodes, SymbolicShapes
 from tinote.ir.nodes import (
     Atom,
     Atomic,
     Buffer,
     BufferKind,
-    Extent,
     For,
     Function,
     Lit,
     Load,
     Op,
     Prim,
-    Region,
     Store,
     Var,
 )
@@ -71,20 +70,13 @@ class OldValue(NamedTuple):
 
 
 class OldValues(NamedTuple):
-    """What is saved of one launch. `bounds`, run on the arguments of the launch before it, gives the first index and
-    the end of each axis of each value, one after the other.
-    """
+    """What is saved of one launch, and the shapes of the buffers, as far as the launch determines them."""
 
     values: tuple[OldValue, ...]
-    bounds: Function | None
-
-    def shapes(self, bounds: Sequence[int]) -> list[tuple[int, ...]]:
-        """The shapes of the buffers, from what `bounds` gave."""
-        turns = iter([max(int(end) - int(first), 0) for first, end in zip(bounds[::2], bounds[1::2], strict=True)])
-        return [tuple([next(turns) for _ in value.axes]) for value in self.values]
+    shapes: SymbolicShapes = NO_SHAPES
 
 
-NO_OLD_VALUES = OldValues((), None)
+NO_OLD_VALUES = OldValues(())
 
 
 def plan_old_values(fn: Function) -> OldValues:
@@ -94,63 +86,50 @@ def plan_old_values(fn: Function) -> OldValues:
         return NO_OLD_VALUES
     accesses = Accesses(fn)
     matter = steering_reads(fn, fn.region.yields)
+    nodes = _nodes(fn, accesses)
     found: list[OldValue] = []
     for op in wanted:
         if op not in matter or not any(rival.writes for rival in rivals_of(accesses.of(op), accesses)):
             continue
-        axes = [_axis(loop, fn, accesses) for loop in accesses.of(op).loops]
+        axes = [_axis(loop, nodes, accesses) for loop in accesses.of(op).loops]
         known = tuple([axis for axis in axes if axis is not None])
         if len(known) == len(axes):
             dtype = op.out.type
             assert isinstance(dtype, Scalar)
             buffer = Buffer(f"{op.buffer.name}.old", dtype, (None,) * len(axes), (), BufferKind.ARRAY)
             found.append(OldValue(op, buffer, known))
-    return OldValues(tuple(found), _bounds(fn, found, accesses)) if found else NO_OLD_VALUES
+    return OldValues(tuple(found), _shapes(found, nodes)) if found else NO_OLD_VALUES
 
 
-def _axis(loop: Loop, fn: Function, accesses: Accesses) -> _Axis | None:
+def _shapes(values: Sequence[OldValue], nodes: ExactNodes) -> SymbolicShapes:
+    pairs = [[(nodes.node(axis.first), nodes.node(axis.end)) for axis in value.axes] for value in values]
+    dimensions = [tuple([(a, b) for a, b in axes if a is not None and b is not None]) for axes in pairs]
+    buffers = tuple([value.buffer for value in values])
+    return SymbolicShapes(buffers, tuple(dimensions), tuple(nodes.all), tuple(nodes.lengths))
+
+
+def _nodes(fn: Function, accesses: Accesses) -> ExactNodes:
+    """The values that are computed outside of all loops, from what `fn` itself does not write."""
+    outside = set(fn.region.body)
+    written = {access.buffer for access in accesses.all() if access.writes}
+
+    def admits(op: Op) -> bool:
+        if isinstance(op, Load) and (op.buffer.kind is not BufferKind.FIELD or root_of(op.buffer) in written):
+            return False
+        return op in outside
+
+    return ExactNodes(accesses.definitions, fn.region.params, admits)
+
+
+def _axis(loop: Loop, nodes: ExactNodes, accesses: Accesses) -> _Axis | None:
     if not isinstance(loop.op, For):
         return None
     index, op = loop.op.index, loop.op
-    if _computed_by(op.lo, fn, accesses) is not None and _computed_by(op.hi, fn, accesses) is not None:
+    if nodes.node(op.lo) is not None and nodes.node(op.hi) is not None:
         return _Axis(index, op.lo, op.hi)
     low, high = accesses.interval(index)
     assert isinstance(index.type, Scalar)
     return _Axis(index, Lit(low, index.type), Lit(high + 1, index.type)) if high - low < _MOST_TURNS else None
-
-
-def _computed_by(atom: Atom, fn: Function, accesses: Accesses) -> dict[Op, None] | None:
-    """The operations outside of all loops that compute `atom`; None if others take part, or `fn` may change what they
-    read.
-    """
-    if isinstance(atom, Lit) or atom in fn.region.params:
-        return {}
-    op = accesses.definitions.get(atom)
-    if op is None or op not in fn.region.body or not isinstance(op, Prim | Load | Extent):
-        return None
-    if isinstance(op, Load) and (
-        op.buffer.kind is not BufferKind.FIELD
-        or any(a.writes and a.buffer is root_of(op.buffer) for a in accesses.all())
-    ):
-        return None
-    found: dict[Op, None] = {}
-    for operand in op.args:
-        inner = _computed_by(operand, fn, accesses)
-        if inner is None:
-            return None
-        found |= inner
-    return {**found, op: None}
-
-
-def _bounds(fn: Function, values: Sequence[OldValue], accesses: Accesses) -> Function:
-    needed: dict[Op, None] = {}
-    yields: list[Atom] = []
-    for axis in [axis for value in values for axis in value.axes]:
-        for atom in (axis.first, axis.end):
-            needed |= _computed_by(atom, fn, accesses) or {}
-            yields.append(atom)
-    body = tuple([op for op in fn.region.body if op in needed])
-    return Function(f"{fn.name}.turns", Region(fn.region.params, body, tuple(yields)), fn.loc)
 
 
 def record(fn: Function, old: OldValues) -> Function:

@@ -6,17 +6,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tinote.autodiff.keeping import Keeping
 from tinote.autodiff.overwritten_inputs import Hazard
+from tinote.autodiff.storage import StoragePlan
 from tinote.ir.buffers import Buffer, BufferKind
-from tinote.ir.nodes import Atom, Atomic, For, Function, Lit, Load, Memory, Op, Region, Store, Var
+from tinote.ir.custom_vjp import Replaced
+from tinote.ir.nodes import Atom, Atomic, For, Function, If, Lit, Load, Memory, Op, Region, Store, Var, While
 from tinote.ir.query import walk
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 
-__all__ = ["begins_anew", "kept_loads", "plan_keeping", "with_temporaries"]
+__all__ = ["begins_anew", "executed_loads", "plan_storage", "with_temporaries"]
 
 
-def plan_keeping(fn: Function, hazards: Sequence[Hazard]) -> Keeping:
+def plan_storage(fn: Function, hazards: Sequence[Hazard]) -> StoragePlan:
     """The top-level operations that touch what is overwritten, and the buffers that must begin as they were before the
     launch.
 
@@ -32,13 +33,13 @@ def plan_keeping(fn: Function, hazards: Sequence[Hazard]) -> Keeping:
             if isinstance(inner, Memory) and inner.buffer in buffers:
                 touched.setdefault(op, {})[inner.buffer] = None
     tasks = any(isinstance(op, For) and op.parallel for op in fn.region.body)
-    fused = frozenset([op for op in touched if tasks and op.regions])
-    saved: dict[Op, tuple[tuple[Buffer, Buffer], ...]] = {}
+    fused = frozenset([op for op in touched if tasks and isinstance(op, For | While | If)])
+    copies: dict[Op, tuple[tuple[Buffer, Buffer], ...]] = {}
     last = list(touched)[-1]
     for number, (op, found) in enumerate(touched.items()):
         if op in fused and (op is not last or op.outs or _writes_temporary(op)):
-            saved[op] = tuple([(_copy_of(buffer, number), buffer) for buffer in found])
-    return Keeping(frozenset(touched), buffers, fused, saved)
+            copies[op] = tuple([(_copy_of(buffer, number), buffer) for buffer in found])
+    return StoragePlan(frozenset(touched), buffers, fused, copies)
 
 
 def _copy_of(buffer: Buffer, number: int) -> Buffer:
@@ -82,15 +83,21 @@ def _fills(op: Op, store: Memory, indices: tuple[Var, ...]) -> bool:
     return any(_fills(inner, store, (*indices, op.index)) for inner in op.body.body)
 
 
-def kept_loads(fn: Function, keeping: Keeping) -> set[Load]:
-    """The loads that find their values in any case, because what they read is as it was."""
-    return {
-        inner
-        for op in fn.region.body
-        if op in keeping.ops
-        for inner in walk(Region((), (op,)))
-        if isinstance(inner, Load) and inner.buffer in keeping.buffers
-    }
+def executed_loads(fn: Function, plan: StoragePlan, hazards: Sequence[Hazard]) -> set[Load]:
+    """The loads that find their values in any case, because what they read is as it was.
+
+    Those of custom VJPs are executed along with adjoints: behind all of the operation that they are part of, which is
+    executed right before them if it is fused, and may overwrite what they read itself.
+    """
+    found: set[Load] = set()
+    for op in plan.executed:
+        inside = set(walk(Region((), (op,))))
+        late = {load for inner in inside if isinstance(inner, Replaced) for load in walk(inner.adjoint)}
+        lost = {hazard.load for hazard in hazards if hazard.write in inside or op not in plan.fused}
+        for inner in inside:
+            if isinstance(inner, Load) and inner.buffer in plan.buffers and not (inner in late and inner in lost):
+                found.add(inner)
+    return found
 
 
 def with_temporaries(fn: Function, buffers: Iterable[Buffer]) -> Function:

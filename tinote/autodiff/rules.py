@@ -28,8 +28,10 @@ __all__ = ["RULES", "Emit", "NoDerivative", "Rule"]
 
 
 class Emit:
-    """What rules build with: arithmetic on atoms of one float type, with the zeros and ones left out. `discardable`:
-    variables whose value may not count. `holds`: whether something is held constant.
+    """What rules build with: arithmetic on atoms of one float type, with the zeros and ones left out.
+
+    `definitions`: how the variables of the primal function are computed. `discardable`: those whose value may not
+    count. `holds`: whether something is held constant.
     """
 
     __slots__ = ("builder", "definitions", "discardable", "holds")
@@ -38,14 +40,7 @@ class Emit:
         self.builder = builder
         self.definitions = definitions
         self.discardable = discardable
-        self.holds = False
-
-    def define(self, out: Var, op: Op, *, discardable: bool) -> None:
-        """Learn how `out` is computed."""
-        self.definitions[out] = op
-        if discardable:
-            self.discardable.add(out)
-        self.holds = self.holds or (isinstance(op, Prim) and op.prim is p.held)
+        self.holds = any(isinstance(op, Prim) and op.prim is p.held for op in definitions.values())
 
     def released(self, atom: Atom) -> Atom:
         """What an atom is in a derivative: what was held constant for that is so no longer."""

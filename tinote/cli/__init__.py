@@ -12,7 +12,7 @@ import sys
 from importlib import metadata
 from pathlib import Path
 
-from tinote.cli.status import INTERRUPTED
+from tinote.cli.status import INTERRUPTED, UNUSABLE, Unusable, existing_file, existing_target
 
 __all__ = ["main"]
 
@@ -21,14 +21,22 @@ def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit status: 0 done, 1 failed, 2 not usable as it was called."""
     given = sys.argv[1:] if arguments is None else arguments
     parser = _parser()
-    if given[:1] == ["bench"] and given[1:2] not in (["-h"], ["--help"]):
-        # The benchmarks have options of their own.
+    if given[:1] == ["bench"]:
+        # The benchmarks have options of their own, and tell of them.
         rest = given[1:]
         options = argparse.Namespace(command="bench", arguments=rest[1:] if rest[:1] == ["--"] else rest)
     else:
         options = parser.parse_args(given)
     try:
+        # What is not there is reported before the command's libraries are loaded, which takes seconds.
+        if options.command == "run":
+            existing_file(options.notebook, folders=True)
+        elif options.command == "explore":
+            existing_target(options.target)
         return importlib.import_module(f"tinote.cli.{options.command}").main(options)
+    except Unusable as error:
+        print(f"tinote {options.command}: {error}", file=sys.stderr)
+        return UNUSABLE
     except KeyboardInterrupt:
         print("interrupted", file=sys.stderr)
         return INTERRUPTED

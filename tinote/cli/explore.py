@@ -16,7 +16,7 @@ from typing import Any
 import nbformat
 from IPython.core.interactiveshell import InteractiveShell
 
-from tinote.cli.status import FAILED, UNUSABLE, missing_file, reason
+from tinote.cli.status import FAILED, UNUSABLE, Unusable, existing_target, reason
 from tinote.compiler.driver import Specialisation
 from tinote.compiler.requests import GRADIENT
 from tinote.errors import TinoteError, users_trace
@@ -31,10 +31,6 @@ class Shell(InteractiveShell):
 
     def enable_gui(self, gui: str | None = None) -> None:
         """`%matplotlib` asks for windows; there are none."""
-
-
-class Unusable(Exception):
-    """The command cannot be used as it was called; the message says why."""
 
 
 class Failed(Exception):
@@ -56,7 +52,7 @@ def main(options: argparse.Namespace) -> int:
 
 
 def _explore(target: str, *, html: Path | None, gradient: bool, as_main: bool) -> Path:
-    file, name = _split(target)
+    file, name = existing_target(target)
     # What the program prints is not what this command is asked for.
     with contextlib.redirect_stdout(sys.stderr):
         namespace = _run_notebook(file) if file.suffix == ".ipynb" else _run_program(file, as_main)
@@ -82,21 +78,6 @@ def _specialisation(kernel: Kernel | BoundKernel) -> Specialisation | None:
     if compiled:
         return compiled[-1]
     return None if kernel.has_templates else kernel.specialise_by_types()
-
-
-def _split(target: str) -> tuple[Path, str]:
-    """The file, and the kernel's name; empty if only a file is named."""
-    file, colon, name = target.rpartition(":")
-    if not colon:
-        file, name = target, ""
-    if not file:
-        raise Unusable(f"{target!r} names no file: FILE:KERNEL is wanted, as sim.py:step")
-    path = Path(file)
-    if not path.is_file():
-        raise Unusable(missing_file(path))
-    if path.suffix not in (".py", ".ipynb"):
-        raise Unusable(f"{file} is neither a Python file (.py) nor a notebook (.ipynb)")
-    return path, name
 
 
 def _run_program(file: Path, as_main: bool) -> dict[str, Any]:

@@ -10,7 +10,7 @@ import sys
 from pathlib import Path
 
 from tinote.cli.status import UNUSABLE, reason
-from tinote.manual import tutorials
+from tinote.manual import checkout, tutorials
 
 __all__ = ["copy_missing", "lab", "main"]
 
@@ -28,7 +28,7 @@ def lab(folder: Path | None = None, *, browser: bool = True, port: int | None = 
     """
     try:
         source = tutorials()
-        if folder is None and source.parent.name == "tinote":
+        if folder is None and checkout() is None:
             folder = Path("tinote-notebooks")
         if folder is not None:
             copied = copy_missing(source, folder)
@@ -38,6 +38,7 @@ def lab(folder: Path | None = None, *, browser: bool = True, port: int | None = 
         print(f"tinote lab: {where}{reason(error)}", file=sys.stderr)
         return UNUSABLE
     root = (folder or source).resolve()
+    print(f"opening {root}", file=sys.stderr)
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={root}"]
     first = next(iter(sorted(root.glob("*.ipynb"))), None)
     if first is not None:

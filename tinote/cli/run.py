@@ -14,7 +14,7 @@ from nbclient.exceptions import CellExecutionError, CellTimeoutError, DeadKernel
 from nbconvert.exporters import HTMLExporter
 from tqdm import tqdm
 
-from tinote.cli.status import FAILED, UNUSABLE, missing_file, reason
+from tinote.cli.status import FAILED, UNUSABLE, reason
 
 __all__ = ["main", "run"]
 
@@ -63,9 +63,6 @@ def run(notebook: Path, *, html: Path | None = None, timeout: float | None = Non
     what was reached, and the status is 1. A notebook that cannot be read, or a page that cannot be written, gives 2.
     """
     page = html or notebook.with_suffix(".html")
-    if not notebook.exists():
-        print(f"tinote run: {missing_file(notebook)}", file=sys.stderr)
-        return UNUSABLE
     try:
         document = nbformat.read(notebook, as_version=4)
     except (OSError, ValueError, nbformat.ValidationError) as error:

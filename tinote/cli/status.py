@@ -5,11 +5,15 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
-__all__ = ["FAILED", "INTERRUPTED", "UNUSABLE", "missing_file", "reason"]
+__all__ = ["FAILED", "INTERRUPTED", "UNUSABLE", "Unusable", "existing_file", "existing_target", "reason"]
 
 FAILED = 1
 UNUSABLE = 2  # as it was called
 INTERRUPTED = 130
+
+
+class Unusable(Exception):
+    """The command cannot be used as it was called; the message says why."""
 
 
 def reason(error: Exception) -> str:
@@ -19,9 +23,26 @@ def reason(error: Exception) -> str:
     return str(error)
 
 
-def missing_file(path: Path) -> str:
-    """That there is no such file, with the names of files in its folder that were perhaps meant."""
+def existing_file(path: Path, *, folders: bool = False) -> Path:
+    """`path`, where there is such a file, or with `folders` a folder. Raises `Unusable`, with the names of files in
+    its folder that were perhaps meant.
+    """
+    if path.is_file() or (folders and path.is_dir()):
+        return path
     known = [file.stem for file in path.parent.glob(f"*{path.suffix}")] if path.parent.is_dir() else []
     close = [str(path.with_name(stem + path.suffix)) for stem in difflib.get_close_matches(path.stem, known, 3)]
     hint = f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
-    return f"there is no file {str(path)!r}{hint}"
+    raise Unusable(f"there is no file {str(path)!r}{hint}")
+
+
+def existing_target(target: str) -> tuple[Path, str]:
+    """The file of FILE:KERNEL, and the kernel's name; empty if only a file is named. Raises `Unusable`."""
+    file, colon, name = target.rpartition(":")
+    if not colon:
+        file, name = target, ""
+    if not file:
+        raise Unusable(f"{target!r} names no file: FILE:KERNEL is wanted, as sim.py:step")
+    path = existing_file(Path(file))
+    if path.suffix not in (".py", ".ipynb"):
+        raise Unusable(f"{file} is neither a Python file (.py) nor a notebook (.ipynb)")
+    return path, name

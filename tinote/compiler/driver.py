@@ -1,10 +1,10 @@
 """The driver: from a kernel's source and the kinds of its arguments to something that can be launched.
 
-A `Specialisation` is one kernel for one template signature. Its primal, its gradient and its tangent are compiled
-apart, each when it is first needed. Machine code holds no address and no field's identity, so `Specialisation`s whose
-final IR is the same share one binary; and it outlives the process: what an earlier one has compiled from the same
-source, constants and types is found on disk (`recall`). Then neither the front end nor the passes are loaded, which is
-why this file reaches them, and code generation, through `importlib`.
+A `Specialisation` is one kernel for one template signature. Each `Request` for a program made of it, such as its
+gradient, is compiled apart, when it is first needed. Machine code holds no address and no field's identity, so
+`Specialisation`s whose final IR is the same share one binary; and it outlives the process: what an earlier one has
+compiled from the same source, constants and types is found on disk (`cache/`). Then neither the front end nor the
+passes are loaded, which is why this file reaches them, and code generation, through `importlib`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tinote.compiler.launch.metadata import Facts, GradientFacts, Signature
 from tinote.compiler.launch.native import BoundArray, Code, Native, Origin, Profiled, binary_cache
 from tinote.compiler.launch.summary import Touched, touched_by
 from tinote.compiler.protocol import (
@@ -25,31 +26,26 @@ from tinote.compiler.protocol import (
     Lowered,
     Warned,
 )
-from tinote.compiler.requests import GRADIENT, PRIMAL, Checks, Derivative, Request
+from tinote.compiler.requests import GRADIENT, PRIMAL, Request
 from tinote.compiler.waiting import Enter, compilation
 from tinote.config import Config
 from tinote.errors import KernelTypeError
-from tinote.ir.access_region import NO_REACHES, Reach, Reaches
-from tinote.ir.memory import Storage
 from tinote.ir.nodes import Buffer, BufferKind, Function
 from tinote.ir.types import Scalar, Tensor
 from tinote.runtime.memory import Memory
 from tinote.source import NOWHERE, Span
 
 if TYPE_CHECKING:
-    from tinote.autodiff.gradient import Gradient
-    from tinote.autodiff.old_values import OldValues
-    from tinote.compiler.cache.lookup import Question, Recalled
-    from tinote.compiler.launch.metadata import Recipe, Signature
+    from tinote.compiler.cache.kernel_cache import KernelCache
+    from tinote.compiler.launch.metadata import ExecutableMetadata
     from tinote.compiler.pipeline import Context, Listener, Snapshot
-    from tinote.ir.checked_accesses import Instrumented
     from tinote.runtime.jit import Binary
     from tinote.runtime.store import Store
 
 __all__ = [
     "BoundArray",
     "Code",
-    "GradientNeeds",
+    "Compiled",
     "Native",
     "Origin",
     "Specialisation",
@@ -63,22 +59,11 @@ def _load(name: str) -> Any:
     return importlib.import_module(f"tinote.compiler.{name}")
 
 
-class GradientNeeds(NamedTuple):
-    """What a gradient launch reads of the primal's memory, and where a varying value is stored into memory without a
-    gradient (`Gradient.severed`). `restored`: what must be as it was before the primal launch when the gradient begins;
-    `overwritten` says why: a buffer, where it is read, and where it is overwritten afterwards. `old_values`: the
-    buffers whose old values the primal launch must have saved (`Specialisation.recording`), and where it returned them.
-    `copied`: the arrays of which a launch of the gradient needs memory for a copy, behind its arrays and old values.
-    `reaches`: the same by elements, and what the primal writes.
-    """
+class Compiled(NamedTuple):
+    """The result of a request: what a launch calls, and what it must know."""
 
-    loaded: frozenset[Buffer]
-    severed: tuple[tuple[Buffer, Span], ...]
-    restored: frozenset[Buffer] = frozenset()
-    overwritten: tuple[tuple[Buffer, Span, Span], ...] = ()
-    old_values: tuple[tuple[Buffer, Span], ...] = ()
-    copied: tuple[Buffer, ...] = ()
-    reaches: Reaches = NO_REACHES
+    code: Code
+    facts: Facts
 
 
 class Specialisation:
@@ -96,21 +81,18 @@ class Specialisation:
         #: the parameters that are memory known at launch only; a launch's values begin with them
         self.arrays = tuple([a.buffer for a in self.arguments if isinstance(a, ArrayArgument)])
         self.config = config
-        self._memory_of = memory_of
-        self._saved: dict[Buffer, Memory] = {}
         self.front_end_seconds = 0.0
-        self._codes: dict[Request, Code] = {}
+        self._memory_of = memory_of
+        self._copies: dict[Buffer, Memory] = {}
         self._lowered: Lowered | None = None
+        self._captures: tuple[Capture, ...] = ()
         self._signature: Signature | None = None
-        self._gradient_facts: dict[Request, Gradient] = {}
-        self._gradient_needs: dict[Request, GradientNeeds] = {}
+        self._results: dict[Request, Compiled] = {}
+        self._differentiated: dict[Request, Function] = {}
         self._duals: set[Buffer] = set()
-        self._instrumented: Instrumented | None = None
-        self._old_values: OldValues | None = None
-        self._question: Question | None = None
-        self._recalled: Recalled | None = None
         started = time.perf_counter()
-        if not self._recall():
+        self._cache = self._open_cache()
+        if not self._is_found():
             self._lower()
         self.seconds = time.perf_counter() - started
 
@@ -135,21 +117,20 @@ class Specialisation:
     @property
     def captures(self) -> tuple[Capture, ...]:
         """What the code depends on outside of the kernel."""
-        return self.lowered.captures if self._recalled is None else self._recalled.captures
+        return self._captures
 
     @property
     def signature(self) -> Signature:
         """What the kernel returns, draws, touches and warns of."""
         if self._signature is None:
             lowered = self.lowered
-            self._signature = _load("launch.metadata").Signature(
+            self._signature = Signature(
                 lowered.returns,
                 lowered.returns_tuple,
                 lowered.uses_random,
                 touched_by(lowered.function.region),
                 (*lowered.warnings, *self._broken_rules(lowered.function)),
             )
-        assert self._signature is not None
         return self._signature
 
     def _broken_rules(self, fn: Function) -> list[Warned]:
@@ -180,85 +161,61 @@ class Specialisation:
 
     def is_current(self) -> bool:
         """Whether everything that the code captured is still what it was."""
-        if self._recalled is None and self._lowered is None:
-            return True
-        return all(capture.unchanged() for capture in self.captures)
+        return all(capture.unchanged() for capture in self._captures)
 
     # ---- code
 
-    def checked(self) -> tuple[Code, Instrumented]:
-        """What checks the access rules beside what the kernel does, compiled at the first call, and
-        what it leaves in its shadows. A launch's values begin with the kernel's arrays, the shadows and the ledger.
-        """
-        code = self.code(Request(checks=Checks.ACCESS_RULES))
-        assert self._instrumented is not None
-        return code, self._instrumented
+    def compiled(self, request: Request) -> Compiled:
+        """The result of a request, compiled at the first call. Raises `DifferentiationError`."""
+        if request.has_tangents:
+            self._look_at_duals()
+        found = self._results.get(request)
+        if found is None:
+            started = time.perf_counter()
+            found = self._results[request] = self._from_disk(request) or self._compile(request)
+            found.code.seconds = time.perf_counter() - started  # of this request: the front end's are apart
+        return found
 
-    def recording(self, request: Request) -> tuple[Code, OldValues]:
-        """What runs the kernel and saves the old values which its gradient needs, compiled at the first
-        call, and what they are. A launch's values begin with the kernel's arrays and a buffer for each old value; so do
-        those of a gradient that reads them. `request`: one that `records`.
+    def code(self, request: Request) -> Code:
+        """What runs the kernel, its gradient, … A launch's values begin with the arrays of its `Facts`. Raises
+        `DifferentiationError`.
         """
-        code = self.code(request)
-        assert self._old_values is not None
-        return code, self._old_values
+        return self.compiled(request).code
 
-    def shapes_of_old_values(self, values: Sequence[Any], memory: Storage) -> list[tuple[int, ...]]:
-        """How large the buffers for old values (`recording`) must be for a launch with these values, on memory as it is
-        before.
-        """
-        old = self._old_values
-        if old is None or old.bounds is None:
-            return []
-        interpreter = importlib.import_module("tinote.ir.interpret")
-        return old.shapes(interpreter.interpret(old.bounds, values[len(self.arrays) :], memory))
+    def gradient_facts(self, request: Request = GRADIENT) -> GradientFacts:
+        """What the launch of a gradient asks of memory. Raises `DifferentiationError`."""
+        found = self.compiled(request).facts.gradient
+        assert found is not None
+        return found
 
-    def compiled(self) -> Iterator[tuple[Request, Code]]:
+    def results(self) -> Iterator[tuple[Request, Code]]:
         """What was needed so far."""
-        yield from self._codes.items()
+        for request, (code, _) in self._results.items():
+            yield request, code
 
-    def gradient_facts(self, request: Request = GRADIENT) -> Gradient:
-        """What reverse differentiation found out about the kernel. Runs the passes, also if the machine code came from
-        disk.
+    def differentiated(self, request: Request = GRADIENT) -> Function:
+        """What reverse differentiation works on: the kernel in scalar form, with its loops as the gradient runs them.
+        Runs the passes, if the machine code came from disk.
         """
-        if request not in self._gradient_facts:
-            facts = self._run(request)[1].gradient
-            assert facts is not None
-            self._gradient_facts[request] = facts
-        return self._gradient_facts[request]
+        found = self._differentiated.get(request)
+        if found is None:
+            gradient = self._run(request)[1].gradient
+            assert gradient is not None
+            found = self._differentiated[request] = gradient.primal
+        return found
 
-    def gradient_needs(self, request: Request = GRADIENT) -> GradientNeeds:
-        """What the gradient in `request` asks of memory; compiles it if need be."""
-        self.code(request)
-        if request not in self._gradient_needs:
-            self._gradient_needs[request] = self._needs_of(request)
-        return self._gradient_needs[request]
-
-    def refuse_broken_chain(self, buffer: Buffer, place: Span, request: Request) -> list[tuple[Buffer, Span]]:
+    def refuse_broken_path(self, buffer: Buffer, place: Span, request: Request) -> list[tuple[Buffer, Span]]:
         """What becomes of a varying value in `buffer`, which has no gradient and was stored to at `place`: the stores
-        that carry it on. Raises `DifferentiationError` when the kernel differentiates with respect to it in `request`.
+        that carry it on. Raises `DifferentiationError` when the kernel differentiates with respect to it.
         """
         gradient = importlib.import_module("tinote.autodiff.gradient")
-        arguments = request.arguments
-        writes = gradient.refuse_broken_chain(buffer, place, self.gradient_facts(request).primal, arguments=arguments)
+        fn = self.differentiated(request)
+        writes = gradient.refuse_broken_chain(buffer, place, fn, arguments=request.arguments)
         return [(write.buffer, write.loc) for write in writes]
 
     def refuse_gradient_access(self, request: Request) -> None:
         """Raise `DifferentiationError` when the kernel works on gradients other than as constants."""
-        importlib.import_module("tinote.autodiff.gradient").refuse_gradient_access(self.gradient_facts(request).primal)
-
-    def code(self, request: Request) -> Code:
-        """What runs the kernel in `request`, compiled at the first call. Raises `DifferentiationError`."""
-        if request.has_tangents:
-            self._look_at_duals()
-        found: Code | None = self._codes.get(request)
-        if found is None:
-            started = time.perf_counter()
-            recalled = self._recalled_native(request) if _is_remembered(request) else None
-            found = recalled or self._compile(request)
-            found.seconds = time.perf_counter() - started  # of this request: the front end's are apart
-            self._codes[request] = found
-        return found
+        importlib.import_module("tinote.autodiff.gradient").refuse_gradient_access(self.differentiated(request))
 
     def _look_at_duals(self) -> None:
         """A field may have got a dual since: then code that computes tangents, and what an earlier process left of it,
@@ -267,14 +224,13 @@ class Specialisation:
         fields = [b for b in (*self.touched().loaded, *self.touched().written) if b.primal is None]
         pairs = [(b.tangent, b.adjoint and b.adjoint.tangent) for b in fields]
         duals = {dual for pair in pairs for dual in pair if dual is not None}
-        if self._recalled is not None and not duals.issubset(self._recalled.buffers):
-            self._recalled = None
+        if self._cache is not None:
+            self._cache.renew(duals, current=self.is_current())
         if duals != self._duals:
             self._duals = duals
-            for request in [m for m in self._codes if m.has_tangents]:
-                del self._codes[request]
-                self._gradient_facts.pop(request, None)
-                self._gradient_needs.pop(request, None)
+            for request in [r for r in self._results if r.has_tangents]:
+                del self._results[request]
+                self._differentiated.pop(request, None)
 
     def _lower(self) -> None:
         started = time.perf_counter()
@@ -282,6 +238,7 @@ class Specialisation:
             enter("front end")
             lowered: Lowered = _load("frontend.lower").lower(self.source, self.arguments, self.config)
         self._lowered = lowered
+        self._captures = lowered.captures
         self.front_end_seconds = time.perf_counter() - started
         if self.config.print_ir:
             _load("inspect.printing").print_first(lowered.function, self.front_end_seconds)
@@ -293,48 +250,41 @@ class Specialisation:
         steps_for = pipeline.python_steps_for if self.config.arch == "python" else pipeline.steps_for
         return pipeline.run_pipeline(self.lowered.function, steps_for(request), self.config, listen, enter)
 
-    def _compile(self, request: Request) -> Code:
+    def _compile(self, request: Request) -> Compiled:
         name = self.source.name
         with compilation(name if request is PRIMAL else f"{name}, {request.name}") as enter:
             return self._compile_telling(request, enter)
 
-    def _compile_telling(self, request: Request, enter: Enter) -> Code:
+    def _compile_telling(self, request: Request, enter: Enter) -> Compiled:
         listen = _load("inspect.printing").printer(self.source.name, request) if self.config.print_ir else None
-        fn, facts = self._run(request, listen, enter)
-        arrays = self.arrays
-        if facts.gradient is not None:
-            self._gradient_facts[request] = facts.gradient
-            saved = [value.buffer for value in facts.gradient.old_values.values]
-            arrays = (*arrays, *saved, *[copy for copy, _ in facts.gradient.copies])
-        if request.records:
-            self._old_values = facts.old_values
-            arrays = (*arrays, *[value.buffer for value in facts.old_values.values])
-        if facts.instrumented is not None:
-            self._instrumented = facts.instrumented
-            arrays = (*arrays, *[shadow for _, shadow in facts.instrumented.shadows], facts.instrumented.ledger)
+        fn, context = self._run(request, listen, enter)
+        if context.gradient is not None:
+            self._differentiated[request] = context.gradient.primal
+        facts: Facts = _load("launch.facts").facts_of(context, request, self.arrays)
         if self.config.arch == "python":
             code = _load("launch.python_launch").PythonCode
-            return code(fn, self.config, self.source.globals, self._memory_for, arrays)
+            return Compiled(code(fn, self.config, self.source.globals, self._memory_for, facts.arrays), facts)
         enter("LLVM IR")
-        recipe, text = _load("launch.backend").make_recipe(fn, self.config)
-        binary, origin = binary_cache.get(recipe.code, text, self.config.opt_level, self._store(), enter)
-        native = self._bind(recipe, binary, origin, arrays)
-        if _is_remembered(request):
-            self._remember(request, recipe)
-        return native
+        metadata, text = _load("launch.backend").make_executable(fn, self.config)
+        binary, origin = binary_cache.get(metadata.code, text, self.config.opt_level, self._store(), enter)
+        native = self._bind(metadata, binary, origin, facts)
+        if self._cache is not None:
+            entry = _load("cache.kernel_cache").Entry(metadata, facts, self.signature if request is PRIMAL else None)
+            self._cache.put(request, entry, self._lowered)
+        return Compiled(native, facts)
 
-    def _bind(self, recipe: Recipe, binary: Binary, origin: Origin, arrays: Sequence[Buffer]) -> Native:
-        kind = Profiled if recipe.clocks else Native
-        return kind(recipe, binary, origin, self.config, self._memory_for, arrays)
+    def _bind(self, metadata: ExecutableMetadata, binary: Binary, origin: Origin, facts: Facts) -> Native:
+        kind = Profiled if metadata.clocks else Native
+        return kind(metadata, binary, origin, self.config, self._memory_for, facts.arrays)
 
     def _memory_for(self, buffer: Buffer) -> Memory:
         """A field's own memory; for a copy that launches make, memory of this specialisation's."""
         if buffer.kind is not BufferKind.SAVED:
             return self._memory_of(buffer)
-        found = self._saved.get(buffer)
+        found = self._copies.get(buffer)
         if found is None:
             extents = [n or 0 for n in (*buffer.shape, *buffer.element)]
-            found = self._saved[buffer] = Memory(max(math.prod(extents), 1) * buffer.dtype.size)
+            found = self._copies[buffer] = Memory(max(math.prod(extents), 1) * buffer.dtype.size)
         return found
 
     # ---- from one process to the next
@@ -345,72 +295,37 @@ class Specialisation:
         store = importlib.import_module("tinote.runtime.store").open_store()
         return None if store.problem else store
 
-    def _recall(self) -> bool:
-        """Take the machine code that an earlier process made from the same, if there is some."""
+    def _open_cache(self) -> KernelCache | None:
         store = self._store()
         if store is None or self.config.print_ir:
-            return False
-        recall = _load("cache.lookup")
-        machine = importlib.import_module("tinote.runtime.jit").machine_name()
-        self._question = recall.question_of(self.source, self.arguments, self.config, machine)
-        for recalled in recall.recall(self._question, store):
-            self._recalled = recalled
-            native = self._recalled_native(PRIMAL)
-            if native is not None:
-                self._codes[PRIMAL] = native
-                return True
-        self._recalled = None
-        return False
+            return None
+        return _load("cache.kernel_cache").KernelCache(self.source, self.arguments, self.config, store)
 
-    def _recalled_native(self, request: Request) -> Native | None:
-        """The machine code for a request as an earlier process left it, if it did."""
-        store = self._store()
-        if store is None or self._recalled is None or self.config.print_ir:
+    def _is_found(self) -> bool:
+        """Whether an earlier process has left machine code made from the same."""
+        if self._cache is None:
+            return False
+        found = self._from_disk(PRIMAL)
+        if found is None:
+            return False
+        self._captures = self._cache.captures
+        self._results[PRIMAL] = found
+        return True
+
+    def _from_disk(self, request: Request) -> Compiled | None:
+        """The result of a request as an earlier process left it, if it did."""
+        if self._cache is None:
             return None
         started = time.perf_counter()
-        answer = _load("launch.metadata").read_answer(store, self._recalled, request)
-        if answer is None:
+        entry = self._cache.get(request)
+        found = None if entry is None else binary_cache.find(entry.metadata.code, self.config.opt_level, self._store())
+        if entry is None or found is None:
             return None
-        recipe, signature, needs = answer
-        found = binary_cache.find(recipe.code, self.config.opt_level, store)
-        if found is None:
-            return None
-        if signature is not None:
-            self._signature = signature
-        if needs is not None:
-            self._gradient_needs[request] = GradientNeeds(*needs)
-        native = self._bind(recipe, *found, self.arrays)
+        if entry.signature is not None:
+            self._signature = entry.signature
+        native = self._bind(entry.metadata, *found, entry.facts)
         native.seconds = time.perf_counter() - started
-        return native
-
-    def _remember(self, request: Request, recipe: Recipe) -> None:
-        """Leave the recipe to later processes."""
-        store = self._store()
-        if store is None or self._question is None:
-            return
-        if self._recalled is None and self._lowered is not None and self._lowered.reproducible:
-            self._recalled = _load("cache.lookup").remember(self._question, self._lowered.captures, store)
-        if self._recalled is not None:
-            signature = self.signature if request is PRIMAL else None
-            needs = self._needs_of(request) if request.reverses else None
-            _load("launch.metadata").write_answer(store, self._recalled, request, recipe, signature, needs)
-
-    def _needs_of(self, request: Request) -> GradientNeeds:
-        facts = self.gradient_facts(request)
-        loaded, restored = frozenset([op.buffer for op in facts.needed_loads]), facts.restored
-        reaches: Reaches = importlib.import_module("tinote.ir.reaching").reaches_of(
-            facts.primal, facts.needed_loads, facts.restored
-        )
-        if request.derivative is Derivative.FORWARD_OVER_REVERSE:  # tangents come along with their values
-            loaded, restored = _with_tangents(loaded), _with_tangents(restored)
-            reaches = reaches._replace(
-                needed=_reaches_with_tangents(reaches.needed), restored=_reaches_with_tangents(reaches.restored)
-            )
-        severed = tuple([(store.buffer, store.loc) for store in facts.severed])
-        overwritten = tuple([(h.load.buffer, h.load.loc, h.write.loc) for h in facts.hazards])
-        old_values = tuple([(value.op.buffer, value.op.loc) for value in facts.old_values.values])
-        copied = tuple([array for _, array in facts.copies])
-        return GradientNeeds(loaded, severed, restored, overwritten, old_values, copied, reaches)
+        return Compiled(native, entry.facts)
 
     # ---- looking inside
 
@@ -461,20 +376,6 @@ class Specialisation:
     def stages(self, *, gradient: bool = False) -> Any:
         """The way from the source to machine code, as text: the `Stages` of `compiler/inspect/stages.py`."""
         return _load("inspect.stages").stages_of(self, gradient)
-
-
-def _is_remembered(request: Request) -> bool:
-    """Whether later processes find its code on disk: not where what checks and old values mean is needed too."""
-    return request.checks is Checks.NONE and not request.records
-
-
-def _with_tangents(buffers: frozenset[Buffer]) -> frozenset[Buffer]:
-    return buffers | {b.tangent for b in buffers if b.tangent is not None}
-
-
-def _reaches_with_tangents(reaches: tuple[Reach, ...]) -> tuple[Reach, ...]:
-    tangents = [reach._replace(buffer=b) for reach in reaches if (b := reach.buffer.tangent) is not None]
-    return (*reaches, *tangents)
 
 
 def bad_argument(kernel: str, name: str, wanted: object, value: object, span: Span = NOWHERE) -> KernelTypeError:

@@ -43,7 +43,7 @@ from tinote.compiler.passes.vectorise import vectorise
 from tinote.compiler.requests import PRIMAL, Checks, Derivative, Request, defaults_of
 from tinote.config import Config
 from tinote.errors import CompilerBug, TinoteError
-from tinote.ir.checked_accesses import Instrumented
+from tinote.ir.checked_accesses import CheckedAccesses
 from tinote.ir.nodes import Function
 from tinote.ir.verify import Form, InvalidIR, verify
 
@@ -81,7 +81,7 @@ class Context:
         self.defaults = defaults_of(config)
         self.gradient: Gradient | None = None
         self.old_values = NO_OLD_VALUES
-        self.instrumented: Instrumented | None = None
+        self.checks: CheckedAccesses | None = None
 
 
 class Step(NamedTuple):
@@ -107,7 +107,8 @@ def _plain(run: Callable[[Function], Function], form: Form) -> Step:
     return Step(lambda fn, _: run(fn), form, run.__name__)
 
 
-def _simplify(form: Form) -> Fixpoint:
+def _simplify(form: Form, *, keep_checks: bool = False) -> Fixpoint:
+    """`keep_checks`: the program is still as it was written, and what it drops leaves its checks."""
     return Fixpoint(
         "simplify",
         (
@@ -115,7 +116,11 @@ def _simplify(form: Form) -> Fixpoint:
             _plain(cse, form),
             _plain(forward_stores, form),
             _plain(hoist_invariants, form),
-            _plain(eliminate_dead, form),
+            Step(
+                lambda fn, context: eliminate_dead(fn, keep_checks=keep_checks and context.config.bounds_check),
+                form,
+                "eliminate_dead",
+            ),
         ),
     )
 
@@ -146,8 +151,8 @@ def _forward(*, arguments: bool) -> Steps:
 
 
 def _instrument(fn: Function, context: Context) -> Function:
-    context.instrumented = instrument(fn)
-    return context.instrumented.function
+    instrumented, context.checks = instrument(fn)
+    return instrumented
 
 
 def _record(fn: Function, context: Context) -> Function:
@@ -169,7 +174,7 @@ SIMPLIFICATION: Steps = (
     _plain(promote_locals, Form.PROMOTED),
     _plain(scalarise, Form.SCALAR),
     Step(_check_overflow, Form.SCALAR, "check_overflow"),
-    _simplify(Form.SCALAR),
+    _simplify(Form.SCALAR, keep_checks=True),
     _plain(narrow_loops, Form.SCALAR),
 )
 

@@ -8,10 +8,13 @@ The front end never imports the language's classes. It asks an object for one of
     __tinote_function__: FunctionSource       a device function, inlined where it is called
     __tinote_self__                           the object that a device function is bound to, if any
     __tinote_replacement__                    what holds the gradient of a device function in `gradient`, if it is told
-    __tinote_expand__(emitter, args, kwargs)  a built-in that emits IR for its call
     __tinote_kernel__                         a kernel: calling one from a kernel is refused
     __tinote_type__() -> Scalar | Tensor      a type annotation; called in a kernel, a constructor
-    __tinote_name__                           the name of a built-in that the front end expands (`builtins.BUILTINS`)
+    __tinote_name__                           the name of a built-in; the front end expands it (`builtins.BUILTINS`),
+                                              unless it says that it is one of these:
+    __tinote_primitive__: Primitive           a built-in that emits a primitive
+    __tinote_composed__() -> FunctionSource   a built-in that is written in the language itself, inlined as if its body
+                                              stood in the place of the call
     __tinote_space__() -> Buffer              what is indexed like this memory without being it: a field of structs
     __tinote_component__() -> tuple of ints   with a space: one component of each of its elements
     __tinote_members__() -> dict              a struct by its members: of fields (with a space), or of constants
@@ -27,7 +30,7 @@ import ast
 import builtins
 import linecache
 import types
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -40,6 +43,8 @@ from tinote.source import Span
 
 __all__ = [
     "AXES",
+    "FUNCTIONS",
+    "PYTHON_FUNCTIONS",
     "ArgumentSpec",
     "ArrayArgument",
     "Capture",
@@ -52,10 +57,10 @@ __all__ = [
     "ValueArgument",
     "Warned",
     "buffer_of",
+    "builtin_of",
     "component_of",
     "constant_of",
     "constant_rows",
-    "expansion_of",
     "function_of",
     "function_source",
     "is_array",
@@ -395,6 +400,19 @@ def _in_tuples(value: Any) -> Any:
     return tuple([_in_tuples(item) for item in value]) if isinstance(value, list) else value
 
 
+#: The functions of the language by name, and Python's own functions (`math.sin`, `abs`, …), each with the one that it
+#: stands for in a kernel. Filled by their definitions.
+FUNCTIONS: dict[str, Any] = {}
+PYTHON_FUNCTIONS: dict[Any, Any] = {}
+
+
+def builtin_of(candidate: Any) -> Any:
+    """The built-in that an object is, or that one of Python's functions stands for; `None` for anything else."""
+    if isinstance(candidate, types.BuiltinFunctionType):
+        return PYTHON_FUNCTIONS.get(candidate)
+    return candidate if isinstance(getattr(candidate, "__tinote_name__", None), str) else None
+
+
 def function_of(candidate: Any) -> FunctionSource | None:
     """The source of a device function, or `None`."""
     found = getattr(candidate, "__tinote_function__", None)
@@ -413,11 +431,6 @@ def swizzle(name: str, count: int) -> tuple[int, ...] | None:
             positions = tuple([letters.index(c) for c in name])
             return positions if max(positions) < count else None
     return None
-
-
-def expansion_of(candidate: Any) -> Callable[..., Any] | None:
-    """What expands a built-in's call, or `None`."""
-    return getattr(candidate, "__tinote_expand__", None)
 
 
 def is_template(annotation: Any) -> bool:

@@ -10,10 +10,9 @@ from enum import Enum, IntEnum
 from typing import NamedTuple
 
 from tinote.ir.buffers import Buffer
-from tinote.ir.nodes import Function
 from tinote.source import Span
 
-__all__ = ["RULES", "Instrumented", "Kind", "Ledger", "Site", "Word"]
+__all__ = ["RULES", "CheckedAccesses", "Kind", "Ledger", "Site", "Word"]
 
 #: In words, as messages say them.
 RULES = {
@@ -76,13 +75,12 @@ class Ledger(IntEnum):
     VIOLATIONS = 2
 
 
-class Instrumented(NamedTuple):
-    """A function with the checks in it. `shadows`: pairs of a buffer and its shadow, of the same shape and with one
-    more dimension of each element, of length `len(Word)`. `ledger`: `len(Ledger)` numbers. All of these are arrays,
-    bound at each launch. `sites`: the accesses, in the order of their codes.
+class CheckedAccesses(NamedTuple):
+    """What a launch that checks its accesses is given. `shadows`: pairs of a buffer and its shadow, of the same shape
+    and with one more dimension of each element, of length `len(Word)`. `ledger`: `len(Ledger)` numbers. All of these
+    are arrays, bound at each launch. `sites`: the accesses, in the order of their codes.
     """
 
-    function: Function
     shadows: tuple[tuple[Buffer, Buffer], ...]
     ledger: Buffer
     sites: tuple[Site, ...]

@@ -14,9 +14,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 
 from tinote.ir.custom_vjp import Replaced
-from tinote.ir.nodes import Atom, Atomic, For, If, Op, Region, Task, Var, While
+from tinote.ir.nodes import Atom, Atomic, Buffer, BufferKind, For, If, Load, Op, Region, Store, Task, Var, While
+from tinote.ir.query import walk
+from tinote.ir.rewrite import same
 
-__all__ = ["prune"]
+__all__ = ["prune", "prune_unread"]
 
 
 def _writes(op: Op) -> bool:
@@ -42,6 +44,28 @@ def prune(
     marker.mark(live)
     marker.spread()
     return _sweep(region, region.params, region.yields, marker)
+
+
+def prune_unread(region: Region) -> Region:
+    """`region` without dead code, writes to temporaries that nobody loads included."""
+    region = prune(region)
+    while True:
+        read = {op.buffer for op in walk(region) if isinstance(op, Load)}
+        without = _without_unread(region, read)
+        if without is region:
+            return region
+        region = prune(without)
+
+
+def _without_unread(region: Region, read: set[Buffer]) -> Region:
+    """`region` without writes to temporaries other than `read`; itself when there are none."""
+    body: list[Op] = []
+    for op in region.body:
+        if isinstance(op, Store | Atomic) and op.buffer.kind is BufferKind.TEMPORARY and op.buffer not in read:
+            continue
+        regions = tuple([_without_unread(r, read) for r in op.regions])
+        body.append(op if same(regions, op.regions) else op.rebuilt(op.args, regions))
+    return region if same(body, region.body) else Region(region.params, tuple(body), region.yields)
 
 
 def _carried_from(op: Op) -> int:

@@ -1,6 +1,6 @@
 """From LLVM text to machine code in this process, and the views of it that the explorer shows.
 
-One LLJIT lives as long as the process; every binary is a library of its own in it, linked against the support module
+One LLJIT lives as long as the process; every binary is a library of its own in it, linked against the native runtime
 and the process's own symbols (libm). What cannot be resolved is a Python exception. A damaged object would abort the
 process inside LLVM, so whoever loads one from disk checks a digest first.
 """
@@ -8,7 +8,6 @@ process inside LLVM, so whoever loads one from disk checks a digest first.
 from __future__ import annotations
 
 import ctypes
-import importlib
 import itertools
 import os
 import re
@@ -24,7 +23,7 @@ import llvmlite.binding as llvm
 from llvmlite.binding.newpassmanagers import NewPassManager
 
 from tinote.errors import CompilerBug
-from tinote.runtime import support_helpers
+from tinote.runtime.native import defined_functions, runtime_text
 from tinote.runtime.store import digest, open_store, package_stamp
 from tinote.runtime.threads import CALLED, NativeRuntime, available_cores
 
@@ -43,15 +42,14 @@ __all__ = [
     "object_key",
     "optimise",
     "remarks",
-    "support_binary",
+    "runtime_binary",
 ]
 
-_SUPPORT_LIBRARY = "tinote.support"
-_HELPERS_LIBRARY = "tinote.helpers"
-# Two thirds of a first launch would otherwise go into optimising a module whose code runs for nanoseconds a launch
-# (measured: 14 ms at 0, 79 ms at 1).
-_SUPPORT_LEVEL = 0
-#: Functions of the support module that are launched as kernels are.
+_RUNTIME_LIBRARY = "tinote.runtime"
+# At which machine code is made of it. The text is optimised already, and a process that does not find the object on
+# disk would wait (measured: 9 ms at 0, 50 ms at 1).
+_RUNTIME_LEVEL = 0
+#: Functions of the native runtime that are launched as kernels are.
 _KERNELS = ("tn_clear",)
 
 
@@ -98,7 +96,7 @@ class Binary:
 
 
 class _Engine:
-    """LLJIT with the support module linked in, and the target machines by optimisation level."""
+    """LLJIT with the native runtime linked in, and the target machines by optimisation level."""
 
     def __init__(self) -> None:
         llvm.initialize_native_target()
@@ -111,47 +109,31 @@ class _Engine:
         # not fit.
         self.lljit = llvm.create_lljit_compiler(_create_machine(3), use_jit_link=True, suppress_errors=True)
         self.counter = itertools.count()
-        image = self._support_image()
+        image = self._runtime_image()
         builder = llvm.JITLibraryBuilder().add_object_img(image).add_current_process()
         for name in (*CALLED, *_KERNELS):
             builder.export_symbol(name)
         # Workers may run in this library until the process ends; the module keeps it, and llvmlite disposes of nothing
         # while the interpreter shuts down.
-        self.support = builder.link(self.lljit, _SUPPORT_LIBRARY)
-        self.helpers: object = None
-        self.runtime = NativeRuntime({name: self.support[name] for name in CALLED})
+        self.library = builder.link(self.lljit, _RUNTIME_LIBRARY)
+        self.runtime = NativeRuntime({name: self.library[name] for name in CALLED})
 
-    def _support_image(self) -> bytes:
-        """The support module's object, from an earlier process if it can be."""
-        store, key = open_store(), digest("support", machine_name(), package_stamp())
+    def _runtime_image(self) -> bytes:
+        """The native runtime's object, from an earlier process if it can be."""
+        store, key = open_store(), digest("runtime", machine_name(), package_stamp())
         image = store.get(key)
         if image is None:
-            text = _support().support_text(host().triple.split("-", 1)[0])
-            image = _to_object(text, _SUPPORT_LEVEL, self.machine(_SUPPORT_LEVEL))
+            machine = self.machine(_RUNTIME_LEVEL)
+            with _llvm_lock, _parsed(runtime_text(), machine) as module:
+                image = machine.emit_object(module)
             store.put(key, image)
         return image
-
-    def link_helpers(self) -> None:
-        """Make the helper functions available to whoever links after this."""
-        with _llvm_lock:
-            if self.helpers is None:
-                # Not optimised: LLVM would recognise the power and call the function from within itself.
-                image = _to_object(support_helpers.TEXT, 0, self.machine(0))
-                builder = llvm.JITLibraryBuilder().add_object_img(image).add_current_process()
-                for name in support_helpers.HELPERS:
-                    builder.export_symbol(name)
-                self.helpers = builder.link(self.lljit, _HELPERS_LIBRARY)
 
     def machine(self, level: int) -> llvm.TargetMachine:
         found = self.machines.get(level)
         if found is None:
             found = self.machines[level] = _create_machine(level)
         return found
-
-
-def _support() -> Any:
-    # A process that finds the object on disk does without the text.
-    return importlib.import_module("tinote.runtime.support")
 
 
 _engine: _Engine | None = None
@@ -285,14 +267,14 @@ def object_key(code: str, level: int) -> str:
 
 
 def native_runtime() -> NativeRuntime:
-    """The support module of this process, linked at the first call."""
+    """The native runtime of this process, linked at the first call."""
     return _get_engine().runtime
 
 
-def support_binary() -> Binary:
-    """The kernels that the support module brings along."""
+def runtime_binary() -> Binary:
+    """The kernels that the native runtime brings along."""
     engine = _get_engine()
-    return Binary({name: engine.support[name] for name in _KERNELS}, engine.support, 0, engine.runtime)
+    return Binary({name: engine.library[name] for name in _KERNELS}, engine.library, 0, engine.runtime)
 
 
 #: Contexts of modules that an interrupt left behind in the middle of reading them.
@@ -454,12 +436,9 @@ def _machine_level(text: str, level: int) -> int:
 def link_object(image: bytes, entry_points: tuple[str, ...]) -> Binary:
     """Link an object file into this process. Raises `CompilerBug` naming the symbols that nothing defines."""
     engine = _get_engine()
-    builder = llvm.JITLibraryBuilder().add_object_img(image).add_jit_library(_SUPPORT_LIBRARY).add_current_process()
+    builder = llvm.JITLibraryBuilder().add_object_img(image).add_jit_library(_RUNTIME_LIBRARY).add_current_process()
     for name in entry_points:
         builder.export_symbol(name)
-    if any(name.encode() in image for name in support_helpers.HELPERS):
-        engine.link_helpers()
-        builder.add_jit_library(_HELPERS_LIBRARY)
     try:
         with _llvm_lock:
             library = builder.link(engine.lljit, f"tinote.{next(engine.counter)}")
@@ -491,14 +470,11 @@ def compile_image(
 
 
 def _undefined(text: str) -> list[str]:
-    """The functions that a module declares and neither the support module nor the process defines."""
+    """The functions that a module declares and neither the native runtime nor the process defines."""
     process = ctypes.CDLL(None)
+    own = defined_functions(runtime_text())
     names = re.findall(r"^\s*declare\b[^@\n]*@\"?([\w.$]+)", text, re.MULTILINE)
-    return [
-        name
-        for name in names
-        if not name.startswith("llvm.") and name not in _support().EXPORTS and not hasattr(process, name)
-    ]
+    return [name for name in names if not name.startswith("llvm.") and name not in own and not hasattr(process, name)]
 
 
 _REMARK_OPTIONS = ("-pass-remarks", "-pass-remarks-missed", "-pass-remarks-analysis")

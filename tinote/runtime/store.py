@@ -69,7 +69,7 @@ def package_stamp() -> str:
     while waiting:
         with os.scandir(waiting.pop()) as listing:
             for item in listing:
-                if item.name.endswith(".py"):
+                if item.name.endswith((".py", ".ll")):
                     status = item.stat()
                     found.append(f"{item.name} {status.st_size} {status.st_mtime_ns} {status.st_ctime_ns}")
                 elif item.name not in _SHOWING and item.is_dir():
@@ -78,12 +78,14 @@ def package_stamp() -> str:
 
 
 def folder_of(environment: Mapping[str, str] = os.environ) -> Path:
-    """Where entries lie: `TINOTE_CACHE_DIR`, else `tinote` in the user's cache folder."""
+    """Where entries lie: `TINOTE_CACHE_DIR`, else `tinote` in the user's cache folder. A `~` stays where the system
+    knows no home folder: in a container a user may be a mere number.
+    """
     named = environment.get(FOLDER_VARIABLE)
     if named:
-        return Path(named).expanduser()
+        return Path(os.path.expanduser(named))
     base = environment.get("XDG_CACHE_HOME")
-    return Path(base if base and os.path.isabs(base) else "~/.cache").expanduser() / "tinote"
+    return Path(os.path.expanduser(base if base and os.path.isabs(base) else "~/.cache"), "tinote")
 
 
 def limit_of(environment: Mapping[str, str] = os.environ) -> int:
@@ -115,6 +117,10 @@ class Store:
         self.folder = folder
         self.limit = limit
         self.problem = "" if limit else f"switched off ({LIMIT_VARIABLE}=0)"
+        if limit and folder.parts[:1] and folder.parts[0].startswith("~"):
+            self.problem = (
+                f"{folder} is nowhere, as the user has no home folder; {FOLDER_VARIABLE} can name another one"
+            )
         self._ready = False
         # The first entry that this process writes makes it look at what the others have left.
         self._unseen = limit

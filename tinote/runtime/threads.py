@@ -1,7 +1,7 @@
 """The process's native side: the launch entry and the pool of worker threads, as Python sees them.
 
-The support module is linked once per process and never unloaded; its pool lives as long as the process. Workers start
-at the first parallel loop that needs them.
+The native runtime (`native/`) is linked once per process and never unloaded; its pool lives as long as the process.
+Workers start at the first parallel loop that needs them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from tinote.runtime import layout
 
 __all__ = ["CALLED", "NativeRuntime", "Stoppable", "available_cores", "stop_all"]
 
-#: what Python calls of the support module
+#: what Python calls of the native runtime
 CALLED = ("tn_arena_free", "tn_launch", "tn_pool_new", "tn_pool_quit", "tn_pool_reset", "tn_print_take", "tn_stop")
 
 _METH_FASTCALL = 0x80
@@ -54,7 +54,7 @@ def _builtin(address: int, name: bytes) -> tuple[Callable[[int], int], _MethodDe
 
 
 class NativeRuntime:
-    """The linked support module: its functions as Python callables and the one pool of the process.
+    """The linked native runtime: its functions as Python callables and the one pool of the process.
 
     `launch(address)` runs the kernel of the block at that address and returns its status; the interpreter lock is given
     up meanwhile, and an exception that a signal handler or a print raised comes out of it as itself. `stop(address)`

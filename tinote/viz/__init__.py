@@ -3,6 +3,7 @@
 import importlib
 from typing import Any
 
+from tinote.errors import no_attribute
 from tinote.viz.explorer.widget import Explorer, explore
 from tinote.viz.live.image import Image
 from tinote.viz.live.particles import Particles
@@ -22,5 +23,5 @@ __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]
 def __getattr__(name: str) -> Any:
     """`plot` brings matplotlib, which nothing else here needs."""
     if name != "plot":
-        raise AttributeError(f"module 'tinote.viz' has no attribute {name!r}")
+        raise no_attribute("module 'tinote.viz'", name, __all__)
     return importlib.import_module("tinote.viz.draw.matplot").plot

@@ -116,7 +116,7 @@ def wrong():
     assert second.main() == [6] * 4
     (specialisation,) = second.square.specialisations()
     assert is_recalled(second.square)
-    assert dict(specialisation.compiled())[GRADIENT].cached
+    assert dict(specialisation.results())[GRADIENT].cached
     for module in (second, load(text)):
         with pytest.raises(DifferentiationError, match="hidden"):
             module.wrong()

@@ -46,7 +46,7 @@ _DEEPEST = 50
 _EXACT = (bool, int, str, bytes, range, type(None), type(Ellipsis))
 #: Modules whose functions and classes are what their name says, for one version of Python and of tinote.
 _FIXED = ("builtins", "math", "typing")
-_PROTOCOL = ("expand", "kernel", "type", "template", "function", "buffer", "value")
+_PROTOCOL = ("kernel", "type", "template", "function", "buffer", "value")
 _RECORDS = (types.SimpleNamespace,)
 _METACLASSES = (type, enum.EnumMeta, abc.ABCMeta)
 #: Special methods that say nothing about what an object means to a kernel that reads its attributes.

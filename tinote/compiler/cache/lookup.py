@@ -1,13 +1,13 @@
 """Machine code from an earlier process, found without the front end and the passes.
 
 What a kernel's code depends on cannot be known before it is compiled: the front end finds out, and says so as captures.
-So the disk holds, under the kernel's own text and the types of its arguments, the *ways* to what was captured when it
-was compiled (`N` in its module, `dt` of argument 0, item 2 of that list, …). Another process goes the same ways,
+So the disk holds, under the kernel's own text and the types of its arguments, the *paths* to what was captured when it
+was compiled (`N` in its module, `dt` of argument 0, item 2 of that list, …). Another process follows the same paths,
 describes what it finds there by value (`describe`), and asks the disk for code compiled from just that.
 
-    kernel text, types, options  →  ways to captures  →  what stands there now  →  recipe  →  machine code
+    kernel text, types, options  →  paths to captures  →  what stands there now  →  metadata  →  machine code
 
-Where a way or a value cannot be told as plain data, nothing is kept, and every process compiles for itself.
+Where a path or a value cannot be told as plain data, nothing is stored, and every process compiles for itself.
 """
 
 from __future__ import annotations
@@ -39,17 +39,18 @@ from tinote.config import Config
 from tinote.ir.nodes import Buffer
 from tinote.runtime.store import Store, digest, package_stamp
 
-__all__ = ["Question", "Recalled", "question_of", "recall", "remember"]
+__all__ = ["Dependencies", "Lookup", "find_dependencies", "lookup_of", "store_dependencies"]
 
 #: Options of a session that say nothing about code.
 _OUTSIDE = ("random_seed", "memory_limit", "offline_cache", "print_ir")
-_WAYS_KEPT = 8
+#: How many sets of captures are followed for one kernel text, the latest first.
+_MOST_PATHS = 8
 _ANNOTATION = "annotation"
 
 
-class Recalled(NamedTuple):
-    """What a kernel's code depends on, told by value: `key` stands for all of it. `captures` as the front end would
-    list them, `buffers` and `sources` by the numbers that recipes use.
+class Dependencies(NamedTuple):
+    """What a kernel's code depends on, by value: `key` stands for all of it. `captures` as the front end would list
+    them, `buffers` and `sources` by the numbers under which stored metadata refers to them.
     """
 
     key: str
@@ -58,7 +59,7 @@ class Recalled(NamedTuple):
     sources: tuple[FunctionSource, ...]
 
 
-class Question(NamedTuple):
+class Lookup(NamedTuple):
     """A kernel about to be compiled: all that is known before anything is captured. `key` stands for it."""
 
     key: str
@@ -66,135 +67,135 @@ class Question(NamedTuple):
     arguments: tuple[ArgumentSpec, ...]
 
 
-#: A way to an object, as JSON writes it: ["globals", 0], ["item", ["value", 3], 2].
-_Way = list[Any]
-#: How a capture is found: its kind, the way to its owner, its key there.
-_Step = list[Any]
+#: The path to an object, as JSON writes it: ["globals", 0], ["item", ["value", 3], 2].
+_Path = list[Any]
+#: How a capture is found: its kind, the path to its owner, its key there.
+_CapturePath = list[Any]
 
 
-def question_of(source: FunctionSource, arguments: Sequence[ArgumentSpec], config: Config, machine: str) -> Question:
+def lookup_of(source: FunctionSource, arguments: Sequence[ArgumentSpec], config: Config, machine: str) -> Lookup:
     """`machine`: the CPU and LLVM that code is for."""
     options = [f"{f.name}={getattr(config, f.name)!r}" for f in fields(config) if f.name not in _OUTSIDE]
     shape = [repr(a) if not isinstance(a, TemplateArgument | ArrayArgument) else type(a).__name__ for a in arguments]
     names = ",".join(sorted(source.closure))
-    key = digest("question", package_stamp(), machine, *options, source.name, source.text, names, *shape)
-    return Question(key, source, tuple(arguments))
+    key = digest("kernel", package_stamp(), machine, *options, source.name, source.text, names, *shape)
+    return Lookup(key, source, tuple(arguments))
 
 
-# ---- both ways
+# ---- in both processes
 
 
-class _Scene:
-    """The objects that can be reached, and the functions among them. The same in the process that compiles and in the
-    one that recalls, because both add the same things in the same order.
+class _Reachable:
+    """The objects that paths lead to, and the functions among them. The same in the process that compiles and in the
+    one that looks up, because both add the same things in the same order.
     """
 
-    def __init__(self, question: Question) -> None:
-        self.question = question
+    def __init__(self, lookup: Lookup) -> None:
+        self.lookup = lookup
         self.sources: list[FunctionSource] = []
-        self.ways: dict[int, _Way] = {}
+        self.paths: dict[int, _Path] = {}
         self._kept: list[Any] = []
-        self._add_source(question.source)
-        for number, argument in enumerate(question.arguments):
+        self._add_source(lookup.source)
+        for number, argument in enumerate(lookup.arguments):
             if isinstance(argument, TemplateArgument):
                 self.add(argument.value, ["argument", number])
             if isinstance(argument, StructArgument):
                 for method in argument.info.methods.values():
                     self.add(method, ["method", ["argument", number], method.__name__])
 
-    def add(self, value: Any, way: _Way) -> None:
-        """`value` was met on `way`."""
-        if id(value) in self.ways:
+    def add(self, value: Any, path: _Path) -> None:
+        """`value` was met at the end of `path`."""
+        if id(value) in self.paths:
             return
-        self.ways[id(value)] = way
+        self.paths[id(value)] = path
         self._kept.append(value)
         if type(value) in (tuple, list):
             for position, item in enumerate(value):
-                self.add(item, ["item", way, position])
+                self.add(item, ["item", path, position])
         elif type(value) is dict:
             for position, item in enumerate(value.values()):
-                self.add(item, ["item", way, position])
+                self.add(item, ["item", path, position])
         elif not isinstance(value, type | ModuleType | int | float | str):
             info = struct_of(value)
             for method in () if info is None else info.methods.values():
-                self.add(method, ["method", way, method.__name__])
+                self.add(method, ["method", path, method.__name__])
             source = function_of(value)
             if source is not None:
                 self._add_source(source)
                 owner = getattr(value, "__tinote_self__", None)
                 if owner is not None:
-                    self.add(owner, ["self", way])
+                    self.add(owner, ["self", path])
 
     def _add_source(self, source: FunctionSource) -> None:
         if any(source is known for known in self.sources):
             return
         number = len(self.sources)
         self.sources.append(source)
-        self.ways.setdefault(id(source.globals), ["globals", number])
+        self.paths.setdefault(id(source.globals), ["globals", number])
         for name, cell in source.closure.items():
-            self.ways.setdefault(id(cell), ["cell", number, name])
+            self.paths.setdefault(id(cell), ["cell", number, name])
 
-    def way_to(self, owner: Any) -> _Way:
+    def path_to(self, owner: Any) -> _Path:
         if isinstance(owner, ModuleType) and sys.modules.get(owner.__name__) is owner:
             return ["module", owner.__name__]
-        way = self.ways.get(id(owner))
-        if way is None and isinstance(owner, dict):
+        path = self.paths.get(id(owner))
+        if path is None and isinstance(owner, dict):
             # Where the language's own device functions find what they use.
             name = owner.get("__name__")
             module = sys.modules.get(name) if isinstance(name, str) else None
             if module is not None and module.__dict__ is owner:
                 return ["namespace", name]
-        if way is None:
-            raise Undescribable(f"no way leads to {owner!r}")
-        return way
+        if path is None:
+            raise Undescribable(f"no path leads to {owner!r}")
+        return path
 
     def described(self, captures: Iterable[Capture]) -> tuple[Description, tuple[Buffer, ...]]:
         """What the arguments and captures are, by value, and the memory among them."""
         describer = Describer(self.sources)
-        told: list[Description] = [describer.source(self.question.source)]
-        for argument in self.question.arguments:
+        described: list[Description] = [describer.source(self.lookup.source)]
+        for argument in self.lookup.arguments:
             match argument:
                 case TemplateArgument(value):
-                    told.append(describer.describe(value))
+                    described.append(describer.describe(value))
                 case StructArgument(info):
-                    told.append(describer.struct(info))
+                    described.append(describer.struct(info))
                 case ArrayArgument(buffer):
-                    told.append(describer.buffer(buffer))
+                    described.append(describer.buffer(buffer))
                 case _:
-                    told.append(describer.type(argument.type))
-        told += [describer.describe(c.value) for c in captures]
-        return tuple(told), tuple(describer.buffers)
+                    described.append(describer.type(argument.type))
+        described += [describer.describe(c.value) for c in captures]
+        return tuple(described), tuple(describer.buffers)
 
 
-def _key(question: Question, steps: list[_Step], told: Description) -> str:
-    return digest("answer", question.key, json.dumps(steps), repr(told))
+def _key(lookup: Lookup, paths: list[_CapturePath], described: Description) -> str:
+    return digest("dependencies", lookup.key, json.dumps(paths), repr(described))
 
 
 # ---- the process that compiles
 
 
-def remember(question: Question, captures: Sequence[Capture], store: Store) -> Recalled | None:
-    """Keep the ways to what the front end captured. Gives `None` when they cannot be told; nothing is kept then."""
+def store_dependencies(lookup: Lookup, captures: Sequence[Capture], store: Store) -> Dependencies | None:
+    """Store the paths to what the front end captured. Gives `None` when they cannot be told; nothing is stored then."""
     try:
-        scene = _Scene(question)
-        steps: list[_Step] = []
+        reachable = _Reachable(lookup)
+        paths: list[_CapturePath] = []
         for number, capture in enumerate(captures):
-            key = capture.key if isinstance(capture.key, str) else None
-            steps.append([capture.kind.value, scene.way_to(capture.owner), key])
-            scene.add(capture.value, ["value", number])
-        annotations = list(_annotations(scene.sources))
-        all_captures = [*captures, *(_annotated(scene.sources, *found) for found in annotations)]
-        steps += [[_ANNOTATION, *found] for found in annotations]
-        told, buffers = scene.described(all_captures)
-        key = _key(question, steps, told)
+            name = capture.key if isinstance(capture.key, str) else None
+            paths.append([capture.kind.value, reachable.path_to(capture.owner), name])
+            reachable.add(capture.value, ["value", number])
+        annotations = list(_annotations(reachable.sources))
+        all_captures = [*captures, *(_annotated(reachable.sources, *found) for found in annotations)]
+        paths += [[_ANNOTATION, *found] for found in annotations]
+        described, buffers = reachable.described(all_captures)
+        key = _key(lookup, paths, described)
     except (Undescribable, RecursionError):
         return None
     # What was described must be what was compiled, also if another thread has changed it meanwhile.
     if not all(c.unchanged() for c in captures):
         return None
-    known = [ways for ways in _known_ways(question, store) if ways != steps]
-    store.put(question.key, json.dumps([steps, *known][:_WAYS_KEPT]).encode())
-    return Recalled(key, tuple(captures), buffers, tuple(scene.sources))
+    known = [others for others in _stored_paths(lookup, store) if others != paths]
+    store.put(lookup.key, json.dumps([paths, *known][:_MOST_PATHS]).encode())
+    return Dependencies(key, tuple(captures), buffers, tuple(reachable.sources))
 
 
 def _annotations(sources: Sequence[FunctionSource]) -> Iterator[tuple[int, str]]:
@@ -251,32 +252,32 @@ def _annotated(sources: Sequence[FunctionSource], number: int, dotted: str) -> C
     return Capture(CaptureKind.NAME, source.globals, dotted, value)
 
 
-# ---- the process that recalls
+# ---- the process that looks up
 
 
-def recall(question: Question, store: Store) -> Iterator[Recalled]:
-    """What the code of this kernel would depend on, for each set of ways that was remembered for it."""
-    for steps in _known_ways(question, store):
+def find_dependencies(lookup: Lookup, store: Store) -> Iterator[Dependencies]:
+    """What the code of this kernel would depend on, for each set of paths that was stored for it."""
+    for paths in _stored_paths(lookup, store):
         try:
-            scene = _Scene(question)
+            reachable = _Reachable(lookup)
             captures: list[Capture] = []
             watched = 0
-            for number, (kind, *step) in enumerate(steps):
+            for number, (kind, *path) in enumerate(paths):
                 if kind == _ANNOTATION:
-                    captures.append(_annotated(scene.sources, *step))
+                    captures.append(_annotated(reachable.sources, *path))
                     continue
-                captures.append(_read(scene, captures, CaptureKind(kind), *step))
-                scene.add(captures[-1].value, ["value", number])
+                captures.append(_read(reachable, captures, CaptureKind(kind), *path))
+                reachable.add(captures[-1].value, ["value", number])
                 watched += 1
-            told, buffers = scene.described(captures)
-            key = _key(question, steps, told)
+            described, buffers = reachable.described(captures)
+            key = _key(lookup, paths, described)
         except (Undescribable, LookupError, AttributeError, ValueError, TypeError, RecursionError):
             continue
-        yield Recalled(key, tuple(captures[:watched]), buffers, tuple(scene.sources))
+        yield Dependencies(key, tuple(captures[:watched]), buffers, tuple(reachable.sources))
 
 
-def _known_ways(question: Question, store: Store) -> list[Any]:
-    data = store.get(question.key)
+def _stored_paths(lookup: Lookup, store: Store) -> list[Any]:
+    data = store.get(lookup.key)
     if data is None:
         return []
     try:
@@ -286,8 +287,10 @@ def _known_ways(question: Question, store: Store) -> list[Any]:
     return found if isinstance(found, list) else []
 
 
-def _read(scene: _Scene, captures: Sequence[Capture], kind: CaptureKind, way: _Way, key: str | None) -> Capture:
-    owner = _follow(scene, captures, way)
+def _read(
+    reachable: _Reachable, captures: Sequence[Capture], kind: CaptureKind, path: _Path, key: str | None
+) -> Capture:
+    owner = _follow(reachable, captures, path)
     if kind is CaptureKind.ATTRIBUTE:
         return Capture(kind, owner, key, getattr(owner, key or ""))
     if kind is CaptureKind.CONTENT:
@@ -302,14 +305,14 @@ def _module(name: str) -> ModuleType:
     return importlib.import_module(name) if name.startswith("tinote.") else sys.modules[name]
 
 
-def _follow(scene: _Scene, captures: Sequence[Capture], way: _Way) -> Any:
-    match way:
+def _follow(reachable: _Reachable, captures: Sequence[Capture], path: _Path) -> Any:
+    match path:
         case ["globals", number]:
-            return scene.sources[number].globals
+            return reachable.sources[number].globals
         case ["cell", number, name]:
-            return scene.sources[number].closure[name]
+            return reachable.sources[number].closure[name]
         case ["argument", number]:
-            argument = scene.question.arguments[number]
+            argument = reachable.lookup.arguments[number]
             if isinstance(argument, TemplateArgument):
                 return argument.value
             if isinstance(argument, StructArgument):
@@ -317,16 +320,16 @@ def _follow(scene: _Scene, captures: Sequence[Capture], way: _Way) -> Any:
         case ["value", number]:
             return captures[number].value
         case ["item", of, position]:
-            items = _follow(scene, captures, of)
+            items = _follow(reachable, captures, of)
             return list(items.values())[position] if type(items) is dict else items[position]
         case ["method", of, name]:
-            owner = _follow(scene, captures, of)
+            owner = _follow(reachable, captures, of)
             info = owner.info if isinstance(owner, StructArgument) else struct_of(owner)
             return None if info is None else info.methods[name]
         case ["self", of]:
-            return _follow(scene, captures, of).__tinote_self__
+            return _follow(reachable, captures, of).__tinote_self__
         case ["module", name]:
             return _module(name)
         case ["namespace", name]:
             return _module(name).__dict__
-    raise LookupError(f"no way: {way!r}")
+    raise LookupError(f"no path: {path!r}")

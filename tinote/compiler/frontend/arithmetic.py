@@ -38,7 +38,7 @@ def _raw_divide(a: Any, b: Any) -> Any:
     )
 
 
-#: What a primitive does with constants, in Python's own numbers.
+#: What a primitive does with constants, in Python's own numbers; any other computes in double precision.
 FOLDS: dict[Primitive, Callable[..., Any]] = {
     p.add: operator.add,
     p.sub: operator.sub,
@@ -73,7 +73,6 @@ FOLDS: dict[Primitive, Callable[..., Any]] = {
     p.floor: _whole(math.floor),
     p.ceil: _whole(math.ceil),
     p.round_: _whole(round),
-    **{f: _maths(f) for f in (p.sqrt, p.rsqrt, p.exp, p.log, p.sin, p.cos, p.tan, p.asin, p.acos, p.atan2, p.tanh)},
 }
 
 BINARY: dict[type[ast.operator], tuple[Primitive, str]] = {
@@ -119,7 +118,7 @@ def apply(e: Emitter, prim: Primitive, *operands: Any) -> Any:
     constants = [_constant(e, o) for o in operands]
     if any(c is None for c in constants):
         return e.prim(prim, *operands)
-    return _folded(e, _limited(e, prim, FOLDS[prim]), constants)
+    return _folded(e, _limited(e, prim, FOLDS.get(prim) or _maths(prim)), constants)
 
 
 #: How many bits an integer that is known at compile time may have, and how many items a text or list.

@@ -6,17 +6,20 @@ Arguments are front-end values. An expansion that writes to its first argument i
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
+from functools import cache
+from types import FunctionType
 from typing import Any
 
 from tinote.compiler.frontend import constructors, elementary, maths, structs
-from tinote.compiler.frontend.arithmetic import conjunction, disjunction, total
+from tinote.compiler.frontend.arithmetic import apply, conjunction, disjunction, total
 from tinote.compiler.frontend.constructors import truths
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.domains import domain_of, is_domain, static_items
 from tinote.compiler.frontend.emitter import Emitter
-from tinote.compiler.frontend.expansion import Expansion, define, simple, takes_place
+from tinote.compiler.frontend.expansion import Expansion, define, parameters_of, simple, takes_place
+from tinote.compiler.frontend.formatting import static_text, text_parts
+from tinote.compiler.frontend.places import combine, converted, negative
 from tinote.compiler.frontend.scopes import Constant
 from tinote.compiler.frontend.values import (
     FieldDomain,
@@ -36,7 +39,7 @@ from tinote.ir import primitives as p
 from tinote.ir.nodes import Lit, Print
 from tinote.ir.primitives import Primitive
 
-__all__ = ["BUILTINS", "PYTHON"]
+__all__ = ["BUILTINS", "PYTHON", "primitive_expansion"]
 
 BUILTINS: dict[str, Expansion] = {**maths.TABLE, **elementary.TABLE, **constructors.TABLE, **structs.TABLE}
 _define = define(BUILTINS)
@@ -50,10 +53,10 @@ def _atomic(name: str, prim: Primitive, negate: bool = False) -> None:
             hint = "write one of its elements: `x[i]`" if space_of(place) is not None else ""
             e.error(f"`{name}` needs a variable or an element of a field, not {describe(place)}", hint)
         wanted = e.wanted
-        operand = Value(e.converted(value, place.type, "the target"))
+        operand = Value(converted(e, value, place.type, "the target"))
         if negate:
-            operand = Value(e.negative(operand.atom, place.type))
-        return e.combine(place, prim, operand, wanted)
+            operand = Value(negative(e, operand.atom, place.type))
+        return combine(e, place, prim, operand, wanted)
 
     BUILTINS[name] = takes_place(simple(name, "x y", expand))
 
@@ -146,7 +149,6 @@ def _static(e: Emitter, front: Any, *more: Any) -> Any:
     return StaticSequence(static_items(e, front))
 
 
-_define("range", "*bounds", _range)
 _define("ndrange", "*axes", _ndrange)
 _define("grouped", "x", _grouped)
 _define("static", "x *more", _static)
@@ -186,7 +188,7 @@ def _static_assert(e: Emitter, condition: Any, message: Any) -> None:
 
 def _static_print(e: Emitter, *items: Any) -> None:
     e.reproducible = False  # who compiles again wants to read it again
-    print(*[describe(i) if isinstance(i, Value) else e.static_text(i) for i in items])
+    print(*[describe(i) if isinstance(i, Value) else static_text(e, i) for i in items])
 
 
 _define("static_assert", "condition message=", _static_assert)
@@ -208,7 +210,7 @@ def _print(e: Emitter, args: list[Any], kwargs: dict[str, Any]) -> None:
     parts.append(end)
     texts: list[str | None] = []
     shown: list[tuple[Any, str]] = []
-    for part in e.text_parts(parts):
+    for part in text_parts(e, parts):
         if not isinstance(part, str):
             texts.append(None)
             shown.append(part)
@@ -218,9 +220,6 @@ def _print(e: Emitter, args: list[Any], kwargs: dict[str, Any]) -> None:
             texts.append(part)
     atoms, specs = tuple([a for a, _ in shown]), tuple([s for _, s in shown])
     e.b.emit(Print(tuple(texts), atoms, e.b.loc, specs))
-
-
-BUILTINS["print"] = _print
 
 
 def _len(e: Emitter, front: Any) -> Any:
@@ -236,9 +235,6 @@ def _len(e: Emitter, front: Any) -> Any:
     if not shape:
         e.error(f"{describe(front)} has no length")
     return shape[0]
-
-
-_define("len", "x", _len)
 
 
 def _sum(e: Emitter, items: Any, start: Any) -> Any:
@@ -262,11 +258,6 @@ def _enumerate(e: Emitter, items: Any, start: Any) -> Any:
 
 
 _define("sum", "items start=", _sum)
-BUILTINS["zip"] = _zip
-_define("enumerate", "items start=", _enumerate)
-_define("reversed", "items", lambda e, items: StaticSequence(tuple(reversed(static_items(e, items)))))
-_define("tuple", "items", static_items)
-_define("list", "items", lambda e, items: list(static_items(e, items)))
 _define("any", "items", lambda e, items: disjunction(e, e.components(items)))
 _define("all", "items", lambda e, items: conjunction(e, e.components(items)))
 
@@ -287,11 +278,7 @@ def _python_number(kind: type) -> Callable[..., Any]:
     return expand
 
 
-_define("int", "x=", _python_number(int))
-_define("float", "x=", _python_number(float))
-_define("bool", "x=", _python_number(bool))
-
-# classes
+# classes and Python's own
 
 
 def _super(e: Emitter, cls: Any, owner: Any) -> Any:
@@ -309,46 +296,25 @@ def _super(e: Emitter, cls: Any, owner: Any) -> Any:
         e.error(f"calling `super` at compile time failed: {error}")
 
 
-#: Python's own functions, recognised by identity.
+@cache
+def primitive_expansion(name: str, prim: Primitive, definition: FunctionType) -> Expansion:
+    """What expands a call of the built-in `name`, a primitive with the parameters of `definition`."""
+    parameters = parameters_of(definition)
+    return lambda e, args, kwargs: apply(e, prim, *parameters.matched(e, name, args, kwargs).values())
+
+
+#: Python's own functions that no function of the language stands for.
 PYTHON: dict[Any, Expansion] = {
     super: simple("super", "type= object=", _super),
-    range: BUILTINS["range"],
-    abs: BUILTINS["abs"],
-    min: BUILTINS["min"],
-    max: BUILTINS["max"],
-    int: BUILTINS["int"],
-    float: BUILTINS["float"],
-    bool: BUILTINS["bool"],
-    len: BUILTINS["len"],
-    print: BUILTINS["print"],
-    round: BUILTINS["round"],
-    pow: BUILTINS["pow"],
-    sum: BUILTINS["sum"],
-    zip: BUILTINS["zip"],
-    enumerate: BUILTINS["enumerate"],
-    tuple: BUILTINS["tuple"],
-    list: BUILTINS["list"],
-    reversed: BUILTINS["reversed"],
-    any: BUILTINS["any"],
-    all: BUILTINS["all"],
-    math.sin: BUILTINS["sin"],
-    math.cos: BUILTINS["cos"],
-    math.tan: BUILTINS["tan"],
-    math.asin: BUILTINS["asin"],
-    math.acos: BUILTINS["acos"],
-    math.atan: BUILTINS["atan"],
-    math.atan2: BUILTINS["atan2"],
-    math.tanh: BUILTINS["tanh"],
-    math.sinh: BUILTINS["sinh"],
-    math.cosh: BUILTINS["cosh"],
-    math.exp2: BUILTINS["exp2"],
-    math.frexp: BUILTINS["frexp"],
-    math.exp: BUILTINS["exp"],
-    math.sqrt: BUILTINS["sqrt"],
-    math.log2: BUILTINS["log2"],
-    math.log10: BUILTINS["log10"],
-    math.radians: BUILTINS["radians"],
-    math.degrees: BUILTINS["degrees"],
-    math.isnan: BUILTINS["isnan"],
-    math.isinf: BUILTINS["isinf"],
+    range: simple("range", "*bounds", _range),
+    int: simple("int", "x=", _python_number(int)),
+    float: simple("float", "x=", _python_number(float)),
+    bool: simple("bool", "x=", _python_number(bool)),
+    len: simple("len", "x", _len),
+    print: _print,
+    zip: _zip,
+    enumerate: simple("enumerate", "items start=", _enumerate),
+    tuple: simple("tuple", "items", static_items),
+    list: simple("list", "items", lambda e, items: list(static_items(e, items))),
+    reversed: simple("reversed", "items", lambda e, items: StaticSequence(tuple(reversed(static_items(e, items))))),
 }

@@ -40,6 +40,9 @@ def truths(e: Emitter, x: Any) -> Any:
     """Truth values of every component."""
     if is_number(x):
         return bool(x)
+    tensor = e.static_tensor(x)
+    if tensor is not None:
+        return tensor.map(bool)
     value = e.as_value(x)
     return value if value.dtype is u1 else e.prim(p.ne, value, 0)
 
@@ -210,16 +213,6 @@ def _diagonal(e: Emitter, dim: Any, val: Any) -> Any:
 _define("Matrix.diag", "dim val", _diagonal)
 _define("Matrix.rows", "rows", lambda e, rows: e.tensor_of(rows))
 _define("Matrix.cols", "cols", lambda e, cols: tensors.transpose(e, e.tensor_of(cols)))
-_define("dot", "a b", tensors.dot)
-_define("cross", "a b", tensors.cross)
-_define("outer_product", "a b", tensors.outer_product)
-_define("normalize", "v eps=", lambda e, v, eps: tensors.normalised(e, v, 0 if eps is None else eps))
-_define("length", "v", tensors.length)
-_define("distance", "a b", lambda e, a, b: tensors.length(e, apply(e, p.sub, a, b)))
-_define("determinant", "m", tensors.determinant)
-_define("inverse", "m", tensors.inverse)
-_define("transpose", "m", tensors.transpose)
-_define("trace", "m", tensors.trace)
 
 
 def _rotation2d(e: Emitter, angle: Any) -> Any:
@@ -227,5 +220,4 @@ def _rotation2d(e: Emitter, angle: Any) -> Any:
     return tensor(e, [c, apply(e, p.neg, s), s, c], (2, 2))
 
 
-_define("rotation2d", "ang", _rotation2d)
 _define("Matrix.rotation2d", "alpha", _rotation2d)

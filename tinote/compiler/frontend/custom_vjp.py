@@ -9,6 +9,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from tinote.compiler.frontend.descriptions import describe
+from tinote.compiler.frontend.functions import inline
+from tinote.compiler.frontend.names import captured
 from tinote.compiler.frontend.values import Value
 from tinote.compiler.protocol import CaptureKind, FunctionSource, function_of
 from tinote.errors import Note
@@ -30,7 +32,7 @@ def inline_replaced(
     have adjoints; the others are templates, and the object of a method.
     """
     replacement = callee.__tinote_replacement__
-    gradient = e.captured(CaptureKind.ATTRIBUTE, replacement, "gradient", replacement.gradient)
+    gradient = captured(e, CaptureKind.ATTRIBUTE, replacement, "gradient", replacement.gradient)
     if gradient is None:
         e.error(
             f"the gradient of `{source.name}` is replaced, but no function was registered for it",
@@ -41,7 +43,7 @@ def inline_replaced(
     arguments = {q.arg: arguments[q.arg] for q in source.parameters}
     arguments |= {name: _value(e, source, name, arguments[name]) for name in given}
     with e.b.region() as opened:
-        result = e.inline(source, arguments)
+        result = inline(e, source, arguments)
     for op in walk(Region((), tuple(opened.body))):
         _refuse_memory(e, op, source, "must depend on its arguments alone")
     e.splice(opened)
@@ -93,7 +95,7 @@ def _adjoints(
             "it gets the arguments of the call, and then the adjoint of each result",
             notes=[Note("the gradient", told.span)],
         )
-    found = e.inline(told, dict(zip([q.arg for q in told.parameters], values, strict=True)))
+    found = inline(e, told, dict(zip([q.arg for q in told.parameters], values, strict=True)))
     parts = list(found) if isinstance(found, tuple) else [found]
     wanted = [arguments[name] for name in given]
     if len(parts) != len(wanted):

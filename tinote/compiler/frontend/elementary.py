@@ -10,8 +10,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from tinote.compiler.frontend import tensors
-from tinote.compiler.frontend.arithmetic import apply
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expansion import Expansion, define
@@ -80,63 +78,25 @@ def _parts(e: Emitter, x: Value) -> tuple[Value, Value]:
 
 
 def _frexp(e: Emitter, x: Any) -> Any:
-    return _parts(e, _floating(e, x))
+    if is_number(x):
+        return math.frexp(x)
+    constant = e.static_tensor(x)
+    if constant is None:
+        return _parts(e, _floating(e, x))
+    return constant.map(lambda v: math.frexp(v)[0]), constant.map(lambda v: math.frexp(v)[1])
 
 
-_define("frexp", "x", lambda e, x: math.frexp(x) if is_number(x) else _frexp(e, x))
+_define("frexp", "x", _frexp)
 
 
 # powers and logarithms
-
-
-def _log2(e: Emitter, x: Any) -> Any:
-    """Exact for powers of two, and without loss of digits near 1."""
-    m, n = _parts(e, _floating(e, x))
-    low = e.prim(p.lt, m, math.sqrt(0.5))
-    m = e.prim(p.mul, m, e.prim(p.select, low, 2.0, 1.0))
-    n = e.prim(p.sub, n, e.prim(p.select, low, 1, 0))
-    return e.prim(p.add, e.prim(p.mul, e.prim(p.log, m), 1.0 / math.log(2.0)), e.cast(n, m.dtype))
 
 
 def _log10(e: Emitter, x: Any) -> Any:
     return e.prim(p.mul, e.prim(p.log, x), 1.0 / math.log(10.0))
 
 
-_define("log2", "x", _of_constants(lambda v: math.log2(v) if v else -math.inf, _log2))
 _define("log10", "x", _of_constants(lambda v: math.log10(v) if v else -math.inf, _log10))
-_define("exp2", "x", _of_constants(lambda v: 2.0**v, lambda e, x: e.prim(p.power, 2.0, _floating(e, x))))
-
-
-# hyperbolic functions
-
-
-def _root_of_exp(e: Emitter, x: Any) -> Value:
-    """exp(|x| / 2): its square overflows no sooner than cosh."""
-    return e.prim(p.exp, e.prim(p.mul, e.prim(p.absolute, x), 0.5))
-
-
-def _cosh(e: Emitter, x: Any) -> Any:
-    root = _root_of_exp(e, _floating(e, x))
-    falling = e.prim(p.div, e.prim(p.div, 0.5, root), root)
-    return e.prim(p.add, e.prim(p.mul, e.prim(p.mul, 0.5, root), root), falling)
-
-
-def _sinh(e: Emitter, x: Any) -> Any:
-    """Near 0 by tanh(x/2), which keeps all digits."""
-    value = _floating(e, x)
-    t = e.prim(p.tanh, e.prim(p.mul, e.prim(p.maximum, e.prim(p.minimum, value, 1.0), -1.0), 0.5))
-    near = e.prim(p.div, e.prim(p.mul, 2.0, t), e.prim(p.sub, 1.0, e.prim(p.mul, t, t)))
-    root = _root_of_exp(e, value)
-    falling = e.prim(p.div, e.prim(p.div, 0.5, root), root)
-    far = e.prim(p.sub, e.prim(p.mul, e.prim(p.mul, 0.5, root), root), falling)
-    signed = e.prim(p.select, e.prim(p.lt, value, 0.0), e.prim(p.neg, far), far)
-    return e.prim(p.select, e.prim(p.lt, e.prim(p.absolute, value), 1.0), near, signed)
-
-
-_define("sinh", "x", _of_constants(math.sinh, _sinh))
-_define("cosh", "x", _of_constants(math.cosh, _cosh))
-
-
 # bits
 
 
@@ -155,24 +115,6 @@ def _leading_zeros(e: Emitter, x: Any) -> Any:
 
 
 _define("clz", "x", _leading_zeros)
-
-
-# optics
-
-
-def _refract(e: Emitter, x: Any, n: Any, eta: Any) -> Any:
-    """The direction after a surface with unit normal `n` for the incident unit direction `x` and the ratio of indices
-    of refraction `eta`; zero at total reflection.
-    """
-    along = tensors.dot(e, n, x)
-    sine = apply(e, p.mul, apply(e, p.mul, eta, eta), apply(e, p.sub, 1.0, apply(e, p.mul, along, along)))
-    k = apply(e, p.sub, 1.0, sine)
-    root = apply(e, p.sqrt, apply(e, p.maximum, k, 0.0))
-    across = apply(e, p.mul, apply(e, p.add, apply(e, p.mul, eta, along), root), n)
-    return apply(e, p.select, apply(e, p.lt, k, 0.0), 0.0, apply(e, p.sub, apply(e, p.mul, eta, x), across))
-
-
-_define("refract", "x n eta", _refract)
 
 
 # derivatives
@@ -201,8 +143,6 @@ def _stop_grad(e: Emitter, x: Any) -> Any:
     return None
 
 
-_define("surrogate", "x z", lambda e, x, z: apply(e, p.surrogate, x, z))
-_define("held", "x", lambda e, x: apply(e, p.held, x))
 _define("stop_gradient", "x", _stop_gradient)
 _define("stop_grad", "x", _stop_grad)
 _define("machine_epsilon", "x", lambda e, x: machine_epsilon(_floating(e, x).dtype))

@@ -1,43 +1,39 @@
-"""The emitter: what every part of the front end, and every built-in, uses to make IR and to report errors.
+"""The emitter: the state of lowering one kernel, and what turns values into IR.
 
-`Emitter` holds the builder, the scopes and the errors found so far, and turns front-end values into IR. Walking the
-syntax tree is the business of its subclasses (`expressions`, `calls`, `loops`, `statements`), which it names here
-as methods to be supplied."""
+Every part of the front end, and every built-in, is a function of the emitter: it evaluates syntax by `evaluate` and
+`reference`, emits operations by `prim` and its kin, and reports what is wrong by `error`. What each class of syntax
+nodes does stands in tables (`Handlers`), which `handlers` puts together from the modules of functions.
+"""
 
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from math import prod
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
-from tinote.compiler.frontend.context import Context, Silenced
-from tinote.compiler.frontend.descriptions import describe, describe_type
-from tinote.compiler.frontend.scopes import Variable
+from tinote.compiler.frontend.descriptions import describe
+from tinote.compiler.frontend.scopes import Anchor, Constant, Frame, ParallelNest, Scope, Way
 from tinote.compiler.frontend.values import (
-    CellPlace,
-    Formatted,
-    PartPlace,
+    POISON,
+    Declared,
     Place,
     Poison,
     StaticTensor,
     StructValue,
-    Text,
     Value,
     indices_of,
     is_number,
     literal_indices,
 )
-from tinote.compiler.protocol import (
-    FunctionSource,
-    buffer_of,
-    constant_of,
-)
-from tinote.errors import Note
+from tinote.compiler.protocol import Capture, CaptureKind, Warned, buffer_of, constant_of
+from tinote.config import Config
+from tinote.errors import CompilationError, KernelSyntaxError, KernelTypeError, NotAvailableError, Note, TinoteError
 from tinote.ir import primitives as p
-from tinote.ir.nodes import Atom, Extent, Get, Lit, Load, Op, Prim
-from tinote.ir.primitives import Primitive
+from tinote.ir.build import Builder, OpenRegion
+from tinote.ir.nodes import Atom, Buffer, Lit, Var
+from tinote.ir.primitives import Defaults, Primitive
 from tinote.ir.types import (
     Scalar,
     Tensor,
@@ -45,8 +41,8 @@ from tinote.ir.types import (
     element_type,
     i32,
     i64,
-    is_float,
     promote,
+    scalar_named,
     shape_of,
     strengthen,
     u1,
@@ -55,31 +51,238 @@ from tinote.ir.types import (
     weak_int,
     with_element,
 )
+from tinote.source import Span
 
-__all__ = ["Emitter"]
+__all__ = ["Control", "Emitter", "Expressions", "Handlers", "Silenced", "Statements"]
 
 
-class Emitter(Context):
+class Silenced(Exception):
+    """Abandons a statement whose cause has been reported already."""
+
+
+class Handlers(NamedTuple):
+    """What each class of syntax nodes does: functions of the emitter and the node.
+
+    `control`: statements after which control may go elsewhere. They also get the statements that follow, and whether
+    nothing of the loop's iteration (or the function) follows these; they say how control ends, or `None` when it goes
+    on with what follows.
+    """
+
+    expressions: Expressions
+    statements: Statements
+    control: Control
+
+
+#: Bytes that one local vector or matrix may take.
+LARGEST_ARRAY = 64 << 10
+_ORDERED = (p.lt, p.le, p.gt, p.ge)
+
+
+class Emitter:
     """Emits the IR of one kernel. See the module's docstring."""
 
-    # supplied by the subclasses
+    def __init__(self, config: Config, handlers: Handlers) -> None:
+        self.config = config
+        self.handlers = handlers
+        self.fp: Scalar = scalar_named(config.default_fp)
+        self.ip: Scalar = scalar_named(config.default_ip)
+        self.defaults = Defaults(self.fp, self.ip)
+        self.b = Builder(self.defaults)
+        self.frame: Frame
+        self.scope: Scope
+        self.errors: list[TinoteError] = []
+        #: the last error of a captured object that was given a place in the kernel
+        self.placed: TinoteError | None = None
+        #: how often something was wrong, counting an error again for each time its code was lowered
+        self.failures = 0
+        self.warnings: list[Warned] = []
+        self.captures: dict[tuple[CaptureKind, int, Any], Capture] = {}
+        #: run-time regions open around the code at hand; 0 is the kernel's outermost level
+        self.depth = 0
+        self.nest: ParallelNest | None = None
+        self.nests = 0
+        self.top: Anchor
+        self.launch_seed: Var | None = None
+        self.top_draws: tuple[Atom, Var] | None = None
+        #: fields of floats through which no derivative flows until the block ends
+        self.stopped: frozenset[Buffer] = frozenset()
+        #: whether somebody uses the value of the call at hand
+        self.wanted = True
+        #: where the statement at hand begins, and how many run-time regions are open there
+        self.statement: tuple[Anchor, int]
+        #: how many turns of loops were unrolled so far
+        self.turns = 0
+        #: inside `static(...)`: calls of plain Python functions are made at compile time
+        self.in_static = 0
+        #: what the tensors made here consist of
+        self.packed: dict[Var, tuple[Atom, ...]] = {}
+        #: what the annotations that were met stand for, by the identity of their nodes, which the functions' trees keep
+        #: alive
+        self.annotations: dict[int, Any] = {}
+        #: what `loop_config` asked of the next loop
+        self.loop_options: dict[str, Any] = {}
+        #: whether the same captures always give the same function: no Python function of the user's ran
+        self.reproducible = True
+
+    # syntax
 
     def evaluate(self, node: ast.expr) -> Any:
         """The value of an expression; never a `Place`."""
-        raise NotImplementedError
+        saved, self.b.loc = self.b.loc, self.span(node)
+        try:
+            return self.force(self._handle(node))
+        except TinoteError as error:
+            raise self.placed_here(error) from None
+        finally:
+            self.b.loc = saved
 
     def reference(self, node: ast.expr) -> Any:
         """The value of an expression, or the `Place` it denotes."""
-        raise NotImplementedError
+        saved, self.b.loc = self.b.loc, self.span(node)
+        try:
+            found = self._handle(node)
+            return self.force(found) if found is POISON else found
+        except TinoteError as error:
+            raise self.placed_here(error) from None
+        finally:
+            self.b.loc = saved
 
-    def inline(self, source: FunctionSource, arguments: dict[str, Any]) -> Any:
-        """The result of a device function whose parameters stand for `arguments`."""
-        raise NotImplementedError
+    def _handle(self, node: ast.expr) -> Any:
+        handler = self.handlers.expressions.get(type(node))
+        if handler is None:
+            self.unsupported(f"this expression ({type(node).__name__})")
+        return handler(self, node)
+
+    def lower_statement(self, node: ast.stmt, rest: list[ast.stmt], tail: bool) -> Way | None:
+        """Lower a statement with `rest` after it; `None`: control goes on with that."""
+        handler = self.handlers.statements.get(type(node))
+        if handler is not None:
+            handler(self, node)
+            return None
+        control = self.handlers.control.get(type(node))
+        if control is None:
+            self.unsupported(f"this statement ({type(node).__name__})")
+        return control(self, node, rest, tail)
+
+    # errors
+
+    def span(self, node: ast.AST) -> Span:
+        """Where a node stands; of a function of the language, where that is called."""
+        frame = self.frame
+        if frame.builtin:
+            assert frame.inlined_at is not None
+            return frame.inlined_at
+        return Span(
+            frame.source.file,
+            node.lineno,  # type: ignore[attr-defined]
+            node.col_offset,  # type: ignore[attr-defined]
+            node.end_lineno,  # type: ignore[attr-defined]
+            node.end_col_offset,  # type: ignore[attr-defined]
+            frame.inlined_at,
+        )
+
+    def error(
+        self,
+        message: str,
+        hint: str = "",
+        node: ast.AST | None = None,
+        kind: type[CompilationError] = KernelTypeError,
+        notes: Sequence[Note] = (),
+    ) -> NoReturn:
+        """Raise a located error: about `node`, or about the expression at hand."""
+        raise kind(message, self.b.loc if node is None else self.span(node), hint, notes)
+
+    def unsupported(self, what: str, hint: str = "", node: ast.AST | None = None) -> NoReturn:
+        """Raise: the kernel language does not have this."""
+        self.error(f"{what} cannot be used in a kernel", hint, node, KernelSyntaxError)
+
+    def warn(self, message: str, node: ast.AST | None = None) -> None:
+        """Note something that compiles and may surprise; said once a place."""
+        found = Warned(message, self.b.loc if node is None else self.span(node))
+        if found not in self.warnings:
+            self.warnings.append(found)
+
+    def report(self, error: TinoteError) -> None:
+        """Keep an error for the end, once."""
+        self.failures += 1
+        if not any(e.message == error.message and e.span == error.span for e in self.errors):
+            self.errors.append(error)
+
+    def placed_here(self, error: TinoteError) -> TinoteError:
+        """What a captured object raised when it was asked, as an error about the expression at hand: where the object
+        was made becomes a note, if no note says it yet. Errors about the kernel stay what they are.
+        """
+        if isinstance(error, CompilationError) or error is self.placed:
+            return error
+        known = error.span.line > 0 and not error.notes and not isinstance(error, NotAvailableError)
+        made = [Note("it is made here", error.span)] if known else []
+        self.placed = type(error)(error.message, self.b.loc, error.hint, [*made, *error.notes])
+        return self.placed
+
+    @contextmanager
+    def at(self, node: ast.AST) -> Iterator[None]:
+        """Operations emitted and errors raised within are about `node`."""
+        saved, self.b.loc = self.b.loc, self.span(node)
+        try:
+            yield
+        finally:
+            self.b.loc = saved
+
+    # regions and scopes
+
+    @contextmanager
+    def region(self, *params: Var) -> Iterator[OpenRegion]:
+        """A region that runs under a run-time decision, with a scope of its own."""
+        self.depth += 1
+        try:
+            with self.b.region(*params) as opened:
+                yield opened
+        finally:
+            self.depth -= 1
+
+    @contextmanager
+    def block(self, what: str, node: ast.AST) -> Iterator[Scope]:
+        """A scope; the names assigned in it end with it."""
+        outer, stopped = self.scope, self.stopped
+        self.scope = Scope(outer)
+        try:
+            yield self.scope
+        finally:
+            for name, binding in self.scope.names.items():
+                self.frame.ended.setdefault(name, Declared(what, binding.span))
+            self.scope, self.stopped = outer, stopped
+
+    def here(self) -> Anchor:
+        """The point reached in the innermost open region."""
+        return Anchor(self.b.innermost)
+
+    def splice(self, opened: OpenRegion) -> None:
+        """Put the operations of a region that has just been closed into the current one."""
+        for op in opened.body:
+            self.b.emit(op)
+
+    def cell(self, t: Scalar | Tensor, initial: Atom | None = None, name: str = "") -> Var:
+        return self.b.local(t, initial, name)
+
+    def bind(self, name: str, value: Any, what: str = "") -> None:
+        """Let a name stand for a front-end value in the current scope."""
+        self.scope.names[name] = Constant(name, value, self.b.loc, what, self.depth)
+        self.show(name, value)
+
+    def show(self, name: str, value: Any) -> None:
+        """In plain Python, let a value be a local variable here, for debuggers to stop at and to show, even where the
+        code needs none.
+        """
+        if self.config.arch == "python" and isinstance(value, Value) and not self.frame.builtin:
+            if isinstance(value.atom, Lit) or value.atom.name != name:
+                self.b.local(value.type, value.atom, name)
 
     # values
 
     def force(self, front: Any) -> Any:
         """What a place holds; anything else itself."""
+        if type(front) is Value:
+            return front
         if isinstance(front, Place):
             t = front.type
             if isinstance(t, Tensor):
@@ -234,6 +437,8 @@ class Emitter(Context):
         tensor = self.static_tensor(front)
         return tensor.shape if tensor is not None else self.as_value(front).shape
 
+    # literals
+
     def fitting(self, atom: Atom, t: Scalar) -> Atom:
         """A literal as type `t`, checked: an integer that `t` cannot hold is an error, not a wrapped number. Negative
         numbers stand for their bits in unsigned types.
@@ -259,6 +464,36 @@ class Emitter(Context):
         if self.holds(self.ip, value):
             hint = "use a field or variable of a wider type"
         self.error(f"the integer {value} does not fit into {t} ({t.lowest} … {t.highest})", hint)
+
+    def strong(self, front: Any) -> Value:
+        """A value with the type a variable takes from it: constants take the default types."""
+        value = self.as_value(front)
+        if isinstance(value.atom, Lit) and not value.dtype.bits:
+            return Value(self.fitting(value.atom, strengthen(value.dtype, self.fp, self.ip)))
+        return value
+
+    def static_int(self, front: Any, what: str) -> int:
+        """An integer known at compile time; `what` names it in the error."""
+        if isinstance(front, Value) and isinstance(front.atom, Lit) and front.dtype.kind != "f":
+            return int(front.atom.value)
+        if isinstance(front, bool) or not isinstance(front, int):
+            self.error(f"{what} must be an integer known at compile time, not {describe(front)}")
+        return front
+
+    def index_atom(self, front: Any, what: str = "an index") -> Atom:
+        """An integer as an index operand, i32 or i64."""
+        value = self.as_value(front)
+        if value.shape or value.dtype.kind not in "iu":
+            self.error(
+                f"{what} must be an integer, not {describe(front)}",
+                "convert it with `int(…)`" if value.dtype.kind == "f" and not value.shape else "",
+            )
+        if isinstance(value.atom, Lit):
+            number = int(value.atom.value)
+            return Lit(number, i32 if i32.lowest <= number <= i32.highest else i64)
+        if value.dtype in (i32, i64):
+            return value.atom
+        return self.b.cast(value.atom, i64 if value.dtype.bits >= 32 else i32)
 
     # operations
 
@@ -334,166 +569,7 @@ class Emitter(Context):
             self.error(f"the truth of field `{buffer_of(front).name}` is not defined", "read one of its elements")  # type: ignore[union-attr]
         return bool(front)
 
-    def converted(self, front: Any, t: Scalar | Tensor, what: str) -> Atom:
-        """A value that is about to be stored where a `t` lives: shapes must agree (a number fills a tensor),
-        constants must fit; other conversions are left to the types pass.
-        """
-        dtype = element_type(t)
-        value = self.as_value(front, dtype)
-        atom = value.atom
-        if isinstance(atom, Lit):
-            atom = self.fitting(atom, dtype)
-        elif dtype.kind in "iu" and value.dtype.kind == "f":
-            self.warn(f"{what} is an integer: the fraction of the {value.dtype} that is stored here is cut off")
-        if isinstance(t, Tensor):
-            if not value.shape:
-                return self.b.pack([atom] * t.count, Tensor(element_type(atom.type), t.shape))
-            if value.shape != t.shape:
-                self.error(f"{describe(value)} does not fit {what}, {describe_type(t)}")
-        elif value.shape:
-            self.error(
-                f"{describe(value)} does not fit {what}, {describe_type(t)}",
-                "store one component, or make the destination a vector",
-            )
-        return atom
 
-    def strong(self, front: Any) -> Value:
-        """A value with the type a variable takes from it: constants take the default types."""
-        value = self.as_value(front)
-        if isinstance(value.atom, Lit) and not value.dtype.bits:
-            return Value(self.fitting(value.atom, strengthen(value.dtype, self.fp, self.ip)))
-        return value
-
-    def harmless(self, ops: Sequence[Op]) -> bool:
-        """Whether operations may run even when their result is not asked for. In debug mode an integer that overflows
-        stops the launch.
-        """
-        if not is_harmless(ops):
-            return False
-        if not self.config.reports_overflow:
-            return True
-        return not any(isinstance(op, Prim) and op.prim in _OVERFLOWS and not is_float(op.out.type) for op in ops)
-
-    # places
-
-    def check_writable(self, place: Place) -> None:
-        """Refuse to write a local variable from the iterations of a parallel loop that it was declared outside of."""
-        while isinstance(place, PartPlace):
-            place = place.base
-        owner = place.owner if isinstance(place, CellPlace) else None
-        if isinstance(owner, Variable) and owner.nest is not self.nest:
-            self.error(
-                f"`{owner.name}` is one variable for all iterations of this parallel loop, which cannot assign it here",
-                "accumulate into it with `+=` in the loop itself, or use a field",
-                notes=[Note(f"`{owner.name}` is declared here", owner.span)],
-            )
-
-    def store(self, place: Place, front: Any, what: str, value: ast.expr | None = None) -> None:
-        """Assign a place; `value` is the expression that gave `front`."""
-        self.check_writable(place)
-        with self.at(value) if value is not None else nullcontext():
-            atom = self.converted(front, place.type, what)
-        place.store(self.b, atom)
-
-    def combine(self, place: Place, prim: Primitive, operand: Value, old: bool) -> Value | None:
-        """Combine a place with an operand, indivisibly where others may reach it."""
-        self.check_writable(place)
-        return place.combine(self.b, prim, operand, old)
-
-    def negative(self, atom: Atom, t: Scalar | Tensor) -> Atom:
-        """`-atom` in the element type of `t`, for what is subtracted by adding."""
-        dtype = element_type(t)
-        if isinstance(atom, Lit):
-            return Lit(p.neg.evaluate(dtype, p.cast_number(dtype, atom.value)), dtype)
-        return self.b.prim(
-            p.neg, self.b.cast(atom, with_element(atom.type, dtype)), type=with_element(atom.type, dtype)
-        )
-
-    def text_parts(self, parts: Sequence[Any]) -> list[str | tuple[Atom, str]]:
-        """Texts and front-end values as the parts of a message: constants become text, what exists at run time stays
-        with its format.
-        """
-        found: list[str | tuple[Atom, str]] = []
-        for part in parts:
-            spec = ""
-            if isinstance(part, Formatted):
-                part, spec = part
-            part = self.force(part)
-            if isinstance(part, Text | StructValue):
-                found += self.text_parts(part.parts if isinstance(part, Text) else part.shown(spec))
-            elif self.is_static(part):
-                found.append(self.static_text(part))
-            elif isinstance(part, tuple | list):
-                shown = [repr(item) if isinstance(item, str) else Formatted(item, spec) for item in part]
-                separated = [x for item in shown for x in (", ", item)][1:]
-                left, right = "[]" if isinstance(part, list) else "()" if len(part) != 1 else ("(", ",)")
-                found += [left, *self.text_parts(separated), right]
-            else:
-                found.append((self.as_value(part).atom, spec))
-        return found
-
-    def static_text(self, front: Any) -> str:
-        """What Python shows of something known at compile time."""
-        try:
-            return str(front)
-        except Exception as error:
-            self.error(f"{describe(front)} cannot be shown: {type(error).__name__}: {error}")
-
-    # compile-time numbers
-
-    def static_int(self, front: Any, what: str) -> int:
-        """An integer known at compile time; `what` names it in the error."""
-        if isinstance(front, Value) and isinstance(front.atom, Lit) and front.dtype.kind != "f":
-            return int(front.atom.value)
-        if isinstance(front, bool) or not isinstance(front, int):
-            self.error(f"{what} must be an integer known at compile time, not {describe(front)}")
-        return front
-
-    def index_atom(self, front: Any, what: str = "an index") -> Atom:
-        """An integer as an index operand, i32 or i64."""
-        value = self.as_value(front)
-        if value.shape or value.dtype.kind not in "iu":
-            self.error(
-                f"{what} must be an integer, not {describe(front)}",
-                "convert it with `int(…)`" if value.dtype.kind == "f" and not value.shape else "",
-            )
-        if isinstance(value.atom, Lit):
-            number = int(value.atom.value)
-            return Lit(number, i32 if i32.lowest <= number <= i32.highest else i64)
-        if value.dtype in (i32, i64):
-            return value.atom
-        return self.b.cast(value.atom, i64 if value.dtype.bits >= 32 else i32)
-
-
-#: Bytes that one local vector or matrix may take.
-LARGEST_ARRAY = 64 << 10
-_HARMLESS_LIMIT = 12
-#: What may overflow, and is reported where it does in debug mode.
-_OVERFLOWS = (p.add, p.sub, p.mul, p.neg, p.absolute, p.shl)
-_ORDERED = (p.lt, p.le, p.gt, p.ge)
-
-
-def is_harmless(ops: Sequence[Op]) -> bool:
-    """Whether operations may run even when their result is not asked for: few, cheap, without effects, and none that
-    can fault.
-    """
-    if len(ops) > _HARMLESS_LIMIT:
-        return False
-    for op in ops:
-        if isinstance(op, Get) and all(isinstance(a, Lit) for a in op.args[1:]):
-            continue
-        if isinstance(op, Extent) or (
-            isinstance(op, Load) and not op.buffer.rank and all(isinstance(a, Lit) for a in op.args)
-        ):
-            continue
-        if not isinstance(op, Prim):
-            return False
-        if op.prim.cost > 5 or op.prim is p.extract:
-            if op.prim is p.extract and all(isinstance(a, Lit) for a in op.args[1:]):
-                continue
-            if op.prim in (p.div,) and all(element_type(a.type).kind == "f" for a in op.args):
-                continue
-            return False
-        if op.prim in (p.floordiv, p.mod, p.raw_div, p.raw_mod, p.random_bits):
-            return False
-    return True
+Expressions = dict[type[ast.expr], Callable[[Emitter, Any], Any]]
+Statements = dict[type[ast.stmt], Callable[[Emitter, Any], None]]
+Control = dict[type[ast.stmt], Callable[[Emitter, Any, list[ast.stmt], bool], Way | None]]

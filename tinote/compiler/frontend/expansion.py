@@ -1,15 +1,60 @@
-"""How built-ins are declared: an expansion from a plain function of the emitter and named parameters."""
+"""How calls of built-ins are expanded: by functions of the emitter and of the arguments, matched with the built-in's
+parameters.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Mapping
+from functools import cache
+from types import FunctionType
+from typing import Any, NamedTuple
 
 from tinote.compiler.frontend.emitter import Emitter
 
-__all__ = ["Expansion", "define", "simple", "takes_place"]
+__all__ = ["Expansion", "Parameters", "define", "parameters_of", "simple", "takes_place"]
 
 Expansion = Callable[[Emitter, list[Any], dict[str, Any]], Any]
+
+
+class Parameters(NamedTuple):
+    """What a built-in takes: names in order, the values of those that may be left out, and the name under which any
+    number may follow.
+    """
+
+    names: tuple[str, ...]
+    defaults: Mapping[str, Any]
+    variadic: str = ""
+
+    @property
+    def shown(self) -> str:
+        names = [f"{n}=" if n in self.defaults else n for n in self.names]
+        return ", ".join([*names, f"*{self.variadic}"] if self.variadic else names)
+
+    def matched(self, e: Emitter, name: str, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
+        """The argument of each parameter in a call of the built-in `name`; what follows the last one is left out."""
+        unknown = [k for k in kwargs if k not in self.names]
+        if unknown:
+            e.error(f"`{name}` has no parameter `{unknown[0]}`", f"it takes {self.shown or 'nothing'}")
+        if len(args) > len(self.names) and not self.variadic:
+            count = len(self.names)
+            e.error(f"`{name}` takes {count} argument{'' if count == 1 else 's'}, not {len(args)}")
+        given = dict(zip(self.names, args, strict=False))
+        doubled = [k for k in kwargs if k in given]
+        if doubled:
+            e.error(f"`{name}` gets `{doubled[0]}` twice")
+        given |= kwargs
+        missing = [k for k in self.names if k not in given and k not in self.defaults]
+        if missing:
+            e.error(f"`{name}` needs `{missing[0]}`", f"it takes {', '.join(self.names)}")
+        return {n: given[n] if n in given else self.defaults[n] for n in self.names}
+
+
+@cache
+def parameters_of(definition: FunctionType) -> Parameters:
+    """The parameters of a Python function that defines a built-in."""
+    code, values = definition.__code__, definition.__defaults__ or ()
+    names = code.co_varnames[: code.co_argcount]
+    return Parameters(names, dict(zip(names[len(names) - len(values) :], values, strict=True)))
 
 
 def takes_place(expansion: Expansion) -> Expansion:
@@ -23,25 +68,13 @@ def simple(name: str, parameters: str, function: Callable[..., Any]) -> Expansio
     `*items` takes any number.
     """
     names = parameters.split()
-    variadic = bool(names) and names[-1].startswith("*")
-    fixed = [n.rstrip("=") for n in names if not n.startswith("*")]
-    optional = {n.rstrip("=") for n in names if n.endswith("=")}
+    fixed = [n for n in names if not n.startswith("*")]
+    optional = {n.rstrip("="): None for n in fixed if n.endswith("=")}
+    variadic = names[-1].lstrip("*") if len(fixed) < len(names) else ""
+    taken = Parameters(tuple([n.rstrip("=") for n in fixed]), optional, variadic)
 
     def expand(e: Emitter, args: list[Any], kwargs: dict[str, Any]) -> Any:
-        unknown = [k for k in kwargs if k not in fixed]
-        if unknown:
-            e.error(f"`{name}` has no parameter `{unknown[0]}`", f"it takes {', '.join(names) or 'nothing'}")
-        if len(args) > len(fixed) and not variadic:
-            e.error(f"`{name}` takes {len(fixed)} argument{'' if len(fixed) == 1 else 's'}, not {len(args)}")
-        given = dict(zip(fixed, args, strict=False))
-        doubled = [k for k in kwargs if k in given]
-        if doubled:
-            e.error(f"`{name}` gets `{doubled[0]}` twice")
-        given |= kwargs
-        missing = [k for k in fixed if k not in given and k not in optional]
-        if missing:
-            e.error(f"`{name}` needs `{missing[0]}`", f"it takes {', '.join(fixed)}")
-        return function(e, *[given.get(k) for k in fixed], *args[len(fixed) :])
+        return function(e, *taken.matched(e, name, args, kwargs).values(), *args[len(taken.names) :])
 
     expand.__name__ = name
     return expand

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from tinote.compiler.frontend.context import Silenced
+from tinote.compiler.frontend.callees import annotation_value
 from tinote.compiler.frontend.descriptions import describe
+from tinote.compiler.frontend.emitter import Emitter, Silenced
+from tinote.compiler.frontend.functions import lower_body, survey
+from tinote.compiler.frontend.handlers import HANDLERS
+from tinote.compiler.frontend.names import outside
 from tinote.compiler.frontend.scopes import Frame, Results
-from tinote.compiler.frontend.statements import Statements
 from tinote.compiler.frontend.structs import fitted, leaves_of
 from tinote.compiler.frontend.values import POISON, ArrayValue, StructValue, Value, indices_of
 from tinote.compiler.protocol import (
@@ -39,163 +42,164 @@ def lower(source: FunctionSource, arguments: Sequence[ArgumentSpec], config: Con
     Raises `CompilationError`s: the first one found, with the others attached.
     """
     try:
-        return _Kernel(source, config).lower(arguments)
+        return _lowered(Emitter(config, HANDLERS), source, arguments)
     except RecursionError:
         raise KernelSyntaxError(
             f"`{source.name}` is nested too deeply to be compiled", source.span, "split long expressions and deep nests"
         ) from None
 
 
-class _Kernel(Statements):
-    def __init__(self, source: FunctionSource, config: Config) -> None:
-        super().__init__(config)
-        self.source = source
-        self.params: list[Var] = []
+def _lowered(e: Emitter, source: FunctionSource, arguments: Sequence[ArgumentSpec]) -> Lowered:
+    params: list[Var] = []
+    e.b.loc = source.span
+    with e.b.region() as opened:
+        e.top = e.here()
+        e.statement = e.top, 0
+        frame = Frame(source, None, None, Results(e.here()))
+        e.frame, e.scope = frame, frame.scope
+        yields: tuple[Atom, ...] = ()
+        returns: tuple[Scalar | Tensor, ...] | None = None
+        is_tuple = False
+        try:
+            _bind_arguments(e, params, source, arguments)
+            survey(e)
+            annotated = _return_types(e, source)
+            result = lower_body(e, frame)
+            if not e.errors:
+                yields = _yields(e, source, annotated, result)
+                returns = None if annotated is None else _flat(annotated.types)
+                is_tuple = annotated is not None and (annotated.is_tuple or returns != annotated.types)
+        except TinoteError as error:
+            e.report(error)
+        except Silenced:
+            pass
+    if e.errors:
+        e.errors.sort(key=_order)
+        raise_together(e.errors[:_ERRORS_SHOWN])
+    if e.launch_seed is not None:
+        params.append(e.launch_seed)
+    region = Region(tuple(params), tuple(opened.body), yields)
+    function = Function(source.name, region, source.span)
+    return Lowered(
+        function,
+        tuple(e.captures.values()),
+        returns,
+        is_tuple,
+        e.launch_seed is not None,
+        tuple(e.warnings),
+        e.reproducible,
+    )
 
-    def lower(self, arguments: Sequence[ArgumentSpec]) -> Lowered:
-        source = self.source
-        self.b.loc = source.span
-        with self.b.region() as opened:
-            self.top = self.here()
-            self.statement = self.top, 0
-            frame = Frame(source, None, None, Results(self.here()))
-            self.frame, self.scope = frame, frame.scope
-            yields: tuple[Atom, ...] = ()
-            returns: tuple[Scalar | Tensor, ...] | None = None
-            is_tuple = False
-            try:
-                self._bind_arguments(arguments)
-                self.survey()
-                annotated = self._return_types()
-                result = self.body(frame)
-                if not self.errors:
-                    yields = self._yields(annotated, result)
-                    returns = None if annotated is None else _flat(annotated.types)
-                    is_tuple = annotated is not None and (annotated.is_tuple or returns != annotated.types)
-            except TinoteError as error:
-                self.report(error)
-            except Silenced:
-                pass
-        if self.errors:
-            self.errors.sort(key=lambda e: self._order(e))
-            raise_together(self.errors[:_ERRORS_SHOWN])
-        params = [*self.params, *([self.launch_seed] if self.launch_seed is not None else [])]
-        region = Region(tuple(params), tuple(opened.body), yields)
-        function = Function(source.name, region, source.span)
-        return Lowered(
-            function,
-            tuple(self.captures.values()),
-            returns,
-            is_tuple,
-            self.launch_seed is not None,
-            tuple(self.warnings),
-            self.reproducible,
+
+def _order(error: TinoteError) -> tuple[int, int]:
+    """Errors are shown in the order of the kernel's own lines."""
+    outermost = error.span.chain()[-1]
+    return outermost.line, outermost.column
+
+
+def _bind_arguments(e: Emitter, params: list[Var], source: FunctionSource, arguments: Sequence[ArgumentSpec]) -> None:
+    parameters = source.parameters
+    assert len(parameters) == len(arguments), "the driver matches arguments with parameters"
+    for parameter, argument in zip(parameters, arguments, strict=True):
+        with e.at(parameter):
+            e.bind(parameter.arg, _argument(e, params, parameter.arg, argument), "argument of the kernel")
+
+
+def _argument(e: Emitter, params: list[Var], name: str, argument: ArgumentSpec) -> Any:
+    if isinstance(argument, TemplateArgument):
+        return outside(e, argument.value)
+    if isinstance(argument, ArrayArgument):
+        return ArrayValue(argument.buffer)
+    if isinstance(argument, StructArgument):
+        return _struct_argument(e, params, name, argument.info)
+    return _parameter(e, params, name, argument.type)
+
+
+def _struct_argument(e: Emitter, params: list[Var], name: str, info: StructInfo) -> StructValue:
+    members: dict[str, Any] = {}
+    for member, t in info.members.items():
+        below = f"{name}_{member}"
+        members[member] = (
+            _struct_argument(e, params, below, t) if isinstance(t, StructInfo) else _parameter(e, params, below, t)
         )
+    return StructValue(members, info)
 
-    @staticmethod
-    def _order(error: TinoteError) -> tuple[int, int]:
-        """Errors are shown in the order of the kernel's own lines."""
-        outermost = error.span.chain()[-1]
-        return outermost.line, outermost.column
 
-    def _bind_arguments(self, arguments: Sequence[ArgumentSpec]) -> None:
-        parameters = self.source.parameters
-        assert len(parameters) == len(arguments), "the driver matches arguments with parameters"
-        for parameter, argument in zip(parameters, arguments, strict=True):
-            with self.at(parameter):
-                self.bind(parameter.arg, self._argument(parameter.arg, argument), "argument of the kernel")
+def _parameter(e: Emitter, params: list[Var], name: str, t: Scalar | Tensor) -> Value:
+    if isinstance(t, Scalar):
+        params.append(Var(t, name))
+        return Value(params[-1])
+    found: list[Atom] = []
+    for index in indices_of(t.shape):
+        params.append(Var(t.dtype, f"{name}_{'_'.join(map(str, index))}"))
+        found.append(params[-1])
+    return Value(e.b.pack(found, t, name))
 
-    def _argument(self, name: str, argument: ArgumentSpec) -> Any:
-        if isinstance(argument, TemplateArgument):
-            return self.outside(argument.value)
-        if isinstance(argument, ArrayArgument):
-            return ArrayValue(argument.buffer)
-        if isinstance(argument, StructArgument):
-            return self._struct_argument(name, argument.info)
-        return self._parameter(name, argument.type)
 
-    def _struct_argument(self, name: str, info: StructInfo) -> StructValue:
-        members: dict[str, Any] = {}
-        for member, t in info.members.items():
-            below = f"{name}_{member}"
-            members[member] = (
-                self._struct_argument(below, t) if isinstance(t, StructInfo) else self._parameter(below, t)
-            )
-        return StructValue(members, info)
-
-    def _parameter(self, name: str, t: Scalar | Tensor) -> Value:
-        if isinstance(t, Scalar):
-            self.params.append(Var(t, name))
-            return Value(self.params[-1])
-        found: list[Atom] = []
-        for index in indices_of(t.shape):
-            self.params.append(Var(t.dtype, f"{name}_{'_'.join(map(str, index))}"))
-            found.append(self.params[-1])
-        return Value(self.b.pack(found, t, name))
-
-    def _return_types(self) -> Annotated | None:
-        """What the kernel's annotation says that it returns."""
-        node = self.source.tree.returns
-        if node is None:
+def _return_types(e: Emitter, source: FunctionSource) -> Annotated | None:
+    """What the kernel's annotation says that it returns."""
+    node = source.tree.returns
+    if node is None:
+        return None
+    with e.at(node):
+        annotation = annotation_value(e, source, node, "return")
+        if annotation is None:
             return None
-        with self.at(node):
-            annotation = self.annotation(self.source, node, "return")
-            if annotation is None:
-                return None
-            parts = (
-                getattr(annotation, "__args__", None)
-                if getattr(annotation, "__origin__", None) is tuple
-                else annotation
-                if isinstance(annotation, tuple)
-                else None
-            )
-            if isinstance(annotation, Tensor):
-                parts = None
-            found: list[Scalar | Tensor | StructInfo] = []
-            for part in [annotation] if parts is None else parts:
-                t = struct_of(part) or type_of(part, self.fp, self.ip)
-                if t is None:
-                    self.error(
-                        f"a kernel cannot return {describe(part)}",
-                        "it returns numbers, vectors, matrices, structs, or tuples of them",
-                        kind=KernelTypeError,
-                    )
-                found.append(t)
-            return Annotated(tuple(found), parts is not None)
-
-    def _yields(self, annotated: Annotated | None, result: Any) -> tuple[Atom, ...]:
-        results = self.frame.results
-        place = results.span or self.source.span
-        self.b.loc = place
-        if result is POISON:
-            raise Silenced
-        if annotated is None:
-            if result is not None:
-                self.error(
-                    "this kernel returns a value, and its type is not annotated",
-                    f"write `def {self.source.name}(…) -> ti.f32:` with the type it returns",
+        parts = (
+            getattr(annotation, "__args__", None)
+            if getattr(annotation, "__origin__", None) is tuple
+            else annotation
+            if isinstance(annotation, tuple)
+            else None
+        )
+        if isinstance(annotation, Tensor):
+            parts = None
+        found: list[Scalar | Tensor | StructInfo] = []
+        for part in [annotation] if parts is None else parts:
+            t = struct_of(part) or type_of(part, e.fp, e.ip)
+            if t is None:
+                e.error(
+                    f"a kernel cannot return {describe(part)}",
+                    "it returns numbers, vectors, matrices, structs, or tuples of them",
+                    kind=KernelTypeError,
                 )
-            return ()
-        types, is_tuple = annotated
-        if result is None:
-            node = self.source.tree.returns
-            self.error(f"`{self.source.name}` is annotated to return a value, and returns none", "add a `return`", node)
-        parts = list(result) if isinstance(result, tuple | list) and is_tuple else [result]
-        if len(parts) != len(types):
-            self.error(f"{len(parts)} values are returned, and {len(types)} are annotated")
-        leaves: list[Any] = []
-        for part, t in zip(parts, types, strict=True):
-            leaves += leaves_of(fitted(self, part, t)) if isinstance(t, StructInfo) else [part]
-        found: list[Atom] = []
-        for part, t in zip(leaves, _flat(types), strict=True):
-            if self.shape(part) != shape_of(t):
-                self.error(f"{describe(part)} is returned where {describe_annotation(t)} is annotated")
-            value = self.cast(part, t if isinstance(t, Scalar) else t.dtype)
-            found += [
-                c.atom if isinstance(c, Value) else Lit(c, value.dtype)
-                for c in (self.components(value) if value.shape else [value])
-            ]
-        return tuple(found)
+            found.append(t)
+        return Annotated(tuple(found), parts is not None)
+
+
+def _yields(e: Emitter, source: FunctionSource, annotated: Annotated | None, result: Any) -> tuple[Atom, ...]:
+    results = e.frame.results
+    place = results.span or source.span
+    e.b.loc = place
+    if result is POISON:
+        raise Silenced
+    if annotated is None:
+        if result is not None:
+            e.error(
+                "this kernel returns a value, and its type is not annotated",
+                f"write `def {source.name}(…) -> ti.f32:` with the type it returns",
+            )
+        return ()
+    types, is_tuple = annotated
+    if result is None:
+        node = source.tree.returns
+        e.error(f"`{source.name}` is annotated to return a value, and returns none", "add a `return`", node)
+    parts = list(result) if isinstance(result, tuple | list) and is_tuple else [result]
+    if len(parts) != len(types):
+        e.error(f"{len(parts)} values are returned, and {len(types)} are annotated")
+    leaves: list[Any] = []
+    for part, t in zip(parts, types, strict=True):
+        leaves += leaves_of(fitted(e, part, t)) if isinstance(t, StructInfo) else [part]
+    found: list[Atom] = []
+    for part, t in zip(leaves, _flat(types), strict=True):
+        if e.shape(part) != shape_of(t):
+            e.error(f"{describe(part)} is returned where {describe_annotation(t)} is annotated")
+        value = e.cast(part, t if isinstance(t, Scalar) else t.dtype)
+        found += [
+            c.atom if isinstance(c, Value) else Lit(c, value.dtype)
+            for c in (e.components(value) if value.shape else [value])
+        ]
+    return tuple(found)
 
 
 class Annotated(NamedTuple):

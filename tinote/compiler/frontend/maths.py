@@ -6,7 +6,6 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from tinote.compiler.frontend import tensors
 from tinote.compiler.frontend.arithmetic import apply, power, reduce
 from tinote.compiler.frontend.constructors import scalar_type, truths
 from tinote.compiler.frontend.descriptions import describe
@@ -44,46 +43,6 @@ _define = define(TABLE)
 # maths
 
 
-def _unary(prim: Primitive) -> Callable[..., Any]:
-    return lambda e, x: apply(e, prim, x)
-
-
-for _name, _prim in (
-    ("sin", p.sin),
-    ("cos", p.cos),
-    ("tan", p.tan),
-    ("asin", p.asin),
-    ("acos", p.acos),
-    ("tanh", p.tanh),
-    ("exp", p.exp),
-    ("log", p.log),
-    ("sqrt", p.sqrt),
-    ("rsqrt", p.rsqrt),
-    ("abs", p.absolute),
-    ("isnan", p.isnan),
-    ("logical_not", p.logical_not),
-    ("bit_not", p.invert),
-    ("neg", p.neg),
-):
-    _define(_name, "x", _unary(_prim))
-for _name, _prim in (
-    ("add", p.add),
-    ("sub", p.sub),
-    ("mul", p.mul),
-    ("mod", p.mod),
-    ("floordiv", p.floordiv),
-    ("div", p.div),
-    ("raw_div", p.raw_div),
-    ("raw_mod", p.raw_mod),
-    ("bit_and", p.and_),
-    ("bit_or", p.or_),
-    ("bit_xor", p.xor),
-    ("bit_shl", p.shl),
-    ("bit_sar", p.shr),
-):
-    _define(_name, "a b", lambda e, a, b, prim=_prim: apply(e, prim, a, b))
-_define("atan2", "y x", lambda e, y, x: apply(e, p.atan2, y, x))
-_define("atan", "x", lambda e, x: apply(e, p.atan2, x, 1.0))
 _define("pow", "x a", power)
 
 
@@ -170,35 +129,6 @@ def _logical_shift(e: Emitter, a: Any, b: Any) -> Any:
 
 
 _define("bit_shr", "a b", _logical_shift)
-
-# shading-language helpers
-
-
-def _clamp(e: Emitter, x: Any, low: Any, high: Any) -> Any:
-    return apply(e, p.minimum, apply(e, p.maximum, x, low), high)
-
-
-def _mix(e: Emitter, x: Any, y: Any, a: Any) -> Any:
-    return apply(e, p.add, apply(e, p.mul, x, apply(e, p.sub, 1.0, a)), apply(e, p.mul, y, a))
-
-
-def _smoothstep(e: Emitter, low: Any, high: Any, x: Any) -> Any:
-    t = _clamp(e, apply(e, p.div, apply(e, p.sub, x, low), apply(e, p.sub, high, low)), 0.0, 1.0)
-    return apply(e, p.mul, apply(e, p.mul, t, t), apply(e, p.sub, 3.0, apply(e, p.mul, 2.0, t)))
-
-
-def _reflect(e: Emitter, x: Any, n: Any) -> Any:
-    return apply(e, p.sub, x, apply(e, p.mul, apply(e, p.mul, 2.0, tensors.dot(e, n, x)), n))
-
-
-_define("clamp", "x xmin xmax", _clamp)
-_define("mix", "x y a", _mix)
-_define("smoothstep", "edge0 edge1 x", _smoothstep)
-_define("step", "edge x", lambda e, edge, x: apply(e, p.select, apply(e, p.lt, x, edge), 0.0, 1.0))
-_define("fract", "x", lambda e, x: apply(e, p.sub, x, apply(e, p.floor, x)))
-_define("radians", "x", lambda e, x: apply(e, p.mul, x, math.pi / 180))
-_define("degrees", "x", lambda e, x: apply(e, p.mul, x, 180 / math.pi))
-_define("reflect", "x n", _reflect)
 
 # random numbers
 

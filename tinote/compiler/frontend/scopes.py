@@ -151,15 +151,35 @@ class Results:
 class Frame:
     """One function that is being lowered: the kernel, or a device function at one of its calls."""
 
-    __slots__ = ("assigned", "depth", "ended", "inlined_at", "loops", "parent", "results", "scope", "shared", "source")
+    __slots__ = (
+        "assigned",
+        "builtin",
+        "depth",
+        "ended",
+        "inlined_at",
+        "loops",
+        "parent",
+        "results",
+        "scope",
+        "shared",
+        "source",
+    )
 
     def __init__(
-        self, source: FunctionSource, parent: Frame | None, inlined_at: Span | None, results: Results, depth: int = 0
+        self,
+        source: FunctionSource,
+        parent: Frame | None,
+        inlined_at: Span | None,
+        results: Results,
+        depth: int = 0,
+        builtin: bool = False,
     ) -> None:
         self.source = source
         self.parent = parent
         self.inlined_at = inlined_at
         self.results = results
+        #: whether this is a function of the language: what it emits is at its call
+        self.builtin = builtin
         #: run-time regions open around the function's body
         self.depth = depth
         self.scope = Scope()

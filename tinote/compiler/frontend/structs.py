@@ -16,6 +16,7 @@ from tinote.compiler.frontend.constructors import construct
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expansion import Expansion
+from tinote.compiler.frontend.names import captured
 from tinote.compiler.frontend.values import BoundMethod, StructValue, Value
 from tinote.compiler.protocol import CaptureKind, StructInfo, members_of, space_of, struct_of
 from tinote.errors import KernelNameError, KernelSyntaxError
@@ -35,7 +36,7 @@ def as_struct(e: Emitter, front: Any) -> StructValue | None:
         return None
     found: dict[str, Any] = {}
     for name, value in members.items():
-        value = e.captured(CaptureKind.ATTRIBUTE, front, name, value)
+        value = captured(e, CaptureKind.ATTRIBUTE, front, name, value)
         found[name] = as_struct(e, value) or value
     return StructValue(found, struct_of(front))
 

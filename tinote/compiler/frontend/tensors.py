@@ -233,7 +233,7 @@ def _row_of(e: Emitter, m: Any, index: Any) -> Any:
 REQUIRED = object()
 
 #: name -> (implementation on the emitter, the owner and the parameters; parameters with their defaults); what more than
-#: vectors and matrices have is added by `wholes`
+#: vectors and matrices have is added by `elements`
 METHODS: dict[str, tuple[Callable[..., Any], dict[str, Any]]] = {
     "norm": (length, {"eps": 0}),
     "norm_sqr": (length_squared, {}),

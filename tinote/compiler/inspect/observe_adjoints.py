@@ -90,14 +90,14 @@ def observed_adjoints(
     class Noting(Reverser):
         """Stores the adjoint of what an operation binds before that is passed on to its operands."""
 
-        def backward(self, op: Op, item: list[Op], env: dict[Var, Atom], adjoints: dict[Var, Atom], top: bool) -> None:
+        def backward(self, op: Op, adjoints: dict[Var, Atom]) -> None:
             for v in op.outs:
                 g = adjoints.get(v)
                 if g is not None and isinstance(v.type, Scalar):
                     note = Buffer(f"adjoint of {v.name}", v.type)
                     notes[note] = v
                     self.builder.emit(Store(note, (), g))
-            super().backward(op, item, env, adjoints, top)
+            super().backward(op, adjoints)
 
     gradient = reverse(fn, defaults, reverser=Noting).function
     turns, iterations = Turns(gradient), Iterations(iteration)

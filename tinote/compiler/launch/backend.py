@@ -1,9 +1,9 @@
-"""From a lowered function to LLVM text and the recipe of its launches."""
+"""From a lowered function to LLVM text and the metadata of its launches."""
 
 from __future__ import annotations
 
 from tinote.compiler.codegen.llvm.module import Options, generate
-from tinote.compiler.launch.metadata import Recipe
+from tinote.compiler.launch.metadata import ExecutableMetadata
 from tinote.compiler.launch.summary import summarise_tasks
 from tinote.config import Config
 from tinote.ir.nodes import Function, Task
@@ -11,17 +11,17 @@ from tinote.ir.types import Scalar
 from tinote.runtime.layout import SLOTS
 from tinote.runtime.profile import Clock
 
-__all__ = ["make_recipe"]
+__all__ = ["make_executable"]
 
 
-def make_recipe(fn: Function, config: Config) -> tuple[Recipe, str]:
-    """The recipe, and the LLVM text of the machine code that it is about."""
+def make_executable(fn: Function, config: Config) -> tuple[ExecutableMetadata, str]:
+    """The metadata, and the LLVM text of the machine code that it is about."""
     options = Options(fast_math=config.fast_math, source=fn.loc.file, profile=config.kernel_profiler)
     module = generate(fn, options)
     layout = module.layout
     tasks = [op for op in fn.region.body if isinstance(op, Task)]
     timed = zip(module.clocks, tasks, strict=True) if module.clocks else ()
-    recipe = Recipe(
+    metadata = ExecutableMetadata(
         module.digest,
         layout.slots,
         layout.scratch_bytes,
@@ -35,4 +35,4 @@ def make_recipe(fn: Function, config: Config) -> tuple[Recipe, str]:
         summarise_tasks(fn),
         tuple([Clock((at - SLOTS) // 8, fn.name, task.name, task.loc) for at, task in timed]),
     )
-    return recipe, module.text
+    return metadata, module.text

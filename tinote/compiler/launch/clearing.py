@@ -34,4 +34,4 @@ def clear_memories(memories: Iterable[Memory], num_threads: int) -> None:
 def _launcher(num_threads: int) -> Launcher:
     # llvmlite takes long to load: not before something is to be run.
     jit = importlib.import_module("tinote.runtime.jit")
-    return Launcher(jit.support_binary(), "tn_clear", slots=2, num_threads=num_threads)
+    return Launcher(jit.runtime_binary(), "tn_clear", slots=2, num_threads=num_threads)

@@ -1,38 +1,31 @@
-"""What a launch needs to know of machine code: where arguments, addresses and results go, and what its sites mean.
+"""What a launch must know of what was compiled: metadata of machine code, the kernel's signature, facts about memory.
 
-A recipe is made once by code generation. As plain data (`to_data`) it outlives the process: memory is then told by its
-number, and places in the source by the function they stand in, so that the code serves a kernel of the same text on
-other fields and on other lines.
+All of it is plain enough to outlive the process (`cache/codec.py` writes what the annotations here say).
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
-from tinote.compiler.cache.lookup import Recalled
 from tinote.compiler.launch.summary import TaskSummary, Touched
-from tinote.compiler.protocol import FunctionSource, Warned
-from tinote.compiler.requests import Request
-from tinote.ir.access_region import Reach, Reaches, step_of_data, step_to_data
-from tinote.ir.nodes import Buffer
-from tinote.ir.types import Scalar, Tensor, scalar_named
+from tinote.compiler.protocol import Warned
+from tinote.ir.buffers import Buffer
+from tinote.ir.checked_accesses import CheckedAccesses
+from tinote.ir.launch_values import SymbolicRegions, SymbolicShapes
+from tinote.ir.types import Scalar, Tensor
 from tinote.runtime.profile import Clock
-from tinote.runtime.sites import Bounds, Part, Site, SiteKind, Value
-from tinote.runtime.store import Store, digest
-from tinote.source import NOWHERE, Span
+from tinote.runtime.sites import Site
+from tinote.source import Span
 
-__all__ = ["Answer", "Codec", "Recipe", "Signature", "Unsaid", "read_answer", "write_answer"]
-
-
-class Unsaid(Exception):
-    """Something that has no number: it cannot outlive the process."""
+__all__ = ["ExecutableMetadata", "Facts", "GradientFacts", "OverwrittenInput", "Place", "Signature"]
 
 
-class Recipe(NamedTuple):
-    """`code` identifies the machine code. Offsets are bytes in the launch block; `parameters` are the scalar arguments
-    in the order of their slots.
+class ExecutableMetadata(NamedTuple):
+    """Where arguments, addresses and results go in machine code, what its sites mean, what its tasks do to memory.
+
+    `code` identifies the machine code. Offsets are bytes in the launch block; `parameters` are the scalar arguments in
+    the order of their slots.
     """
 
     code: str
@@ -59,226 +52,61 @@ class Signature(NamedTuple):
     warnings: tuple[Warned, ...]
 
 
-class Codec:
-    """Recipes to plain data and back, with the memory and the functions that numbers stand for."""
+class Place(NamedTuple):
+    """Memory, and where in the source something becomes of it."""
 
-    def __init__(self, buffers: Sequence[Buffer], sources: Sequence[FunctionSource]) -> None:
-        self._buffers = buffers
-        self._numbers = {buffer: number for number, buffer in enumerate(buffers)}
-        self._sources = sources
+    buffer: Buffer
+    span: Span
 
-    # ---- recipes
 
-    def recipe_to_data(self, recipe: Recipe) -> list[Any]:
-        """Raises `Unsaid`."""
-        return [
-            recipe.code,
-            recipe.slots,
-            recipe.scratch_bytes,
-            [t.name for t in recipe.parameters],
-            [[self._number(buffer), offset] for buffer, offset in recipe.pointers],
-            [[self._number(buffer), axis, offset] for buffer, axis, offset in recipe.extents],
-            [[offset, t.name] for offset, t in recipe.results],
-            [self._site_to_data(site) for site in recipe.sites],
-            [[task.name, task.parallel, self._touched_to_data(task.touched)] for task in recipe.tasks],
-            [[clock.slot, clock.kernel, clock.task, self._span_to_data(clock.place)] for clock in recipe.clocks],
-        ]
+class OverwrittenInput(NamedTuple):
+    """The gradient needs what was `read` here, and the kernel has overwritten it afterwards."""
 
-    def recipe_of_data(self, data: list[Any]) -> Recipe:
-        code, slots, scratch, parameters, pointers, extents, results, sites, tasks, clocks = data
-        return Recipe(
-            code,
-            slots,
-            scratch,
-            tuple([scalar_named(name) for name in parameters]),
-            tuple([(self._buffers[number], offset) for number, offset in pointers]),
-            tuple([(self._buffers[number], axis, offset) for number, axis, offset in extents]),
-            tuple([(offset, scalar_named(name)) for offset, name in results]),
-            tuple([self._site_of_data(*site) for site in sites]),
-            tuple([TaskSummary(name, parallel, self._touched_of_data(touched)) for name, parallel, touched in tasks]),
-            tuple([Clock(slot, kernel, task, self._span_of_data(place)) for slot, kernel, task, place in clocks]),
+    buffer: Buffer
+    read: Span
+    written: Span
+
+
+class GradientFacts(NamedTuple):
+    """What the launch of a gradient asks of memory.
+
+    `loaded`: what it reads of the primal's memory. `restored`: what must be as it was before the primal launch
+    when the gradient begins; `overwritten` says why. `old_values`: the buffers whose old values the primal launch must
+    have saved (`Facts.saved`), and where it returned them. `copied`: the arrays of which a launch needs memory for a
+    copy, behind its arrays and old values. `severed`: where a value that is differentiated is stored into memory
+    without a gradient. `regions`: the same by elements, and what the primal writes.
+    """
+
+    loaded: frozenset[Buffer]
+    restored: frozenset[Buffer]
+    overwritten: tuple[OverwrittenInput, ...]
+    old_values: tuple[Place, ...]
+    copied: tuple[Buffer, ...]
+    severed: tuple[Place, ...]
+    regions: SymbolicRegions
+
+    def with_memory(self, actual: Callable[[Buffer], Buffer]) -> GradientFacts:
+        """The same of the memory that a launch binds to the code's buffers; `regions` stay as they are."""
+        return GradientFacts(
+            frozenset(map(actual, self.loaded)),
+            frozenset(map(actual, self.restored)),
+            tuple([one._replace(buffer=actual(one.buffer)) for one in self.overwritten]),
+            tuple([one._replace(buffer=actual(one.buffer)) for one in self.old_values]),
+            tuple(map(actual, self.copied)),
+            tuple([one._replace(buffer=actual(one.buffer)) for one in self.severed]),
+            self.regions,
         )
 
-    # ---- signatures
 
-    def signature_to_data(self, signature: Signature) -> list[Any]:
-        """Raises `Unsaid`."""
-        returns = signature.returns
-        return [
-            None if returns is None else [self._type_to_data(t) for t in returns],
-            signature.returns_tuple,
-            signature.uses_random,
-            self._touched_to_data(signature.touched),
-            [[warned.message, self._span_to_data(warned.span)] for warned in signature.warnings],
-        ]
+class Facts(NamedTuple):
+    """What is known of the result of a request, beside its code.
 
-    def signature_of_data(self, data: list[Any]) -> Signature:
-        returns, returns_tuple, uses_random, touched, warnings = data
-        return Signature(
-            None if returns is None else tuple([self._type_of_data(t) for t in returns]),
-            returns_tuple,
-            uses_random,
-            self._touched_of_data(touched),
-            tuple([Warned(message, self._span_of_data(span)) for message, span in warnings]),
-        )
+    `arrays`: the buffers that a launch's values begin with: the kernel's own array arguments, and behind them whatever
+    the request adds. `gradient`: of a request that reverses. `saved`: the old values that a recording launch leaves
+    in arrays of these shapes. `checks`: what a launch that checks the access rules leaves in its shadows.
+    """
 
-    # ---- gradients
-
-    def needs_to_data(self, needs: Needs) -> list[Any]:
-        """Raises `Unsaid`."""
-        loaded, severed, restored, _, old_values, copied, reaches = needs
-        if restored or old_values or copied:
-            raise Unsaid("a gradient that needs what its kernel overwrites")
-        places = [[self._number(buffer), self._span_to_data(place)] for buffer, place in severed]
-        return [self._buffers_to_data(loaded), places, self._reaches_to_data(reaches)]
-
-    def needs_of_data(self, data: list[Any]) -> Needs:
-        loaded, severed, reaches = data
-        places = tuple([(self._buffers[number], self._span_of_data(place)) for number, place in severed])
-        return self._buffers_of_data(loaded), places, frozenset(), (), (), (), self._reaches_of_data(reaches)
-
-    def _reaches_to_data(self, reaches: Reaches) -> list[Any]:
-        parts = reaches.needed, reaches.restored, reaches.written
-        return [
-            [step_to_data(step) for step in reaches.steps],
-            [[self._number(buffer), axis] for buffer, axis in reaches.lengths],
-            *[[[self._number(reach.buffer), reach.axes] for reach in part] for part in parts],
-        ]
-
-    def _reaches_of_data(self, data: list[Any]) -> Reaches:
-        steps, lengths, *parts = data
-        return Reaches(
-            tuple([step_of_data(step) for step in steps]),
-            tuple([(self._buffers[number], axis) for number, axis in lengths]),
-            *[tuple([Reach(self._buffers[number], tuple(axes)) for number, axes in part]) for part in parts],
-        )
-
-    # ---- parts
-
-    def _buffers_to_data(self, buffers: frozenset[Buffer]) -> list[int]:
-        return sorted(self._number(buffer) for buffer in buffers)
-
-    def _buffers_of_data(self, numbers: list[int]) -> frozenset[Buffer]:
-        return frozenset([self._buffers[number] for number in numbers])
-
-    def _number(self, buffer: Buffer) -> int:
-        number = self._numbers.get(buffer)
-        if number is None:
-            raise Unsaid(f"{buffer!r}")
-        return number
-
-    def _touched_to_data(self, touched: Touched) -> list[list[int]]:
-        return [self._buffers_to_data(part) for part in touched]
-
-    def _touched_of_data(self, data: list[list[int]]) -> Touched:
-        return Touched(*[self._buffers_of_data(part) for part in data])
-
-    @staticmethod
-    def _type_to_data(t: Scalar | Tensor) -> list[Any]:
-        return [t.name] if isinstance(t, Scalar) else [t.dtype.name, *t.shape]
-
-    @staticmethod
-    def _type_of_data(data: list[Any]) -> Scalar | Tensor:
-        name, *shape = data
-        return Tensor(scalar_named(name), tuple(shape)) if shape else scalar_named(name)
-
-    def _site_to_data(self, site: Site) -> list[Any]:
-        arguments = site.arguments
-        if isinstance(arguments, Bounds):
-            told = ["bounds", arguments.shape, arguments.indices, arguments.extents, arguments.axis, arguments.first]
-        else:
-            told = ["parts", *[part if isinstance(part, str) else [part.type, part.spec] for part in arguments]]
-        return [int(site.kind), self._span_to_data(site.loc), site.text, told]
-
-    def _site_of_data(self, kind: int, span: Any, text: str, told: list[Any]) -> Site:
-        how, *rest = told
-        arguments: Bounds | tuple[Part, ...]
-        if how == "bounds":
-            shape, indices, extents, axis, first = rest
-            arguments = Bounds(None if shape is None else tuple(shape), tuple(indices), tuple(extents), axis, first)
-        else:
-            arguments = tuple([part if isinstance(part, str) else Value(*part) for part in rest])
-        return Site(SiteKind(kind), self._span_of_data(span), text, arguments)
-
-    def _span_to_data(self, span: Span) -> list[Any] | None:
-        if span == NOWHERE:
-            return None
-        for number, source in enumerate(self._sources):
-            first = _first_line(source)
-            if span.file == source.file and first <= span.line < first + source.text.count("\n") + 1:
-                end = span.end_line - first if span.end_line else None
-                outer = None if span.inlined_at is None else self._span_to_data(span.inlined_at)
-                return [number, span.line - first, span.column, end, span.end_column, outer]
-        raise Unsaid(f"{span!r}")
-
-    def _span_of_data(self, data: list[Any] | None) -> Span:
-        if data is None:
-            return NOWHERE
-        number, line, column, end, end_column, outer = data
-        source = self._sources[number]
-        first = _first_line(source)
-        inlined_at = None if outer is None else self._span_of_data(outer)
-        return Span(source.file, first + line, column, 0 if end is None else first + end, end_column, inlined_at)
-
-
-# ---- on disk
-
-
-#: What a gradient needs, item by item (`driver.GradientNeeds`).
-Needs = tuple[
-    frozenset[Buffer],
-    tuple[tuple[Buffer, Span], ...],
-    frozenset[Buffer],
-    tuple[tuple[Buffer, Span, Span], ...],
-    tuple[tuple[Buffer, Span], ...],
-    tuple[Buffer, ...],
-    Reaches,
-]
-
-
-#: What an earlier process left about one mode of a kernel: the signature comes with the primal, needs with a gradient.
-Answer = tuple[Recipe, Signature | None, Needs | None]
-
-
-def write_answer(
-    store: Store,
-    recalled: Recalled,
-    request: Request,
-    recipe: Recipe,
-    signature: Signature | None,
-    needs: Needs | None,
-) -> None:
-    """Leave it for later processes; what cannot be told by numbers is not left."""
-    codec = Codec(recalled.buffers, recalled.sources)
-    try:
-        data = [
-            codec.recipe_to_data(recipe),
-            None if signature is None else codec.signature_to_data(signature),
-            None if needs is None else codec.needs_to_data(needs),
-        ]
-    except Unsaid:
-        return
-    store.put(digest("mode", recalled.key, request.name), json.dumps(data).encode())
-
-
-def read_answer(store: Store, recalled: Recalled, request: Request) -> Answer | None:
-    """What an earlier process left, if it did."""
-    data = store.get(digest("mode", recalled.key, request.name))
-    if data is None:
-        return None
-    codec = Codec(recalled.buffers, recalled.sources)
-    try:
-        recipe, signature, needs = json.loads(data)
-        return (
-            codec.recipe_of_data(recipe),
-            None if signature is None else codec.signature_of_data(signature),
-            None if needs is None else codec.needs_of_data(needs),
-        )
-    except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
-        # Well sealed, and not what this version writes.
-        return None
-
-
-def _first_line(source: FunctionSource) -> int:
-    tree = source.tree
-    return min([tree.lineno, *(decorator.lineno for decorator in tree.decorator_list)])
+    arrays: tuple[Buffer, ...]
+    gradient: GradientFacts | None = None
+    saved: SymbolicShapes | None = None
+    checks: CheckedAccesses | None = None

@@ -21,7 +21,7 @@ from tinote.runtime.memory import Memory
 from tinote.runtime.profile import profile
 
 if TYPE_CHECKING:
-    from tinote.compiler.launch.metadata import Recipe
+    from tinote.compiler.launch.metadata import ExecutableMetadata
     from tinote.runtime.jit import Binary
     from tinote.runtime.store import Store
 
@@ -179,36 +179,36 @@ class Native:
         "_reuse",
         "_run",
         "launcher",
+        "metadata",
         "origin",
-        "recipe",
         "seconds",
         "tasks",
     )
 
     def __init__(
         self,
-        recipe: Recipe,
+        metadata: ExecutableMetadata,
         binary: Binary,
         origin: Origin,
         config: Config,
         memory_of: Callable[[Buffer], Memory],
         arrays: Sequence[Buffer] = (),
     ) -> None:
-        self.recipe = recipe
+        self.metadata = metadata
         self.origin = origin
         self.seconds = 0.0
-        self.tasks = recipe.tasks
-        image = bytearray(8 * recipe.slots)
+        self.tasks = metadata.tasks
+        image = bytearray(8 * metadata.slots)
         memories: list[Memory] = []
         places = places_in(arrays)
         self._arrays = len(arrays)
         self._pointers = [
             (*places[buffer], (offset - SLOTS) // 8)
-            for buffer, offset in recipe.pointers
+            for buffer, offset in metadata.pointers
             if buffer.kind is BufferKind.ARRAY
         ]
-        self._extents = [(places[buffer][0], axis, (offset - SLOTS) // 8) for buffer, axis, offset in recipe.extents]
-        for buffer, offset in recipe.pointers:
+        self._extents = [(places[buffer][0], axis, (offset - SLOTS) // 8) for buffer, axis, offset in metadata.extents]
+        for buffer, offset in metadata.pointers:
             if buffer.kind is BufferKind.ARRAY:
                 continue
             memory = memory_of(buffer)
@@ -217,20 +217,20 @@ class Native:
         launcher = self.launcher = Launcher(
             binary,
             "entry",
-            recipe.slots,
-            recipe.scratch_bytes,
-            recipe.sites,
+            metadata.slots,
+            metadata.scratch_bytes,
+            metadata.sites,
             config.num_threads,
             memory_limit=config.memory_limit,
             initial=bytes(image),
             keep=memories,
         )
         self._pack = (
-            struct.Struct("<" + "".join(WORDS[t.name] for t in recipe.parameters)).pack_into
-            if recipe.parameters
+            struct.Struct("<" + "".join(WORDS[t.name] for t in metadata.parameters)).pack_into
+            if metadata.parameters
             else None
         )
-        self._results = [(offset - SLOTS, struct.Struct("<" + WORDS[t.name][0])) for offset, t in recipe.results]
+        self._results = [(offset - SLOTS, struct.Struct("<" + WORDS[t.name][0])) for offset, t in metadata.results]
         self._acquire = launcher.acquire
         self._reuse = launcher.reuse
         self._run = launcher.run
@@ -238,11 +238,11 @@ class Native:
 
     @property
     def parameters(self) -> tuple[Scalar, ...]:
-        return self.recipe.parameters
+        return self.metadata.parameters
 
     @property
     def results(self) -> tuple[Scalar, ...]:
-        return tuple([t for _, t in self.recipe.results])
+        return tuple([t for _, t in self.metadata.results])
 
     @property
     def cached(self) -> bool:
@@ -305,7 +305,7 @@ class Profiled(Native):
             try:
                 self._run(block)
             finally:
-                profile.record([(clock, block.integers[clock.slot]) for clock in self.recipe.clocks])
+                profile.record([(clock, block.integers[clock.slot]) for clock in self.metadata.clocks])
             return tuple([form.unpack_from(block.slots, offset)[0] for offset, form in self._results])
         finally:
             self._release(block)

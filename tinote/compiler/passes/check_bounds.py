@@ -13,9 +13,16 @@
 
 Only the side that is not proved is tested (`tinote.ir.access` does the proofs). What was tested is not tested again
 where the test is in scope. A local array's run-time index is checked like a buffer's.
+
+Simplification asks for the checks of what it is about to drop: a fault is an effect, and does not go with the value
+(`only`).
 """
 
 from __future__ import annotations
+
+from collections.abc import Set as AbstractSet
+from functools import cached_property
+from typing import Any
 
 from tinote.ir import primitives as p
 from tinote.ir.access import Accesses
@@ -41,30 +48,51 @@ from tinote.ir.primitives import Primitive
 from tinote.ir.rewrite import Rewriter
 from tinote.ir.types import Scalar, Tensor, i32, is_integer, u1
 
-__all__ = ["check_bounds"]
+__all__ = ["check_bounds", "may_fault"]
 
 #: Stands among what was tested for a check that always fails.
 _NEVER_REACHED = "never reached"
 
 
-def check_bounds(fn: Function) -> Function:
-    """`fn` in the CHECKED form."""
-    return _Checker(fn).run(fn)
+def check_bounds(fn: Function, only: AbstractSet[Op] | None = None) -> Function:
+    """`fn` in the CHECKED form. With `only`, the checks of these operations alone; one that another operation stands
+    for, with the same index in the same region or around it, needs none."""
+    return _Checker(fn, only).run(fn)
+
+
+def may_fault(op: Op) -> bool:
+    """Whether an operation stops the launch for some operands: it has an index, or is an integer division."""
+    if isinstance(op, Load | Store | Atomic):
+        return bool(op.index)
+    if not isinstance(op, Prim):
+        return False
+    if op.prim in p.DIVISIONS:
+        return is_integer(op.out.type)
+    return op.prim is p.extract or op.prim is p.insert
 
 
 class _Checker(Rewriter):
     """Nothing is renamed, so operations are analysed as they were."""
 
-    def __init__(self, fn: Function) -> None:
+    def __init__(self, fn: Function, only: AbstractSet[Op] | None) -> None:
         super().__init__()
-        self.accesses = Accesses(fn)
+        self.fn = fn
+        self.only = only
         #: what was tested or proved in the open regions: an index against an extent, or a divisor
         self.tested: set[object] = set()
         self.extents: dict[tuple[Buffer, int], Var] = {}
         self.scopes: list[tuple[set[object], dict[tuple[Buffer, int], Var]]] = []
 
+    @cached_property
+    def accesses(self) -> Accesses:
+        return Accesses(self.fn)
+
     def enter(self, region: Region) -> None:
         self.scopes.append((set(self.tested), dict(self.extents)))
+        if self.only is not None:
+            for op in region.body:
+                if op not in self.only and may_fault(op):
+                    self.tested.update(_tests(op))
 
     def leave(self, region: Region) -> None:
         self.tested, self.extents = self.scopes.pop()
@@ -77,7 +105,9 @@ class _Checker(Rewriter):
         return True
 
     def visit(self, op: Op) -> None:
-        if isinstance(op, Load | Store | Atomic):
+        if self.only is not None and op not in self.only:
+            pass
+        elif isinstance(op, Load | Store | Atomic):
             self.access(op)
         elif isinstance(op, Prim):
             if op.prim in p.DIVISIONS:
@@ -94,14 +124,11 @@ class _Checker(Rewriter):
         return out
 
     def access(self, op: Load | Store | Atomic) -> None:
-        access = self.accesses.of(op)
         buffer = op.buffer
-        extents = (*buffer.shape, *buffer.element)
-        for axis, index in enumerate(op.index):
-            known = extents[axis]
-            if not self.first_time((index, known if known is not None else (buffer, axis))):
+        for axis, (index, test) in enumerate(zip(op.index, _tests(op), strict=True)):
+            if not self.first_time(test):
                 continue
-            sides = self.accesses.in_range(access, axis)
+            sides = self.accesses.in_range(self.accesses.of(op), axis)
             if sides != (True, True):
                 first = buffer.offset[axis] if axis < len(buffer.offset) else 0
                 self.test(op, index, sides, self.extent(op, buffer, axis, index), buffer.name, axis, first)
@@ -142,12 +169,14 @@ class _Checker(Rewriter):
         """The run-time indices of a local vector, matrix or array."""
         tensor = op.args[0]
         assert isinstance(tensor, Var) and isinstance(tensor.type, Tensor)
-        known = self.accesses.known_before(op)
-        indices = op.args[1:] if op.prim is p.extract else op.args[1:-1]
         name = tensor.name or (op.out.name if op.prim is p.insert else "") or "local array"
-        for axis, (index, extent) in enumerate(zip(indices, tensor.type.shape, strict=True)):
+        for axis, test in enumerate(_tests(op)):
+            index, extent = test
+            if isinstance(index, Lit) and 0 <= index.value < extent:
+                continue
+            known = self.accesses.known_before(op)
             sides = self.accesses.between(self.accesses.affine(index), constant(extent), known)
-            if sides != (True, True) and self.first_time((index, extent)):
+            if sides != (True, True) and self.first_time(test):
                 assert isinstance(index.type, Scalar)
                 self.test(op, index, sides, Lit(extent, index.type), name, axis)
 
@@ -160,8 +189,25 @@ class _Checker(Rewriter):
             if divisor.value == 0 and self.first_time(_NEVER_REACHED):
                 self.emit(Check(FaultKind.DIVISION, (false, op.args[0]), sign, loc=op.loc))
             return
-        if self.accesses.surely_not_zero(divisor, self.accesses.known_before(op)):
+        if divisor in self.tested or self.accesses.surely_not_zero(divisor, self.accesses.known_before(op)):
             return
         if self.first_time(divisor):
             condition = self.apply(p.ne, op, divisor, Lit(0, divisor.type))
             self.emit(Check(FaultKind.DIVISION, (condition, op.args[0]), sign, loc=op.loc))
+
+
+def _tests(op: Op) -> list[Any]:
+    """What the checks of an operation compare, one for each index: the index and the extent, or the buffer and the axis
+    where that is not known; for a division the divisor."""
+    if isinstance(op, Load | Store | Atomic):
+        buffer = op.buffer
+        extents = (*buffer.shape, *buffer.element)
+        return [
+            (index, extents[axis] if extents[axis] is not None else (buffer, axis))
+            for axis, index in enumerate(op.index)
+        ]
+    if isinstance(op, Prim) and op.prim in p.DIVISIONS:
+        return [op.args[1]]
+    tensor = op.args[0].type
+    assert isinstance(op, Prim) and isinstance(tensor, Tensor)
+    return list(zip(op.args[1:] if op.prim is p.extract else op.args[1:-1], tensor.shape, strict=True))

@@ -10,11 +10,13 @@
 
 Operations without effect whose outs are unused, carried values that only feed themselves, unused outs of an `if`, old
 values of atomics, and stores to temporaries that nothing reads (see `tinote.ir.prune`). A `while` stays: it might never
-end, and then nothing after it may happen.
+end, and then nothing after it may happen. Where faults are checked, an access that may be out of range and a division
+that may be by zero leave their check behind.
 """
 
 from __future__ import annotations
 
+from tinote.compiler.passes.check_bounds import check_bounds, may_fault
 from tinote.ir.nodes import Atomic, Buffer, BufferKind, Function, Load, Memory, Op, Store
 from tinote.ir.prune import prune
 from tinote.ir.query import walk
@@ -23,8 +25,20 @@ from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 __all__ = ["eliminate_dead"]
 
 
-def eliminate_dead(fn: Function) -> Function:
-    """`fn` without dead code."""
+def eliminate_dead(fn: Function, *, keep_checks: bool = False) -> Function:
+    """`fn` without dead code. `keep_checks`: what may fault leaves its check, unless it is proved to be in range."""
+    new = _without_dead(fn)
+    if keep_checks and new is not fn:
+        faults = [op for op in walk(fn.region) if may_fault(op)]
+        if faults:
+            lost = set(faults).difference(walk(new.region))
+            checked = check_bounds(fn, lost) if lost else fn
+            if checked is not fn:
+                return _without_dead(checked)
+    return new
+
+
+def _without_dead(fn: Function) -> Function:
     fn = fn.with_region(prune(fn.region, keep_while=True))
     unread = _unread_temporaries(fn)
     if unread:

@@ -24,7 +24,12 @@ from tinote.errors import DifferentiationError, KernelFiniteError, KernelMemoryE
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.bars import bar
 from tinote.lang.ad.binomial import advances, distance
-from tinote.lang.ad.journal.recording import Backward, Custom, Recording, living_buffers
+from tinote.lang.ad.journal.broken_path import LostValues
+from tinote.lang.ad.journal.custom_sweep import CustomSweep
+from tinote.lang.ad.journal.events import Custom
+from tinote.lang.ad.journal.journal import Journal, living_buffers
+from tinote.lang.ad.journal.observer import Observer
+from tinote.lang.ad.journal.saved_values import refuse_old_values
 from tinote.lang.kernels.arguments import Arguments, Foreign, arguments_of, own
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import is_viewed, memory_of, recorder, world
@@ -82,7 +87,7 @@ def checkpoint(
         if not optional and (not isinstance(value, int) or isinstance(value, bool) or value < least):
             raise DifferentiationError(f"{name} must be an integer of at least {least}, not {value!r}", place)
     outer = recorder.get()
-    if not isinstance(outer, Recording):  # forward mode needs no memory; elsewhere nothing is differentiated
+    if not isinstance(outer, Journal):  # forward mode needs no memory; elsewhere nothing is differentiated
         for t in bar(range(steps), "steps", shown=progress):
             step(t)
         return Checkpoints(steps)
@@ -168,12 +173,12 @@ class _Chain:
 
     # ---- forward
 
-    def sweep(self, outer: Recording) -> None:
+    def sweep(self, outer: Journal) -> None:
         """Run all steps and keep states on the way. The tape gets one record for all of them."""
 
         def listener(buffer: Buffer) -> None:
             self.note(buffer)
-            outer.overwritten(buffer)
+            outer.overwriting(buffer)
 
         self.touched_before = outer.touched_before()
         self.recorded = {b for b in self.touched_before if outer.computed_before(b)}
@@ -193,7 +198,7 @@ class _Chain:
                 if not t or t == coming:
                     coming = self._next_place(t)
                 shown.update()
-        severed = self._severed()
+        lost = self._lost_values()
         outer.custom(
             Custom(
                 f"checkpoint of '{getattr(self.step, '__name__', 'step')}'",
@@ -201,9 +206,11 @@ class _Chain:
                 self._reverse,
                 loaded=self.loaded,
                 written=set(self.first),
-                severed=severed,
+                lost=lost,
                 scratch=frozenset(self.first),
-                tasks=tuple([task for arguments in self.launches.values() for task in arguments.gradient_tasks]),
+                gradient_tasks=tuple(
+                    [task for arguments in self.launches.values() for task in arguments.gradient_tasks]
+                ),
                 release=self._release,
             )
         )
@@ -222,38 +229,34 @@ class _Chain:
         finally:
             recorder.reset(token)
 
-    def _severed(self) -> dict[Buffer, Span]:
+    def _lost_values(self) -> dict[Buffer, Span]:
         """Fields without a gradient that hold varying values behind the loop, or between its steps."""
-        severed: dict[Buffer, Span] = {}
-        for arguments in self.launches.values():
-            for buffer, place in arguments.needs.severed:
-                severed.setdefault(buffer, place)
+        lost = LostValues()
         before = -1
-        while len(severed) > before:
-            before = len(severed)
+        while len(lost.places) > before:
+            before = len(lost.places)
             for custom in self.customs.values():
-                custom.sever(severed)
+                lost.custom(custom)
             for arguments in self.launches.values():
-                for further, write in arguments.broken_chain(severed):
-                    severed.setdefault(further, write)
-        return severed
+                lost.launch(arguments)
+        return lost.places
 
     # ---- back
 
-    def _reverse(self, backward: Backward) -> None:
+    def _reverse(self, outer: CustomSweep) -> None:
         """Reverse the steps, the last first."""
 
         def listener(buffer: Buffer) -> None:
             self.note(buffer)
-            backward.written(buffer)
+            outer.overwriting(buffer)
 
-        launches, back = world.launches, backward.gradients
+        launches, back = world.launches, outer.gradients
         end = self.steps
         try:
             total = advances(self.steps + 1, self.slots)
             with bar(None, "steps run again", total=total, shown=self.progress) as shown:
                 while end > 0:
-                    position = self._restore(backward)
+                    position = self._restore(outer)
                     while end - position >= 2:
                         free = self.slots - len(self.kept) + 1
                         stop = position + distance(end - position, free) if free >= 2 else end - 1
@@ -271,15 +274,15 @@ class _Chain:
         finally:
             world.launches = launches
 
-    def _restore(self, backward: Backward) -> int:
+    def _restore(self, outer: CustomSweep) -> int:
         snapshot = self.kept[-1]
         for buffer, first in self.first.items():
             copy = snapshot.copies.get(buffer, first)
-            backward.written(buffer)
+            outer.overwriting(buffer)
             memory_of(buffer).restore(copy)
         return snapshot.position
 
-    def _replay(self, t: int, listener: Callable[[Buffer], None], back: Request, *, taping: bool) -> None:
+    def _replay(self, t: int, listener: Callable[[Buffer], None], back: Request | None, *, taping: bool) -> None:
         self.report.recomputed += 1
         world.launches = self._seeds[t]  # the same draws
         runner = _Runner(self, listener, t, taping=taping)
@@ -292,10 +295,9 @@ class _Chain:
                 hint="let it depend on its number and on fields alone",
             )
         if taping:
-            runner.back = back
             try:
-                runner.refuse_severed()
-                runner.reverse(restore=False)
+                runner.refuse_broken_path()
+                runner.reverse(back, restore=False)
             except KernelFiniteError as error:
                 error.notes = (*error.notes, Note(f"in step({t}) of this loop", self.place))
                 raise
@@ -324,11 +326,23 @@ def _fingerprint(memory: Memory) -> int:
     return zlib.crc32(view[-64:], checked)
 
 
-class _Runner(Recording):
+class _Listener(Observer):
+    """Tells the chain of all that a step overwrites."""
+
+    sees_every_write = True
+
+    def __init__(self, tell: Callable[[Buffer], None]) -> None:
+        self._tell = tell
+
+    def overwriting(self, buffer: Buffer, *, exempt: bool) -> None:
+        self._tell(buffer)
+
+
+class _Runner(Journal):
     """The recorder of one step. Unless `taping`, it keeps nothing and notes for the chain what the step is made of."""
 
     def __init__(self, chain: _Chain, listener: Callable[[Buffer], None], t: int, *, taping: bool) -> None:
-        super().__init__(listener)
+        super().__init__([_Listener(listener)], fit=chain.fit)
         self._chain = chain
         self._t = t
         self._taping = taping
@@ -360,18 +374,12 @@ class _Runner(Recording):
                         notes=[Note("the kernel", instance.specialisation.source.span)],
                     )
             # Refuses what has no gradient at its first launch, not at the end.
-            for buffer, place in arguments.needs.old_values:
-                raise DifferentiationError(
-                    f"the gradient needs the old values of '{buffer.name}' that are returned here, which may be others "
-                    "when a step of this loop runs again",
-                    place,
-                    hint="write ti.loop_config(serialize=True) in front of the kernel's loop",
-                )
+            refuse_old_values(arguments, "may be others when a step of this loop runs again", "the kernel's loop")
             chain.launches[key] = arguments
             chain.loaded |= set(own(touched.loaded))
             chain.recorded |= touched.written
         for buffer in touched.written:
-            self.overwritten(buffer)
+            self.overwriting(buffer)
 
     def launched(self) -> None:
         """The launch has ended well."""
@@ -391,33 +399,23 @@ class _Runner(Recording):
         self._chain.loaded |= custom.loaded
         self._chain.recorded |= custom.written
 
-    def written(self, buffer: Buffer, position: Any = ...) -> bool:
-        """Python is about to write to a field."""
-        shifts = super().written(buffer, position)
-        if not buffer.shape and not buffer.element:
+    def writing(self, buffer: Buffer, position: Any, source: Buffer | None = None) -> bool:
+        if source is not None:
+            self._from_python.pop(buffer, None)
+        elif position is ... or (not buffer.shape and not buffer.element):
             self._from_python[buffer] = None
-        return shifts
+        if position is ...:
+            self.trace = hash((self.trace, id(buffer), id(source)))
+        if not self._taping:
+            self.overwriting(buffer)
+            return False
+        return super().writing(buffer, position, source)
 
     def look_at_python(self) -> None:
         """Take what Python has given fields into the trace: it must be the same again."""
         for buffer in self._from_python:
             self.trace = hash((self.trace, _fingerprint(memory_of(buffer))))
         self._from_python.clear()
-
-    def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
-        """Python gives a whole field new values."""
-        if source is None:
-            self._from_python[buffer] = None
-        else:
-            self._from_python.pop(buffer, None)
-        self.trace = hash((self.trace, id(buffer), id(source)))
-        if self._taping:
-            self._touched |= self.touched_before()
-            super().replaced(buffer, source)
-
-    def make_room(self, buffer: Buffer, nbytes: int) -> None:
-        """So many bytes more are to be kept while the step is recorded."""
-        self._chain.fit(self.copied_bytes + nbytes)
 
     def touched_before(self) -> set[Buffer]:
         """Behind earlier steps, every field holds values that were perhaps computed or read."""

@@ -1,4 +1,4 @@
-"""Gradients of the user's own, and stretches of a program without any.
+"""Custom VJPs, and stretches of a program without a gradient.
 
     @ti.ad.grad_replaced
     def forward(scale):
@@ -37,27 +37,27 @@ import inspect
 from collections.abc import Callable, Sequence
 from typing import Any, overload
 
-from tinote.compiler.requests import GRADIENT
 from tinote.errors import DifferentiationError, Note
 from tinote.ir import primitives
 from tinote.ir.nodes import Atomic, Buffer
 from tinote.ir.query import walk
 from tinote.lang.ad.functional.forward_mode import FwdMode
-from tinote.lang.ad.journal.recording import Custom, Recording
+from tinote.lang.ad.journal.events import Custom
+from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.data.fields import Field
 from tinote.lang.kernels.arguments import Foreign, arguments_of
 from tinote.lang.kernels.func import Func
 from tinote.lang.kernels.kernel import Instance
-from tinote.lang.session.state import recorder
+from tinote.lang.session.state import Recorder, recorder
 from tinote.source import NOWHERE, Span, caller
 
-__all__ = ["Replaced", "grad_for", "grad_replaced", "no_grad"]
+__all__ = ["CustomFunction", "grad_for", "grad_replaced", "no_grad"]
 
 Scratch = Field | Sequence[Field] | Callable[..., Field | Sequence[Field]]
 
 
-class Replaced:
-    """A function with a gradient of its own; `grad`, called with the same arguments, runs that gradient alone."""
+class CustomFunction:
+    """A function with a custom VJP; `grad`, called with the same arguments, runs that gradient alone."""
 
     def __init__(self, function: Callable[..., Any], scratch: Scratch = ()) -> None:
         functools.update_wrapper(self, function)
@@ -74,7 +74,7 @@ class Replaced:
                 caller(),
                 hint="use a tape, or call an undecorated function in forward mode",
             )
-        if not isinstance(tape, Recording):
+        if not isinstance(tape, Journal):
             return self._function(*args, **kwargs)
         place = caller()
         gradient = self._required_gradient(place)
@@ -105,35 +105,35 @@ class Replaced:
         return self.gradient
 
     @overload
-    def __get__(self, owner: None, cls: type) -> Replaced: ...
+    def __get__(self, owner: None, cls: type) -> CustomFunction: ...
 
     @overload
-    def __get__(self, owner: object, cls: type | None = None) -> _BoundReplaced: ...
+    def __get__(self, owner: object, cls: type | None = None) -> _BoundCustomFunction: ...
 
-    def __get__(self, owner: Any, cls: type | None = None) -> Replaced | _BoundReplaced:
-        return self if owner is None else _BoundReplaced(self, owner)
+    def __get__(self, owner: Any, cls: type | None = None) -> CustomFunction | _BoundCustomFunction:
+        return self if owner is None else _BoundCustomFunction(self, owner)
 
     def __repr__(self) -> str:
         return f"<{self._name} with a replaced gradient>"
 
 
-class _BoundReplaced:
-    """A method with a gradient of its own, bound to its object."""
+class _BoundCustomFunction:
+    """A method with a custom VJP, bound to its object."""
 
-    def __init__(self, replaced: Replaced, owner: Any) -> None:
-        self.replaced = replaced
+    def __init__(self, function: CustomFunction, owner: Any) -> None:
+        self.function = function
         self.owner = owner
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.replaced(self.owner, *args, **kwargs)
+        return self.function(self.owner, *args, **kwargs)
 
     @property
     def grad(self) -> Callable[..., Any]:
         """The registered gradient, bound to the same object."""
-        return functools.partial(self.replaced.grad, self.owner)
+        return functools.partial(self.function.grad, self.owner)
 
     def __repr__(self) -> str:
-        return f"<bound {self.replaced!r}>"
+        return f"<bound {self.function!r}>"
 
 
 def grad_replaced(function: Callable[..., Any] | None = None, *, scratch: Scratch = ()) -> Any:
@@ -149,7 +149,7 @@ def grad_replaced(function: Callable[..., Any] | None = None, *, scratch: Scratc
     if isinstance(function, Func):
         return function.replaced()
     _require_function(function, "grad_replaced")
-    return Replaced(function, scratch)
+    return CustomFunction(function, scratch)
 
 
 def grad_for(primal: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
@@ -174,7 +174,7 @@ def grad_for(primal: Any) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
             return gradient
 
         return register_device
-    if not isinstance(primal, Replaced):
+    if not isinstance(primal, CustomFunction):
         raise DifferentiationError(
             f"{primal!r} is not a function with a replaced gradient",
             caller(),
@@ -206,7 +206,7 @@ def no_grad(function: Callable[..., Any]) -> Callable[..., Any]:
                 caller(),
                 hint="call it outside of the block",
             )
-        if not isinstance(outer, Recording):
+        if not isinstance(outer, Journal):
             return function(*args, **kwargs)
         token = recorder.set(_Constant(outer, caller()))
         try:
@@ -218,13 +218,10 @@ def no_grad(function: Callable[..., Any]) -> Callable[..., Any]:
     return constant
 
 
-class _Inside:
-    """The recorder within a replaced function: nothing is recorded, but what is overwritten is told to the tape."""
+class _Inside(Recorder):
+    """The recorder within a function with a custom VJP: nothing is recorded; the tape hears what is overwritten."""
 
-    clears_duals = False
-    gradients = GRADIENT
-
-    def __init__(self, tape: Recording, custom: Custom) -> None:
+    def __init__(self, tape: Journal, custom: Custom) -> None:
         self._tape = tape
         self._custom = custom
 
@@ -238,37 +235,28 @@ class _Inside:
             if isinstance(buffer, Foreign):
                 self._custom.written.add(buffer)
             else:
-                self.written(buffer)
+                self._wrote(buffer)
 
-    def launched(self) -> None:
-        """The launch is no record."""
+    def writing(self, buffer: Buffer, position: Any, source: Buffer | None = None) -> None:
+        self._wrote(buffer)
+        if source is not None:
+            self._custom.loaded.add(source)
+        elif position is ...:
+            self._custom.renewed.add(buffer)
 
-    def written(self, buffer: Buffer, position: Any = ...) -> bool:
-        """A field is about to be written."""
+    def sharing(self, buffer: Buffer) -> None:
+        self._wrote(buffer)
+
+    def _wrote(self, buffer: Buffer) -> None:
         if buffer.primal is None:
             self._custom.written.add(buffer)
-        self._tape.overwritten(buffer)
-        return False
-
-    def read(self, buffer: Buffer, position: tuple[Any, ...]) -> None:
-        """Nothing is recorded."""
-
-    def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
-        """A field gets new values: a part of what the replacement gradient stands for."""
-        self._custom.written.add(buffer)
-        if source is None:
-            self._custom.renewed.add(buffer)
-        else:
-            self._custom.loaded.add(source)
+        self._tape.overwriting(buffer)
 
 
-class _Constant:
+class _Constant(Recorder):
     """The recorder within a function without gradient."""
 
-    clears_duals = False
-    gradients = GRADIENT
-
-    def __init__(self, tape: Recording, place: Span) -> None:
+    def __init__(self, tape: Journal, place: Span) -> None:
         self._tape = tape
         self._place = place
 
@@ -283,22 +271,18 @@ class _Constant:
             if buffer.adjoint is not None and self._tape.computed_before(buffer):
                 if formal in touched.stored or not _only_adds(instance, formal):
                     self._refuse(instance, buffer)
-            self._tape.overwritten(buffer)
+            self._tape.overwriting(buffer)
 
-    def launched(self) -> None:
-        """The launch is no record."""
+    # What Python does is as anywhere else under the tape.
 
-    def written(self, buffer: Buffer, position: Any = ...) -> bool:
-        """Python is about to write to a field: as anywhere else under the tape."""
-        return self._tape.written(buffer, position)
+    def writing(self, buffer: Buffer, position: Any, source: Buffer | None = None) -> bool:
+        return self._tape.writing(buffer, position, source)
 
-    def read(self, buffer: Buffer, position: tuple[Any, ...]) -> None:
-        """Python reads an element: as anywhere else under the tape."""
-        self._tape.read(buffer, position)
+    def sharing(self, buffer: Buffer) -> None:
+        self._tape.sharing(buffer)
 
-    def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
-        """Python gives a field new values: as anywhere else under the tape."""
-        self._tape.replaced(buffer, source)
+    def reading(self, buffer: Buffer, position: tuple[Any, ...]) -> None:
+        self._tape.reading(buffer, position)
 
     def _refuse(self, instance: Instance, buffer: Buffer) -> None:
         raise DifferentiationError(

@@ -22,11 +22,11 @@ from typing import Any
 
 import numpy as np
 
-from tinote.compiler.requests import GRADIENT, Checks, Derivative, Request
+from tinote.compiler.requests import Checks, Derivative, Request
 from tinote.errors import DifferentiationError, KernelFiniteError, Note, TinoteError
 from tinote.ir.messages import turn_of
 from tinote.lang.ad.functional.functional import refuse_open_recorder
-from tinote.lang.ad.journal.recording import Custom
+from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.memory.states import gradients_kept
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.tape import Tape
@@ -101,7 +101,7 @@ def find_nan(tape: Tape) -> NanReport:
     if not isinstance(tape, Tape):
         raise DifferentiationError(f"find_nan looks into a tape, not {tape!r}", caller())
     refuse_open_recorder("find_nan")
-    if not tape.keep and tape.let_go:
+    if not tape.keep and not tape.saved.is_complete:
         raise DifferentiationError(
             "find_nan cannot run the gradients of this tape again: it let go of overwritten values when it closed",
             caller(),
@@ -113,23 +113,23 @@ def find_nan(tape: Tape) -> NanReport:
 
 
 def _search(tape: Tape, *, backward: bool) -> Finding | None:
-    tape.back = Request(Derivative.REVERSE, checks=Checks.FINITE)
+    sweep = tape.sweep(Request(Derivative.REVERSE, checks=Checks.FINITE), _look_behind)
     launches = world.launches
     try:
         if backward:
             for memory in gradient_memories():
                 memory.clear()
             tape.loss.grad.fill(1)
-            tape.reverse(done=_look_behind)
+            sweep.run()
         else:
-            tape.run_again()
+            sweep.run_launches()
     except KernelFiniteError as error:
-        record = tape.records[tape.at - 1]
-        name = record.name if isinstance(record, Custom) else record.instance.kernel_name
+        records, at = tape.records, sweep.at
+        assert at is not None
+        number = next(k for k, record in enumerate(records, 1) if record is at)
         message, turn = turn_of(error.message)
-        return Finding(backward, tape.at, len(tape.records), name, message, error.span, turn, error.notes)
+        return Finding(backward, number, len(records), at.name, message, error.span, turn, error.notes)
     finally:
-        tape.back = GRADIENT
         world.launches = launches
     return None
 

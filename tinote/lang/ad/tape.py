@@ -4,8 +4,8 @@
         compute_U()
     # x.grad now holds dU/dx
 
-What is recorded, and how overwritten values come back, stands in `lang/ad/journal/recording.py`. Recording is per
-context (`contextvars`): launches of other threads and of other asyncio tasks never land on an open tape.
+What is recorded stands in `lang/ad/journal/`, and how overwritten values come back in `lang/ad/memory/`. Recording is
+per context (`contextvars`): launches of other threads and of other asyncio tasks never land on an open tape.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from tinote.errors import DifferentiationError, at_users_frames
 from tinote.lang.ad.checks.gradcheck import GradientReport
 from tinote.lang.ad.checks.tape_check import GradientCheck
 from tinote.lang.ad.journal.graph import TapeGraph, graph_of
-from tinote.lang.ad.journal.recording import Record, Recording
+from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.rules.validation import AccessRules
 from tinote.lang.ad.rules.violations import Violation
 from tinote.lang.data.fields import Field
 from tinote.lang.session.state import gradient_memories, recorder, take_all_gradients, world
 from tinote.source import caller
 
-__all__ = ["Record", "Tape", "clear_all_gradients"]
+__all__ = ["Tape", "clear_all_gradients"]
 
 
 def clear_all_gradients() -> None:
@@ -42,7 +42,7 @@ def _clear_gradients() -> None:
     clear_memories(gradient_memories(), 1 if config.arch == "python" else config.num_threads)
 
 
-class Tape(Recording):
+class Tape(Journal):
     """Record the launches in a `with` block, and at its end accumulate the derivative of `loss` into the gradients of
     the fields.
 
@@ -113,18 +113,15 @@ class Tape(Recording):
             warnings.warn("a tape validates only in debug mode: call ti.init(debug=True)", stacklevel=2)
             validation = False
         raises = validation is True or on_overwrite == "error"
-        rules = AccessRules(raises=raises) if validation or raises else None
-        check = GradientCheck(grad_check, loss) if grad_check else None
+        self.rules = AccessRules(raises=raises) if validation or raises else None
+        self._check = GradientCheck(grad_check, loss) if grad_check else None
         super().__init__(
-            None if check is None else check.settle,
+            [one for one in (self.rules, self._check) if one is not None],
             saves=on_overwrite != "unchecked",
-            rules=rules,
-            keep=keep or check is not None,
-            check=check,
+            keep=keep or self._check is not None,
         )
         self.loss = loss
         self.grad_report: GradientReport | None = None
-        self._check = check
         self.clear_gradients = clear_gradients
         self._entered = False
 
@@ -135,7 +132,7 @@ class Tape(Recording):
 
     def graph(self) -> TapeGraph:
         """A picture of what was recorded so far."""
-        return graph_of(self, self.loss.buffer)
+        return graph_of(self.events, self.saved.copied, self.loss.buffer)
 
     def __enter__(self) -> Tape:
         if self._entered:
@@ -170,7 +167,7 @@ class Tape(Recording):
             self.forget()
 
     def _differentiate(self) -> None:
-        self.refuse_severed()
+        self.refuse_broken_path()
         self.claim(clear=self.clear_gradients)
         self.loss.grad.fill(1)
         self.reverse()

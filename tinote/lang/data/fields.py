@@ -27,7 +27,7 @@ from tinote.lang.session.state import (
     forget_gradients,
     note_python_read,
     note_python_write,
-    note_replacement,
+    note_shared,
     note_view,
     world,
 )
@@ -312,11 +312,11 @@ class Field(Located, Exchanged):
         note_python_read(self.buffer, position)
         return position
 
-    def _wrote(self, position: Any = ...) -> None:
-        """Python is about to write at `position`, by default to all; None: it makes an array to write through."""
-        shifts = note_python_write(self.buffer, position)
+    def _wrote(self, position: Any = ..., source: Buffer | None = None) -> None:
+        """Python is about to write constants at `position`, by default to all; or what is in the field `source`."""
+        shifts = note_python_write(self.buffer, position, source)
         if self._dual is not None and not shifts and clears_duals():
-            self._dual._array[... if position is None else position] = 0
+            self._dual._array[position] = 0
 
     def _source(self, value: Any) -> np.ndarray[Any, Any]:
         """`value` as an array of numbers that this field's type holds; fractions are cut off. Raises `FieldError`."""
@@ -353,7 +353,6 @@ class Field(Located, Exchanged):
             wanted = f"a number or elements of shape {self.element}" if self.element else "a number"
             raise FieldError(f"'{self.name}' is filled with {wanted}, not with {value!r}")
         self._wrote()
-        note_replacement(self.buffer)
         self._array[...] = source
 
     def to_numpy(self, dtype: Any = None) -> np.ndarray[Any, Any]:
@@ -368,7 +367,6 @@ class Field(Located, Exchanged):
         if source.shape != self._array.shape:
             raise FieldError(f"'{self.name}' needs an array of shape {self._array.shape}, not {source.shape}")
         self._wrote()
-        note_replacement(self.buffer)
         self._array[...] = source
 
     def numpy_view(self) -> np.ndarray[Any, Any]:
@@ -376,7 +374,9 @@ class Field(Located, Exchanged):
         is written to it shows in kernels.
         """
         self._require_alive()
-        self._wrote(None)
+        note_shared(self.buffer)
+        if self._dual is not None and clears_duals():
+            self._dual._array[...] = 0
         # Every array that is sliced out of this one refers to it: it lives as long as anybody can write through it.
         base = np.frombuffer(self.memory.view(), dtype=np.uint8)
         note_view(self.buffer, base)
@@ -394,8 +394,7 @@ class Field(Located, Exchanged):
             )
         if other is self:
             return
-        self._wrote()
-        note_replacement(self.buffer, other.buffer)
+        self._wrote(..., other.buffer)
         self._array[...] = source
         if self._dual is not None and other._dual is not None and clears_duals():
             self._dual._array[...] = other._dual._array

@@ -1,4 +1,4 @@
-"""Which elements one launch needs, restores and writes: the access regions of `ir/access_region.py`, evaluated."""
+"""Which elements one launch writes and its gradient reads: the access regions of `ir/launch_values.py`, evaluated."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ import operator
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple
 
-from tinote.ir.access_region import Argument, Reach, Reaches, Step
 from tinote.ir.affine import Interval
 from tinote.ir.buffers import Buffer
+from tinote.ir.launch_values import Argument, BoundedNode, SymbolicRegion, SymbolicRegions
 from tinote.lang.boxes import Box, Boxes, box_of
 
-__all__ = ["NOTHING", "Footprint", "Footprints", "Places"]
+__all__ = ["NOTHING", "Footprint", "Places", "RegionEvaluator"]
 
-#: So many footprints that depend on arguments are remembered: a loop of time steps runs again and again.
+#: How many regions that depend on arguments are remembered: a loop of time steps runs again and again.
 _MOST_KNOWN = 4096
 
 #: Elements of several fields.
@@ -23,8 +23,8 @@ Places = tuple[tuple[Buffer, Box], ...]
 
 class Footprint(NamedTuple):
     """Elements of fields and ndarrays. `restored`: what the gradient reads of the values from before the launch;
-    `needed`: of those that the launch left; `written`: what the launch may write to. `number`: its own; no two have the
-    same.
+    `needed`: of those that the launch left; `written`: what the launch may write to. `number`: its own; no two have
+    the same.
     """
 
     restored: Places
@@ -36,16 +36,16 @@ class Footprint(NamedTuple):
 _numbers = itertools.count()
 
 
-def _footprint(parts: Sequence[Places]) -> Footprint:
-    restored, needed, written = parts
-    return Footprint(restored, needed, written, next(_numbers))
+def _numbered(parts: Sequence[Places]) -> Footprint:
+    before, after, written = parts
+    return Footprint(before, after, written, next(_numbers))
 
 
-NOTHING = _footprint([(), (), ()])
+NOTHING = _numbered([(), (), ()])
 
 
 class _Varying(NamedTuple):
-    """A box of which some dimensions depend on arguments: those of `axes`, each with its step and its length."""
+    """A box of which some dimensions depend on arguments: those of `axes`, each with its node and its length."""
 
     buffer: Buffer
     box: Box
@@ -53,8 +53,8 @@ class _Varying(NamedTuple):
 
     def at(self, found: Sequence[Interval]) -> Box | None:
         box = list(self.box)
-        for axis, step, length in self.axes:
-            low, high = found[step]
+        for axis, node, length in self.axes:
+            low, high = found[node]
             first, last = max(low, 0), min(high + 1, length)
             if first >= last:
                 return None
@@ -62,32 +62,34 @@ class _Varying(NamedTuple):
         return tuple(box)
 
 
-class Footprints:
-    """Those of all launches of a kernel on the same memory. `actual`: the memory that a buffer of the code stands for;
-    `follows`: whether such memory counts.
+class RegionEvaluator:
+    """The access regions of all launches of a kernel on the same memory. `actual`: the memory that a buffer of the code
+    stands for; `follows`: whether such memory counts.
     """
 
-    def __init__(self, reaches: Reaches, actual: Callable[[Buffer], Buffer], follows: Callable[[Buffer], bool]) -> None:
-        self._reaches = reaches
+    def __init__(
+        self, regions: SymbolicRegions, actual: Callable[[Buffer], Buffer], follows: Callable[[Buffer], bool]
+    ) -> None:
+        self._parts = regions.live_in_before, regions.live_in, regions.written
         self._actual = actual
         self._follows = follows
-        lengths = [actual(buffer).shape[axis] or 0 for buffer, axis in reaches.lengths]
+        lengths = [actual(buffer).shape[axis] or 0 for buffer, axis in regions.lengths]
         self._found: list[Interval] = []
-        self._steps: list[tuple[int, Step]] = []
+        self._nodes: list[tuple[int, BoundedNode]] = []
         varying: set[int] = set()
-        for number, step in enumerate(reaches.steps):
-            if isinstance(step, Argument) or varying.intersection(step.sources):
+        for number, node in enumerate(regions.nodes):
+            if isinstance(node, Argument) or varying.intersection(node.sources):
                 varying.add(number)
-                self._steps.append((number, step))
+                self._nodes.append((number, node))
                 self._found.append((0, 0))
             else:
-                self._found.append(step.interval((), lengths, self._found))
-        parts = [self._places(part, varying) for part in (reaches.restored, reaches.needed, reaches.written)]
-        self._fixed = _footprint([fixed for fixed, _ in parts])
+                self._found.append(node.interval((), lengths, self._found))
+        parts = [self._places(part, varying) for part in self._parts]
+        self._fixed = _numbered([fixed for fixed, _ in parts])
         self._varying = [moving for _, moving in parts]
         self._moves = any(self._varying)
-        asked = [step.position for _, step in self._steps if isinstance(step, Argument)]
-        #: what of the arguments a footprint depends on: a number, or a tuple of several
+        asked = [node.position for _, node in self._nodes if isinstance(node, Argument)]
+        #: what of the arguments a region depends on: a number, or a tuple of several
         self._asked: Callable[[Sequence[Any]], Any] = operator.itemgetter(*asked) if asked else tuple
         self._known: dict[Any, Footprint] = {}
 
@@ -108,33 +110,32 @@ class Footprints:
 
     def _worked_out(self, arguments: Sequence[Any]) -> Footprint:
         found = self._found.copy()
-        for number, step in self._steps:
-            found[number] = step.interval(arguments, (), found)
+        for number, node in self._nodes:
+            found[number] = node.interval(arguments, (), found)
         fixed = self._fixed.restored, self._fixed.needed, self._fixed.written
-        return _footprint([part + _moved(moving, found) for part, moving in zip(fixed, self._varying, strict=True)])
+        return _numbered([part + _moved(moving, found) for part, moving in zip(fixed, self._varying, strict=True)])
 
     def _everything(self) -> Footprint:
-        parts = self._reaches.restored, self._reaches.needed, self._reaches.written
         found: list[Places] = []
-        for part in parts:
-            buffers = {self._actual(reach.buffer) for reach in part}
+        for part in self._parts:
+            buffers = {self._actual(region.buffer) for region in part}
             wholes = [(b, box) for b in buffers if self._follows(b) and (box := box_of(b)) is not None]
             found.append(tuple(wholes))
-        return _footprint(found)
+        return _numbered(found)
 
-    def _places(self, reaches: Iterable[Reach], varying: set[int]) -> tuple[Places, list[_Varying]]:
+    def _places(self, regions: Iterable[SymbolicRegion], varying: set[int]) -> tuple[Places, list[_Varying]]:
         """Those that are the same in every launch, and those that are not; a few boxes each."""
         groups: dict[tuple[Buffer, tuple[int | None, ...]], Boxes] = {}
-        for reach in reaches:
-            buffer = self._actual(reach.buffer)
-            box = self._fixed_part(buffer, reach.axes, varying) if self._follows(buffer) else None
+        for region in regions:
+            buffer = self._actual(region.buffer)
+            box = self._fixed_part(buffer, region.axes, varying) if self._follows(buffer) else None
             if box is not None:
-                moving = tuple([step if step in varying else None for step in reach.axes])
+                moving = tuple([node if node in varying else None for node in region.axes])
                 groups.setdefault((buffer, moving), Boxes()).add(box)
         fixed: list[tuple[Buffer, Box]] = []
         found: list[_Varying] = []
         for (buffer, moving), boxes in groups.items():
-            axes = [(axis, step, buffer.shape[axis] or 0) for axis, step in enumerate(moving) if step is not None]
+            axes = [(axis, node, buffer.shape[axis] or 0) for axis, node in enumerate(moving) if node is not None]
             for box in boxes:
                 if axes:
                     found.append(_Varying(buffer, box, tuple(axes)))
@@ -148,9 +149,9 @@ class Footprints:
         if whole is None:
             return None
         box = list(whole)
-        for axis, step in enumerate(axes):
-            if step not in varying:
-                low, high = self._found[step]
+        for axis, node in enumerate(axes):
+            if node not in varying:
+                low, high = self._found[node]
                 first, last = max(low, 0), min(high + 1, whole[axis][1])
                 if first >= last:
                     return None

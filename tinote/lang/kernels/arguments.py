@@ -11,12 +11,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
-from tinote.compiler.driver import BoundArray, GradientNeeds, Specialisation
+from tinote.compiler.driver import BoundArray, Specialisation
+from tinote.compiler.launch.metadata import GradientFacts
 from tinote.compiler.launch.summary import TaskSummary, Touched
 from tinote.compiler.requests import GRADIENT, PRIMAL, Request
 from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer, BufferKind
-from tinote.lang.kernels.access_region import Footprint, Footprints
+from tinote.lang.kernels.access_region import Footprint, RegionEvaluator
 from tinote.lang.kernels.stand_ins import stand_ins, viewed_field
 from tinote.lang.session.state import memory_of
 from tinote.source import Span
@@ -92,42 +93,33 @@ class Arguments:
         return self._tasks(self.specialisation.code(self.request).tasks)
 
     @cached_property
-    def needs(self) -> GradientNeeds:
+    def needs(self) -> GradientFacts:
         """What the gradient asks of memory. Raises `DifferentiationError`, also for a kernel that computes values to be
         differentiated from gradients, even if nothing comes back through it.
         """
-        found = self.specialisation.gradient_needs(self.request)
+        found = self.specialisation.gradient_facts(self.request)
         touched = self.specialisation.touched()
         reads = any(b.primal is not None for b in touched.loaded)
         if reads and any(b.adjoint is not None for b in touched.written):
             self.specialisation.refuse_gradient_access(self.request)
-        if not self._actual:
-            return found
-        return GradientNeeds(
-            self._set(found.loaded),
-            tuple([(self.actual(b), place) for b, place in found.severed]),
-            self._set(found.restored),
-            tuple([(self.actual(b), read, written) for b, read, written in found.overwritten]),
-            tuple([(self.actual(b), place) for b, place in found.old_values]),
-            tuple([self.actual(b) for b in found.copied]),
-        )
+        return found.with_memory(self.actual) if self._actual else found
 
     @cached_property
     def asks(self) -> bool:
         """Whether the gradient reads values of fields or ndarrays."""
-        reaches = self.specialisation.gradient_needs(self.request).reaches
-        return bool(reaches.restored or reaches.needed)
+        regions = self.specialisation.gradient_facts(self.request).regions
+        return bool(regions.live_in_before or regions.live_in)
 
     @cached_property
-    def _footprints(self) -> Footprints:
-        reaches = self.specialisation.gradient_needs(self.request).reaches
-        return Footprints(reaches, self.actual, lambda buffer: not isinstance(buffer, Foreign))
+    def _regions(self) -> RegionEvaluator:
+        regions = self.specialisation.gradient_facts(self.request).regions
+        return RegionEvaluator(regions, self.actual, _outlives_a_launch)
 
     def footprint(self, values: Sequence[Any]) -> Footprint:
-        """Which elements of fields and ndarrays a launch with these values needs and writes. Raises
+        """Which elements of fields and ndarrays a launch with these values writes and its gradient reads. Raises
         `DifferentiationError`.
         """
-        return self._footprints.of(values[len(self.specialisation.arrays) :] if self.values else values)
+        return self._regions.of(values[len(self.specialisation.arrays) :] if self.values else values)
 
     def pairs(self, formals: Iterable[Buffer]) -> Iterable[tuple[Buffer, Buffer]]:
         """Buffers of the code with the memory that they stand for."""
@@ -141,7 +133,7 @@ class Arguments:
         for formal, actual in self.pairs(self.specialisation.touched().loaded):
             place = place_in(severed, actual)
             if place is not None:
-                carried = self.specialisation.refuse_broken_chain(formal, place, self.request)
+                carried = self.specialisation.refuse_broken_path(formal, place, self.request)
                 found += [(self.actual(further), write) for further, write in carried]
         return found
 
@@ -211,6 +203,11 @@ def arguments_of(instance: Any, values: Sequence[Any], request: Request = GRADIE
             return Arguments(specialisation, values, request)
         known = instance.arguments = Arguments(specialisation, (), request)
     return known
+
+
+def _outlives_a_launch(buffer: Buffer) -> bool:
+    """Whether memory is a field's or an ndarray's: not what a launch only has while it runs."""
+    return buffer.kind in (BufferKind.FIELD, BufferKind.ARRAY) and not isinstance(buffer, Foreign)
 
 
 def own(buffers: Iterable[Buffer]) -> list[Buffer]:

@@ -35,14 +35,14 @@ class KernelGradient:
                 )
             instance, values = self._kernel.prepare(args, kwargs)
             native = instance.specialisation.code(request)
-            needs = instance.specialisation.gradient_needs()
-            for buffer, place in needs.old_values:
+            facts = instance.specialisation.gradient_facts()
+            for buffer, place in facts.old_values:
                 raise DifferentiationError(
                     f"the gradient needs the old values of '{buffer.name}' that the launch returned here",
                     place,
                     hint="launch the kernel in a tape: it keeps them",
                 )
-            for buffer, read, written in needs.overwritten:
+            for buffer, read, written in facts.overwritten:
                 raise DifferentiationError(
                     f"the gradient needs the value of '{buffer.name}' that is read here, "
                     "but the kernel has overwritten it since",

@@ -117,11 +117,11 @@ class Instance:
     @property
     def seconds(self) -> float:
         specialisation = self.specialisation
-        return specialisation.front_end_seconds + sum(native.seconds for _, native in specialisation.compiled())
+        return specialisation.front_end_seconds + sum(native.seconds for _, native in specialisation.results())
 
     @property
     def cache_hits(self) -> int:
-        return sum(native.cached for _, native in self.specialisation.compiled())
+        return sum(native.cached for _, native in self.specialisation.results())
 
     @property
     def origin(self) -> Origin:
@@ -193,7 +193,7 @@ class Instances(Table, list[Instance]):
                 instance.signature,
                 "current" if instance.is_current() else "older",
                 f"{1e3 * instance.seconds:.1f} ms",
-                _origins(instance.specialisation.compiled()),
+                _origins(instance.specialisation.results()),
                 str(instance.calls),
                 str(instance.cache_hits),
             )

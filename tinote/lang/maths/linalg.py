@@ -26,14 +26,13 @@ from typing import Any
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.types import template
 from tinote.lang.kernels.func import func
-from tinote.lang.maths.functions import FUNCTIONS
+from tinote.lang.maths.arithmetic import abs as abs_
+from tinote.lang.maths.arithmetic import max as max_
+from tinote.lang.maths.arithmetic import select, zero
+from tinote.lang.maths.elementary import sqrt
+from tinote.lang.maths.language import held, machine_epsilon, static, static_assert, stop_gradient, surrogate
 
 __all__ = ["eig", "polar_decompose", "solve", "svd", "sym_eig"]
-
-abs_, sqrt, max_, zero = FUNCTIONS["abs"], FUNCTIONS["sqrt"], FUNCTIONS["max"], FUNCTIONS["zero"]
-static, static_assert = FUNCTIONS["static"], FUNCTIONS["static_assert"]
-surrogate, stop_gradient, held = FUNCTIONS["surrogate"], FUNCTIONS["stop_gradient"], FUNCTIONS["held"]
-machine_epsilon, select = FUNCTIONS["machine_epsilon"], FUNCTIONS["select"]
 
 #: Sweeps after which an iteration ends in any case. Convergence is quadratic: 4 or 5 are usual in double precision.
 _SWEEPS = 16

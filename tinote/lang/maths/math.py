@@ -14,7 +14,31 @@ from typing import Any
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.types import UNSIGNED, matrix, template, vector
 from tinote.lang.kernels.func import func
-from tinote.lang.maths.functions import FUNCTIONS
+from tinote.lang.maths.arithmetic import ceil, floor, max, min, mod, round, sign
+from tinote.lang.maths.bits import clz, popcnt
+from tinote.lang.maths.elementary import (
+    acos,
+    asin,
+    atan,
+    atan2,
+    cos,
+    cosh,
+    exp,
+    exp2,
+    isinf,
+    isnan,
+    log,
+    log2,
+    log10,
+    pow,
+    sin,
+    sinh,
+    sqrt,
+    tan,
+    tanh,
+)
+from tinote.lang.maths.shading import clamp, degrees, fract, mix, radians, reflect, refract, smoothstep, step
+from tinote.lang.maths.vectors import cross, determinant, distance, dot, inverse, length, normalize, rotation2d
 
 __all__ = [
     "acos",
@@ -101,20 +125,6 @@ vec2, vec3, vec4 = vector(2, float), vector(3, float), vector(4, float)
 ivec2, ivec3, ivec4 = vector(2, int), vector(3, int), vector(4, int)
 uvec2, uvec3, uvec4 = vector(2, UNSIGNED), vector(3, UNSIGNED), vector(4, UNSIGNED)
 mat2, mat3, mat4 = matrix(2, 2, float), matrix(3, 3, float), matrix(4, 4, float)
-
-sin, cos, tan = FUNCTIONS["sin"], FUNCTIONS["cos"], FUNCTIONS["tan"]
-asin, acos, atan, atan2 = FUNCTIONS["asin"], FUNCTIONS["acos"], FUNCTIONS["atan"], FUNCTIONS["atan2"]
-sinh, cosh, tanh = FUNCTIONS["sinh"], FUNCTIONS["cosh"], FUNCTIONS["tanh"]
-exp, exp2, log, log2, log10 = (FUNCTIONS[name] for name in ("exp", "exp2", "log", "log2", "log10"))
-pow, sqrt = FUNCTIONS["pow"], FUNCTIONS["sqrt"]
-min, max, mod, sign = FUNCTIONS["min"], FUNCTIONS["max"], FUNCTIONS["mod"], FUNCTIONS["sign"]
-floor, ceil, round, fract = (FUNCTIONS[name] for name in ("floor", "ceil", "round", "fract"))
-isinf, isnan, clz, popcnt = (FUNCTIONS[name] for name in ("isinf", "isnan", "clz", "popcnt"))
-clamp, mix, step, smoothstep = (FUNCTIONS[name] for name in ("clamp", "mix", "step", "smoothstep"))
-radians, degrees = FUNCTIONS["radians"], FUNCTIONS["degrees"]
-dot, cross, length, distance = (FUNCTIONS[name] for name in ("dot", "cross", "length", "distance"))
-normalize, reflect, refract = FUNCTIONS["normalize"], FUNCTIONS["reflect"], FUNCTIONS["refract"]
-inverse, determinant, rotation2d = FUNCTIONS["inverse"], FUNCTIONS["determinant"], FUNCTIONS["rotation2d"]
 
 # transformations
 

@@ -12,7 +12,7 @@ from numbers import Integral
 from typing import Any, Protocol
 
 from tinote.compiler.launch.summary import TaskSummary
-from tinote.compiler.requests import Request
+from tinote.compiler.requests import GRADIENT, Request
 from tinote.config import Config
 from tinote.errors import FieldError, suggestion
 from tinote.ir.nodes import Buffer
@@ -39,7 +39,7 @@ __all__ = [
     "note_launch_outside",
     "note_python_read",
     "note_python_write",
-    "note_replacement",
+    "note_shared",
     "note_view",
     "recorder",
     "reset",
@@ -79,33 +79,33 @@ def arches() -> dict[str, Arch]:
     return dict(_ARCHES)
 
 
-class Recorder(Protocol):
-    """An open tape or forward-mode block: told of each launch and each write from Python in its own context."""
+class Recorder:
+    """An open tape, forward-mode block or anything else that is told of each launch, and of what Python does to fields,
+    in its own context. This one does nothing of it.
+    """
 
-    clears_duals: bool  # whether a write from Python sets duals to zero
-
-    @property
-    def gradients(self) -> Request | None:
-        """What `kernel.grad` runs in this block; None: it is refused."""
+    #: whether a write from Python sets duals to zero
+    clears_duals = False
+    #: what `kernel.grad` runs meanwhile; None: it is refused
+    gradients: Request | None = GRADIENT
 
     def launching(self, instance: Any, values: tuple[Any, ...]) -> Any:
         """A kernel is about to be launched. Gives the machine code to run in place of the primal, if any."""
 
     def launched(self) -> None:
-        """The launch has ended well."""
+        """The launch that was announced has ended well. (One that raised has written fields, but does not count.)"""
 
-    def written(self, buffer: Buffer, position: Any = ...) -> bool:
+    def writing(self, buffer: Buffer, position: Any, source: Buffer | None = None) -> Any:
         """Python is about to write to a field, at `position` in its array (of the field's shape with that of its
-        elements behind); None: an array is made through which anybody may write from now on. Gives whether the new
-        value counts as the old one shifted by a constant.
+        elements behind; `...`: all of it): constants, or all that is in the field `source`. Gives whether the new value
+        counts as the old one shifted by a constant.
         """
-        ...
 
-    def read(self, buffer: Buffer, position: tuple[Any, ...]) -> None:
+    def sharing(self, buffer: Buffer) -> None:
+        """Python is about to make an array through which anybody may write to a field from now on."""
+
+    def reading(self, buffer: Buffer, position: tuple[Any, ...]) -> None:
         """Python reads an element of a field with a gradient or a dual, or components of one."""
-
-    def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
-        """Python gives a whole field new values: those of `source`, or constants."""
 
 
 #: The recorder of this context, if one is open. Threads and tasks that were started elsewhere do not see it.
@@ -118,7 +118,7 @@ class Watcher(Protocol):
     def launching_outside(self, instance: Any, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched in another context."""
 
-    def overwritten(self, buffer: Buffer, box: Any = None) -> None:
+    def overwriting(self, buffer: Buffer, box: Any = None) -> None:
         """Elements of a field, by default all, are about to be written."""
 
 
@@ -247,32 +247,37 @@ def note_launch_outside(instance: Any, values: tuple[Any, ...]) -> None:
             watcher.launching_outside(instance, values)
 
 
-def note_python_write(buffer: Buffer, position: Any = ...) -> bool:
-    """Tell an open recorder that Python is about to write to a field (`Recorder.written`, whose answer it gives), and
+def note_python_write(buffer: Buffer, position: Any = ..., source: Buffer | None = None) -> bool:
+    """Tell an open recorder that Python is about to write to a field (`Recorder.writing`, whose answer it gives), and
     those of other contexts, too.
     """
     open_recorder = recorder.get()
-    shifts = open_recorder is not None and open_recorder.written(buffer, position)
+    shifts = open_recorder is not None and bool(open_recorder.writing(buffer, position, source))
     if world.watchers:
-        own = _own_watcher.get()
-        for watcher in world.watchers:
-            if watcher is not own:
-                watcher.overwritten(buffer, box_at(buffer, position))
+        _tell_watchers(buffer, position)
     return shifts
+
+
+def note_shared(buffer: Buffer) -> None:
+    """Tell an open recorder, and those of other contexts, that Python makes an array to write to a field through."""
+    open_recorder = recorder.get()
+    if open_recorder is not None:
+        open_recorder.sharing(buffer)
+    _tell_watchers(buffer, ...)
+
+
+def _tell_watchers(buffer: Buffer, position: Any) -> None:
+    own = _own_watcher.get()
+    for watcher in world.watchers:
+        if watcher is not own:
+            watcher.overwriting(buffer, box_at(buffer, position))
 
 
 def note_python_read(buffer: Buffer, position: tuple[Any, ...]) -> None:
     """Tell an open recorder that Python reads an element, if the field has a gradient or a dual."""
     open_recorder = recorder.get()
     if open_recorder is not None and (buffer.adjoint is not None or buffer.tangent is not None):
-        open_recorder.read(buffer, position)
-
-
-def note_replacement(buffer: Buffer, source: Buffer | None = None) -> None:
-    """Tell an open recorder that Python gives every element of a field a new value, from `source` or from outside."""
-    open_recorder = recorder.get()
-    if open_recorder is not None:
-        open_recorder.replaced(buffer, source)
+        open_recorder.reading(buffer, position)
 
 
 def note_view(buffer: Buffer, base: Any) -> None:

@@ -16,7 +16,12 @@ from pathlib import Path
 import numpy as np
 from PIL import Image, ImageDraw, ImageFont
 
+from tinote.viz.draw.arrays import ViewError
+
 __all__ = ["Picture"]
+
+PICTURE_FORMATS = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tiff")
+"""The endings of names that pictures may have."""
 
 SUPERSAMPLING = 3
 """Lines and triangles are drawn this many times larger and averaged down, which is what smooths their edges."""
@@ -185,6 +190,20 @@ class Picture:
         return buffer.getvalue()
 
     def save(self, path: Path) -> None:
-        """Write the picture in the format that the name's ending says; folders on the way are made."""
+        """Write the picture in the format that the name's ending says; folders on the way are made. Raises `ViewError`
+        for an ending that is not that of a picture.
+        """
+        if path.suffix.lower() not in PICTURE_FORMATS:
+            raise ViewError(
+                f"{path.name}: a picture's name does not end in {path.suffix or 'nothing'}",
+                hint=f"use one that ends in {', '.join(PICTURE_FORMATS[:-1])} or {PICTURE_FORMATS[-1]}",
+            )
         path.parent.mkdir(parents=True, exist_ok=True)
         Image.fromarray(self.pixels).save(path)
+
+    def scaled(self, width: int | None) -> np.ndarray:
+        """The pixels of the picture at another width, its own if None, in the same proportions."""
+        if width is None or width == self.pixels.shape[1]:
+            return self.pixels
+        height = max(1, round(self.pixels.shape[0] * width / self.pixels.shape[1]))
+        return np.asarray(Image.fromarray(self.pixels).resize((width, height), Image.Resampling.LANCZOS))

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import shutil
-import subprocess
 from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 from PIL import Image
 
 from tinote.viz.draw.arrays import ViewError
+from tinote.viz.draw.film import write_film
 from tinote.viz.draw.tools import imwrite
 
 __all__ = ["VideoManager"]
@@ -77,26 +77,7 @@ class VideoManager:
         """
         if not self.frame_counter:
             raise ViewError("there are no frames yet", hint="write some: write_frame(image)")
-        if gif:
-            frames = [Image.open(self._frame(number)).convert("RGB") for number in range(self.frame_counter)]
-            frames[0].save(
-                self.get_output_filename(".gif"),
-                save_all=True,
-                append_images=frames[1:],
-                duration=1000.0 / self.framerate,
-                loop=0,
-            )
-        if mp4:
-            self._make_mp4()
-
-    def _make_mp4(self) -> None:
-        program = shutil.which("ffmpeg")
-        if program is None:
-            raise ViewError("an MP4 needs the program ffmpeg, which is not installed", hint="use make_video(mp4=False)")
-        source = str(Path(self.get_frame_directory()) / "%06d.png")
-        # H.264 in the form that browsers play needs even sizes.
-        even = ["-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2", "-pix_fmt", "yuv420p"]
-        command = [program, "-y", "-loglevel", "error", "-framerate", str(self.framerate), "-i", source, *even]
-        done = subprocess.run([*command, self.get_output_filename(".mp4")], capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise ViewError(f"ffmpeg failed: {done.stderr.strip()}")
+        for ending, wanted in ((".gif", gif), (".mp4", mp4)):
+            if wanted:
+                frames = (np.asarray(Image.open(self._frame(n)).convert("RGB")) for n in range(self.frame_counter))
+                write_film(Path(self.get_output_filename(ending)), frames, self.framerate)

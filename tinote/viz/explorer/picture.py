@@ -4,11 +4,11 @@ both since the previous run.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from tinote.compiler.inspect.stages import Stage, StageKind, Stages
 from tinote.viz.draw.canvas import ACCENT, FACE, INK, MUTED, Canvas
+from tinote.viz.draw.syntax import coloured
 from tinote.viz.explorer.previous import Change
 
 __all__ = ["draw_explorer", "tally"]
@@ -29,10 +29,6 @@ SHORTEST_BAR = 0.08
 """A bar of less than this part of the longest would be a dot, and say nothing."""
 
 KINDS = {StageKind.PYTHON: "#b89a2d", StageKind.IR: "#2d76be", StageKind.LLVM: "#7a2dbe", StageKind.ASSEMBLY: "#2dbe8e"}
-WORDS = re.compile(
-    r"(?P<variable>%[\w.]+)|(?P<memory>@[\w.]+)|(?P<text>\"(?:[^\"\\]|\\.)*\")|(?P<key>\b(?:buffer|func|for|while|do|if|else|in|carrying|yield|return|task|parallel|serial|"
-    r"reverse|vectorize|private|load|store|atomic|check|local|get|set|stack|push|pop|print|field|temporary|adjoint)\b)|(?P<type>\b(?:[iuf]\d+|u1)\b)|(?P<number>-?\b\d[\w.]*)"
-)
 COLORS = {
     "variable": "#0b5cad",
     "memory": "#0a6d5c",
@@ -81,7 +77,7 @@ def draw_explorer(
     y += 32
     for row in lines:
         if isinstance(row, Change):
-            _draw_line(canvas, y, row, width)
+            _draw_line(canvas, y, row, final.kind, width)
         else:
             canvas.text(LIST_WIDTH + 56, y, f"⋯ {row} lines as before", MUTED)
         y += ROW
@@ -169,7 +165,7 @@ def _draw_mark(canvas: Canvas, y: float, mark: str, width: int) -> None:
     canvas.text(LIST_WIDTH + 10, y, SIGNS[mark], EDGES[mark], bold=True, code=True)
 
 
-def _draw_line(canvas: Canvas, y: float, change: Change, width: int) -> None:
+def _draw_line(canvas: Canvas, y: float, change: Change, kind: StageKind, width: int) -> None:
     line = change.line
     if change.mark != " ":
         _draw_mark(canvas, y, change.mark, width)
@@ -180,15 +176,10 @@ def _draw_line(canvas: Canvas, y: float, change: Change, width: int) -> None:
         canvas.text(LIST_WIDTH + 46, y + 1, str(line.line), MUTED, right=True, code=True, size=11)
     if line.adjoint:
         canvas.text(LIST_WIDTH + 20, y, "∂", COLORS["key"], code=True)
-    at = 0
     x = LIST_WIDTH + 56.0
-    for match in WORDS.finditer(text):
-        kind = match.lastgroup or ""
-        for part, color in ((text[at : match.start()], INK), (match[0], COLORS[kind])):
-            canvas.text(x, y, part, color, code=True)
-            x += unit * len(part)
-        at = match.end()
-    canvas.text(x, y, text[at:], INK, code=True)
+    for part, style in coloured(text, kind.value):
+        canvas.text(x, y, part, COLORS.get(style, INK), code=True)
+        x += unit * len(part)
 
 
 def _draw_problem(name: str, problem: str, width: int) -> bytes:

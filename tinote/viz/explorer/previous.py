@@ -61,7 +61,8 @@ class Previous:
         """A present stage with what has gone from it, line by line. Raises as `beside` does."""
         _, earlier = self.beside(number)
         now = self._now.stages[number].lines
-        texts = [[line.text for line in lines] for lines in (earlier, now)]
+        # As the page aligns them, a line that only stands farther to the right has not changed.
+        texts = [[line.text.strip() for line in lines] for lines in (earlier, now)]
         found: list[Change] = []
         for tag, a, b, c, d in SequenceMatcher(None, *texts, autojunk=False).get_opcodes():
             if tag == "equal":
@@ -136,7 +137,7 @@ def _indentation(line: str) -> int:
 
 
 class _Binding:
-    """A variable as a stage binds it: in which line, the how manieth of those that the line binds, and its operands.
+    """A variable as a stage binds it: its line, its position among those that the line binds, and its operands.
 
     `expression` is a number for what it is computed from, down to memory.
     """

@@ -22,7 +22,7 @@ __all__ = ["observed_values", "parameters_of"]
 
 
 def parameters_of(specialisation: Specialisation) -> list[dict[str, Any]]:
-    """The scalar arguments that somebody has to give before values can be observed."""
+    """The scalar arguments, which the user gives before values can be observed."""
     return [
         {"name": v.name or f"argument {n}", "float": element_type(v.type).kind == "f"}
         for n, v in enumerate(specialisation.lowered.function.region.params)

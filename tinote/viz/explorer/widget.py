@@ -35,6 +35,7 @@ __all__ = ["Explorer", "View", "explore"]
 SCRIPTS = (
     "view.js",
     "explorer_align.js",
+    "syntax.js",
     "explorer_lines.js",
     "explorer_source.js",
     "explorer_stage.js",

@@ -19,14 +19,12 @@ from tinote.ir.types import f32, i32
 from tinote.lang.data.types import ndarray
 from tinote.lang.kernels.func import func
 from tinote.lang.kernels.kernel import Kernel, kernel
-from tinote.lang.maths.functions import FUNCTIONS
+from tinote.lang.maths.language import atomic_max
 
 __all__ = ["DENSITY_COUNT", "Cover", "density", "discs"]
 
 DENSITY_COUNT = 150_000
 """More particles than this are shown as a density."""
-
-atomic_max = FUNCTIONS["atomic_max"]
 
 PHASES = 4
 """Discs are prepared at this many positions within a pixel, in either direction, so that slow ones do not jump."""

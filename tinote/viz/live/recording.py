@@ -2,40 +2,20 @@
 
 from __future__ import annotations
 
-import io
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
-from PIL import Image
 
-from tinote.viz.draw.arrays import ViewError
+from tinote.viz.draw.film import as_gif
 
-__all__ = ["LONGEST_RECORDING", "Recording", "as_gif"]
+__all__ = ["LONGEST_RECORDING", "FrameRecorder"]
 
 LONGEST_RECORDING = 600
 """Frames that a recording keeps: half a minute at 20 a second, and 400 MB of memory at 480 × 480 pixels."""
 
 
-def as_gif(frames: Sequence[np.ndarray], frames_per_second: float) -> bytes:
-    """Frames, uint8 of shape (height, width, 3), as a GIF. Its clock counts hundredths of a second, and browsers slow
-    down what is faster than 50 frames a second: a delay is rounded, and at least two hundredths. All frames share the
-    256 colours of a sample of them, so that still parts do not flicker. Raises `ViewError` for no frames.
-    """
-    if not frames:
-        raise ViewError("there are no frames yet", hint="record while the view plays")
-    if not frames_per_second > 0:
-        raise ViewError(f"{frames_per_second} frames a second; it is more than 0")
-    sample = np.concatenate(frames[:: max(1, len(frames) // 4)][:4])
-    palette = Image.fromarray(sample).quantize(256)
-    pictures = [Image.fromarray(frame).quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
-    buffer = io.BytesIO()
-    delay = max(2, round(100 / frames_per_second)) * 10
-    pictures[0].save(buffer, "GIF", save_all=True, append_images=pictures[1:], duration=delay, loop=0)
-    return buffer.getvalue()
-
-
-class Recording:
+class FrameRecorder:
     """What a view shows while it plays, with the pace at which it was shown; what is past the longest is left out."""
 
     def __init__(self, clock: Callable[[], float] = time.perf_counter) -> None:

@@ -12,7 +12,7 @@ import asyncio
 import contextvars
 import threading
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,10 +23,12 @@ from tinote.runtime.owner import new_party, party
 from tinote.runtime.threads import stop_all
 from tinote.viz.draw.arrays import ViewError
 from tinote.viz.draw.chart import CHART_HEIGHT, History, as_series, draw_chart
+from tinote.viz.draw.film import check_film, write_film
 from tinote.viz.draw.pictures import Picture
 from tinote.viz.live.pointer import Pointer, PointerQueue
-from tinote.viz.live.recording import LONGEST_RECORDING, Recording, as_gif
+from tinote.viz.live.recording import LONGEST_RECORDING, FrameRecorder
 from tinote.viz.notebook.front_end import remember_output
+from tinote.viz.notebook.progress import progress
 from tinote.viz.notebook.view import Frame, LiveView, Outcome, Worker, describe_error
 
 __all__ = ["LiveSimulation"]
@@ -104,7 +106,7 @@ class LiveSimulation(LiveView):
         self._pointing = PointerQueue()
         self._is_captured = False
         self._is_pointed = False  # a frame is under way that the pointer has asked for
-        self._recording: Recording | None = None
+        self._recording: FrameRecorder | None = None
         self._quantities = {**as_series(energy, "energy"), **as_series(plots, "value")}
         self.history = History(tuple(self._quantities))
         self.steps = 0
@@ -205,19 +207,31 @@ class LiveSimulation(LiveView):
         """Write the picture to a file; the name's ending says the format."""
         self._drawn().save(Path(path))
 
-    def record(self, path: str | Path, frames: int = 60, frames_per_second: float = 25.0) -> None:
-        """Make `frames` frames here and now, as `advance` does, and write them to a GIF, beginning with the present
-        state.
+    def record(
+        self, path: str | Path, frames: int = 60, frames_per_second: float = 25.0, width: int | None = None
+    ) -> None:
+        """Make `frames` frames here and now, as `advance` does, and write them to a film, beginning with the present
+        state: a GIF, or an MP4 or WebM, which need the program ffmpeg (on the PATH, or from the library
+        imageio-ffmpeg). The name's ending says which. `width`: that of the film in pixels, the view's own by itself. A
+        recording of more than a second shows a bar, and at the end the size of the file is printed. Raises `ViewError`.
         """
-        if not 0 < frames < LONGEST_RECORDING:
-            raise ViewError(f"a recording of {frames} frames; it has at least 1, and less than {LONGEST_RECORDING}")
+        longest = LONGEST_RECORDING if Path(path).suffix.lower() == ".gif" else None
+        if frames < 1 or (longest is not None and frames >= longest):
+            less = "" if longest is None else f", and as a GIF less than {longest}"
+            raise ViewError(f"a recording of {frames} frames; it has at least 1{less}")
+        if width is not None and not 16 <= width <= 7680:
+            raise ViewError(f"a film {width} pixels wide; it has between 16 and 7680")
+        check_film(Path(path), frames_per_second)
+        size = write_film(Path(path), self._frames(frames, width, Path(path).name), frames_per_second)
+        print(f"{path}: {frames + 1} frames, {size / 1e6:.2g} MB")
+
+    def _frames(self, count: int, width: int | None, label: str) -> Iterator[np.ndarray]:
+        """The present state and those after each of `count` more frames, in RGB."""
         self._apart(self._present)
-        pictures = [self._whole().pixels]
-        for _ in range(frames):
+        yield self._whole().scaled(width)
+        for _ in progress(range(count), label=label):
             self.advance()
-            pictures.append(self._whole().pixels)
-        Path(path).parent.mkdir(parents=True, exist_ok=True)
-        Path(path).write_bytes(as_gif(pictures, frames_per_second))
+            yield self._whole().scaled(width)
 
     def advance(self, frames: int = 1) -> None:
         """Make `frames` frames here and now, without a page; an exception of the step is raised. Not while the view
@@ -315,7 +329,7 @@ class LiveSimulation(LiveView):
     def _record_or_save(self, page: str) -> None:
         """What the record button does: begin to keep frames, or hand over those that were kept."""
         if self._recording is None:
-            self._recording = Recording()
+            self._recording = FrameRecorder()
         else:
             self._spawn(self._deliver(self._recording.gif, "simulation.gif", "image/gif", page))
             self._recording = None

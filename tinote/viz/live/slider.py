@@ -57,7 +57,7 @@ def slider(
         max=high,
         step=step or (high - low) / STEPS,
         description=label or getattr(target, "name", ""),
-        readout_format=".4g",
+        readout_format=".4",
         style={"description_width": "initial"},
         layout=Layout(width="auto", max_width=f"{view.width}px"),
     )

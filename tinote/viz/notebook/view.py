@@ -27,11 +27,13 @@ import traitlets
 
 from tinote.errors import TinoteError
 from tinote.source import Span, place_name
+from tinote.viz.draw.syntax import syntax_script
 from tinote.viz.notebook.composed import keep_pictures_of_boxes
 from tinote.viz.notebook.front_end import Audience, Bundle, audience, with_picture
 
 __all__ = ["Frame", "FrameCredits", "LiveView", "Outcome", "Worker", "describe_error", "static_source"]
 
+SYNTAX = "syntax.js"
 STATIC = Path(__file__).parents[1] / "static"
 PACKAGE = str(Path(__file__).parents[2])
 
@@ -46,8 +48,10 @@ Value = TypeVar("Value")
 
 
 def static_source(*names: str) -> str:
-    """Files of `viz/static/` joined to one source: an ES module that imports nothing, or a style sheet."""
-    return "\n".join((STATIC / name).read_text(encoding="utf-8") for name in names)
+    """Files of `viz/static/` joined to one source: an ES module that imports nothing, or a style sheet. `syntax.js` is
+    made of the table in `draw/syntax.py`.
+    """
+    return "\n".join(syntax_script() if name == SYNTAX else (STATIC / name).read_text("utf-8") for name in names)
 
 
 class Frame(NamedTuple):

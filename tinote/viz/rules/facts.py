@@ -183,7 +183,7 @@ def _chain(violation: Violation) -> list[dict[str, str]]:
     if violation.is_one_operation:
         return [_step("both", later, f"reads and changes {element}")]
     if violation.is_unordered:
-        return [_step("both", later, f"one turn writes {element}, another reads it")]
+        return [_step("both", later, f"one iteration writes {element}, another reads it")]
     first, second = (f"{VERBS[access.kind]} {element}" for access in (earlier, later))
     if later.launch is not None and earlier.launch == later.launch:
         return [_step("both", later, f"{first}, then {second}" if first != second else f"{first}, twice")]

@@ -27,7 +27,7 @@ from tinote.viz.rules.picture import draw_findings
 
 __all__ = ["RuleView", "show_after_errors", "violations"]
 
-SCRIPTS = ("view.js", "explorer_lines.js", "rules.js")
+SCRIPTS = ("view.js", "syntax.js", "explorer_lines.js", "rules.js")
 STYLES = ("theme.css", "rules.css")
 PICTURE_WIDTH = 960
 

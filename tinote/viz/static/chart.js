@@ -1,4 +1,5 @@
-// The running plot: samples, and a line chart of them. The rules for ticks and for thinning are those of `viz/chart.py`.
+// The running plot: samples, and a line chart of them. The rules for ticks and for thinning are those of
+// `viz/chart.py`.
 
 const SERIES_COLORS = {
   light: ["#2f6fd0", "#c96012", "#2b8252", "#8450c6", "#b3315f", "#5f6670"],
@@ -40,7 +41,9 @@ class History {
     }
   }
   rows() {
-    return this.latest === null || this.kept[this.kept.length - 1] === this.latest ? this.kept : [...this.kept, this.latest];
+    return this.latest === null || this.kept[this.kept.length - 1] === this.latest
+      ? this.kept
+      : [...this.kept, this.latest];
   }
 }
 
@@ -51,7 +54,8 @@ function niceTicks(low, high, about) {
   const power = 10 ** Math.floor(Math.log10(raw));
   const step = power * [1, 2, 5, 10].find((factor) => power * factor >= raw * (1 - 1e-9));
   const ticks = [];
-  for (let index = Math.ceil(low / step - 1e-9); index <= Math.floor(high / step + 1e-9); index += 1) ticks.push(index * step);
+  for (let index = Math.ceil(low / step - 1e-9); index <= Math.floor(high / step + 1e-9); index += 1)
+    ticks.push(index * step);
   return ticks;
 }
 
@@ -61,7 +65,10 @@ function tickText(value, step) {
   return value.toFixed(Math.max(0, -Math.floor(Math.log10(step) + 1e-9)));
 }
 
-/** Draw `history` on `canvas`, width × height CSS pixels: axes, labels, one line a series. Colours: `names.length` from the theme. */
+/**
+ * Draw `history` on `canvas`, width × height CSS pixels: axes, labels, one line a series. Colours: `names.length` from
+ * the theme.
+ */
 function drawChart(canvas, { history, names, width, height, xLabel, yLabel, dark }) {
   const scale = canvas.width / width;
   const context = canvas.getContext("2d");

@@ -24,7 +24,8 @@ class Explorer {
     model.on("msg:custom", this.receive);
     const theme = () => root.classList.toggle("is-dark", isDark(root));
     this.unwatch = watchTheme(theme);
-    // What lies behind it is known once it is on the page, and how many lines it has room for. What is selected stays in sight when there is less room.
+    // What lies behind it is known once it is on the page, and how many lines it has room for. What is selected stays
+    // in sight when there is less room.
     let width = 0;
     this.placed = new ResizeObserver(() => {
       theme();
@@ -50,14 +51,72 @@ class Explorer {
     keepKeys(this.root);
     this.root.classList.add("tinote-explorer");
     this.switch = new Switch("What is shown", (view) => this.#showView(view));
-    this.search = new Search({ docs: () => this.docs, say: (text) => this.#say(text), quiet: () => this.#light(), filtered: () => this.#showStages() });
-    this.fold = make("button", { type: "button", class: "toggle", "aria-pressed": "false", title: "Fold away what is equal on both sides", onclick: () => this.#toggleFold() }, "Only differences");
-    const previous = make("button", { type: "button", class: "step", "aria-label": "Previous difference", title: "Previous difference (p)", onclick: () => this.#jump(-1) }, "↑");
-    const next = make("button", { type: "button", class: "step", "aria-label": "Next difference", title: "Next difference (n)", onclick: () => this.#jump(1) }, "↓");
-    this.compare = make("button", { type: "button", class: "toggle", "aria-pressed": "false", hidden: true, title: "Compare with what this kernel was before it changed last (r)", onclick: () => this.#togglePrevious() }, "Previous run");
-    const head = make("header", {}, make("strong", { class: "title", title: name }, name), this.switch.element, make("span", { class: "gap" }), this.search.input, this.search.filter, make("span", { class: "tools" }, this.compare, this.fold, previous, next));
+    this.search = new Search({
+      docs: () => this.docs,
+      say: (text) => this.#say(text),
+      quiet: () => this.#light(),
+      filtered: () => this.#showStages(),
+    });
+    this.fold = make(
+      "button",
+      {
+        type: "button",
+        class: "toggle",
+        "aria-pressed": "false",
+        title: "Fold away what is equal on both sides",
+        onclick: () => this.#toggleFold(),
+      },
+      "Only differences",
+    );
+    const previous = make(
+      "button",
+      {
+        type: "button",
+        class: "step",
+        "aria-label": "Previous difference",
+        title: "Previous difference (p)",
+        onclick: () => this.#jump(-1),
+      },
+      "↑",
+    );
+    const next = make(
+      "button",
+      {
+        type: "button",
+        class: "step",
+        "aria-label": "Next difference",
+        title: "Next difference (n)",
+        onclick: () => this.#jump(1),
+      },
+      "↓",
+    );
+    this.compare = make(
+      "button",
+      {
+        type: "button",
+        class: "toggle",
+        "aria-pressed": "false",
+        hidden: true,
+        title: "Compare with what this kernel was before it changed last (r)",
+        onclick: () => this.#togglePrevious(),
+      },
+      "Previous run",
+    );
+    const head = make(
+      "header",
+      {},
+      make("strong", { class: "title", title: name }, name),
+      this.switch.element,
+      make("span", { class: "gap" }),
+      this.search.input,
+      this.search.filter,
+      make("span", { class: "tools" }, this.compare, this.fold, previous, next),
+    );
 
-    this.list = new StageList({ selected: (stage) => this.#select(stage), held: (stage) => this.#chooseStage(0, stage) });
+    this.list = new StageList({
+      selected: (stage) => this.#select(stage),
+      held: (stage) => this.#chooseStage(0, stage),
+    });
 
     this.source = new SourceLines({
       pointed: (line, column) => this.#pointSource(line, column),
@@ -66,7 +125,8 @@ class Explorer {
       named: () => {},
       name: () => "",
       look: (row) => (this.focus?.rows.has(row) ? (row === this.focus.row ? "strong" : "lit") : ""),
-      stretch: (row) => (row === this.focus?.row && this.focus.end > this.focus.column ? [this.focus.column, this.focus.end] : null),
+      stretch: (row) =>
+        row === this.focus?.row && this.focus.end > this.focus.column ? [this.focus.column, this.focus.end] : null,
       note: (row) => this.panels.note(row),
     });
 
@@ -74,16 +134,25 @@ class Explorer {
       const label = number ? "Stage on the right" : "Stage on the left";
       const lines = new Lines(label, {
         pointed: (line, column) => this.#pointStage(number, line, column),
-        chosen: (line, _, word) => this.walker.toDefinition(number, line, word) || this.#choose(this.#stageFocus(number, line), lines),
+        chosen: (line, _, word) =>
+          this.walker.toDefinition(number, line, word) || this.#choose(this.#stageFocus(number, line), lines),
         left: () => this.#hover(null),
         named: (word, line) => this.#name(word, number, line),
         name: () => this.variable,
         look: (line) => this.#look(number, line),
         scrolled: (top) => this.#scrolled(number, top),
       });
-      lines.choice = make("select", { "aria-label": number ? "Stage on the right" : "Stage on the left", onchange: (event) => this.#chooseStage(number, event.target.value) });
+      lines.choice = make("select", {
+        "aria-label": number ? "Stage on the right" : "Stage on the left",
+        onchange: (event) => this.#chooseStage(number, event.target.value),
+      });
       lines.info = make("span", { class: "info" });
-      lines.pane = make("section", { class: `pane ${side}`, "aria-label": label }, make("div", { class: "pane-head" }, lines.choice, lines.info), lines.element);
+      lines.pane = make(
+        "section",
+        { class: `pane ${side}`, "aria-label": label },
+        make("div", { class: "pane-head" }, lines.choice, lines.info),
+        lines.element,
+      );
       return lines;
     });
     this.panels = new Panels(
@@ -97,7 +166,8 @@ class Explorer {
       { flow: () => this.walker.draw(), values: () => this.values.draw() },
     );
     this.values = new Values({
-      ask: (question) => this.model.send({ kind: "observe", view: this.view, stage: this.#origin(this.right), ...question }),
+      ask: (question) =>
+        this.model.send({ kind: "observe", view: this.view, stage: this.#origin(this.right), ...question }),
       go: (line) => this.walker.go(1, line),
       pointed: (line) => this.docs?.[1] && this.#hover(this.#stageFocus(1, line)),
       left: () => this.#hover(null),
@@ -119,7 +189,15 @@ class Explorer {
     this.words = make("span", { class: "words" });
     this.status.append(this.words, this.counts);
     this.problem = make("pre", { class: "problem", role: "alert", hidden: true });
-    this.body = make("div", { class: "body" }, this.list.element, this.source.section, this.panes[0].pane, this.panes[1].pane, this.problem);
+    this.body = make(
+      "div",
+      { class: "body" },
+      this.list.element,
+      this.source.section,
+      this.panes[0].pane,
+      this.panes[1].pane,
+      this.problem,
+    );
     this.root.append(make("div", { class: "frame" }, head, this.body, this.panels.element, this.status));
     this.root.addEventListener("keydown", (event) => this.#rootKey(event));
   }
@@ -134,7 +212,10 @@ class Explorer {
   }
 
   #keep(stage) {
-    this.stages.set(`${stage.view}/${stage.stage}`, new Stage(stage, this.views.get(stage.view).stages[stage.stage].kind));
+    this.stages.set(
+      `${stage.view}/${stage.stage}`,
+      new Stage(stage, this.views.get(stage.view).stages[stage.stage].kind),
+    );
   }
 
   #receive(message) {
@@ -144,8 +225,12 @@ class Explorer {
     } else if (message.kind === "observed") {
       if (message.view === this.view && message.stage === this.#origin(this.right)) this.values.receive(message);
     } else if (message.kind === "previous") {
-      this.stages.set(`${message.view}/${message.stage}/${PREVIOUS}`, Object.assign(new Stage(message, this.views.get(message.view).stages[message.stage].kind), { facts: message }));
-      if (message.view === this.view && this.left === PREVIOUS && this.#origin(this.right) === message.stage) this.#showStages();
+      this.stages.set(
+        `${message.view}/${message.stage}/${PREVIOUS}`,
+        Object.assign(new Stage(message, this.views.get(message.view).stages[message.stage].kind), { facts: message }),
+      );
+      if (message.view === this.view && this.left === PREVIOUS && this.#origin(this.right) === message.stage)
+        this.#showStages();
     } else if (message.kind === "panel") {
       this.panelContents.get(message.view).set(message.panel, message);
       if (message.view === this.view) this.panels.receive(message.panel);
@@ -153,10 +238,14 @@ class Explorer {
       this.#keep(message);
       const facts = this.views.get(message.view).stages[message.stage];
       const late = facts.operations === null;
-      Object.assign(facts, { seconds: message.seconds ?? facts.seconds, operations: message.operations ?? facts.operations });
+      Object.assign(facts, {
+        seconds: message.seconds ?? facts.seconds,
+        operations: message.operations ?? facts.operations,
+      });
       if (message.view !== this.view) return;
       if (late) this.#listStages();
-      if ([this.right, this.before].some((stage) => stage >= 0 && this.#origin(stage) === message.stage)) this.#showStages();
+      if ([this.right, this.before].some((stage) => stage >= 0 && this.#origin(stage) === message.stage))
+        this.#showStages();
     }
   }
 
@@ -208,7 +297,10 @@ class Explorer {
     this.hover = this.pinned = null;
     this.docs = [null, null];
     if (!this.panelContents.has(this.view)) this.panelContents.set(this.view, new Map());
-    this.panels.offer([...(this.shown.panels ?? []), ["flow", "Data flow"], ...(this.shown.parameters ? [["values", "Values"]] : [])], this.panelContents.get(this.view));
+    this.panels.offer(
+      [...(this.shown.panels ?? []), ["flow", "Data flow"], ...(this.shown.parameters ? [["values", "Values"]] : [])],
+      this.panelContents.get(this.view),
+    );
     this.values.offer(this.shown.parameters ?? []);
     if (problem) {
       this.#say(problem.trim().split("\n")[0]);
@@ -228,11 +320,21 @@ class Explorer {
     const { stages } = this.shown;
     const before = this.before;
     this.list.show({ stages, right: this.right, before, held: this.left });
-    const option = (stage) => make("option", { value: stage }, `${stages[stage].group ? `${stages[stage].group}: ` : ""}${stages[stage].name}`);
-    const changed = stages.map((_, stage) => stage).filter((stage) => stages[stage].changed || stage === this.right || stage === this.left);
-    const label = this.left === PREVIOUS ? "the stage before" : before >= 0 ? `before: ${stages[before].name}` : "nothing before";
-    const previous = this.shown.previous ? [make("option", { value: PREVIOUS }, `previous run: ${stages[this.right].name}`)] : [];
-    this.panes[0].choice.replaceChildren(make("option", { value: "before" }, label), ...previous, ...changed.map(option));
+    const option = (stage) =>
+      make("option", { value: stage }, `${stages[stage].group ? `${stages[stage].group}: ` : ""}${stages[stage].name}`);
+    const changed = stages
+      .map((_, stage) => stage)
+      .filter((stage) => stages[stage].changed || stage === this.right || stage === this.left);
+    const label =
+      this.left === PREVIOUS ? "the stage before" : before >= 0 ? `before: ${stages[before].name}` : "nothing before";
+    const previous = this.shown.previous
+      ? [make("option", { value: PREVIOUS }, `previous run: ${stages[this.right].name}`)]
+      : [];
+    this.panes[0].choice.replaceChildren(
+      make("option", { value: "before" }, label),
+      ...previous,
+      ...changed.map(option),
+    );
     this.panes[0].choice.value = this.left === null ? "before" : String(this.left);
     this.compare.hidden = !this.shown.previous;
     this.compare.setAttribute("aria-pressed", String(this.left === PREVIOUS));
@@ -266,7 +368,10 @@ class Explorer {
     }
     this.panes.forEach((lines, side) => {
       const fact = facts[side];
-      const parts = fact && found[side] && !found[side].problem ? [counted(fact.operations, nounOf(fact.kind)), duration(fact.seconds)] : [];
+      const parts =
+        fact && found[side] && !found[side].problem
+          ? [counted(fact.operations, nounOf(fact.kind)), duration(fact.seconds)]
+          : [];
       lines.info.replaceChildren(...parts.filter(Boolean).map((part) => make("span", {}, part)));
       lines.pane.classList.toggle("is-waiting", !found[side]);
       lines.pane.classList.toggle("is-problem", Boolean(found[side]?.problem));
@@ -275,7 +380,8 @@ class Explorer {
     const [left, right] = found;
     this.docs = found;
     this.source.open(this.shown.sources, compared ? left.facts.fresh : []);
-    this.aligned = facts[0]?.kind === facts[1].kind && (compared || facts[1].kind !== "python") && !left.problem && !right.problem;
+    this.aligned =
+      facts[0]?.kind === facts[1].kind && (compared || facts[1].kind !== "python") && !left.problem && !right.problem;
     let rows = [];
     if (this.aligned) {
       rows = this.#aligned(left, right, facts[1].kind);
@@ -283,13 +389,19 @@ class Explorer {
     }
     this.search.find();
     rows = this.search.kept(rows);
-    const plain = (stage, side) => this.search.kept(stage.texts.map((_, line) => (side ? [-1, line, SAME] : [line, -1, SAME]))).map((row) => [row[side], row[2], row[3]]);
+    const plain = (stage, side) =>
+      this.search
+        .kept(stage.texts.map((_, line) => (side ? [-1, line, SAME] : [line, -1, SAME])))
+        .map((row) => [row[side], row[2], row[3]]);
     const sides = this.aligned
       ? [0, 1].map((side) => rows.map((row) => [row[side], row[side] < 0 && row[2] !== FOLDED ? SAME : row[2], row[3]]))
       : found.map((stage, side) => (stage.texts.length === 1 && !stage.texts[0] ? [] : plain(stage, side)));
     this.marks = rows.map((row) => row[2]);
     // Open where the stages differ, or else where the user's code begins.
-    const first = (stage) => (this.aligned ? this.marks.findIndex((mark) => mark !== SAME && mark !== FOLDED) : stage.texts.findIndex((_, line) => stage.row(line) >= 0));
+    const first = (stage) =>
+      this.aligned
+        ? this.marks.findIndex((mark) => mark !== SAME && mark !== FOLDED)
+        : stage.texts.findIndex((_, line) => stage.row(line) >= 0);
     this.hover = null;
     this.panes.forEach((lines, side) => {
       const stage = found[side];
@@ -360,7 +472,8 @@ class Explorer {
     if (!this.aligned) return;
     const starts = differencesIn(this.marks);
     const pane = this.panes[0].element === document.activeElement ? this.panes[0] : this.panes[1];
-    const here = pane.current >= 0 ? pane.current : Math.round(pane.element.scrollTop / ROW_HEIGHT) + (direction > 0 ? 2 : 4);
+    const here =
+      pane.current >= 0 ? pane.current : Math.round(pane.element.scrollTop / ROW_HEIGHT) + (direction > 0 ? 2 : 4);
     const target = direction > 0 ? starts.find((row) => row > here) : starts.findLast((row) => row < here);
     if (target === undefined) return;
     pane.element.scrollTop = Math.max(0, target - 3) * ROW_HEIGHT;
@@ -389,7 +502,15 @@ class Explorer {
   #stageFocus(side, line) {
     const stage = this.docs[side];
     const [column, end] = stage.columns(line);
-    return { side, line, rows: new Set(stage.rows(line)), row: stage.row(line), column: column ?? -1, end: end ?? -1, tie: stage.tie(line) };
+    return {
+      side,
+      line,
+      rows: new Set(stage.rows(line)),
+      row: stage.row(line),
+      column: column ?? -1,
+      end: end ?? -1,
+      tie: stage.tie(line),
+    };
   }
 
   #pointSource(row, column) {
@@ -433,9 +554,13 @@ class Explorer {
   /** Bring the first line that belongs to `focus` into sight wherever none is. */
   #reveal(focus, from) {
     if (from !== this.source && focus.row >= 0) this.source.reveal(focus.row);
-    const sides = (this.aligned ? [1, 0] : [0, 1]).filter((side) => this.panes[side] !== from && !(this.aligned && this.panes.includes(from)));
+    const sides = (this.aligned ? [1, 0] : [0, 1]).filter(
+      (side) => this.panes[side] !== from && !(this.aligned && this.panes.includes(from)),
+    );
     for (const side of sides) {
-      const lines = [...focus.rows].flatMap((row) => this.docs[side]?.byRow.get(row) ?? []).filter((line) => this.panes[side].visualOf[line] >= 0);
+      const lines = [...focus.rows]
+        .flatMap((row) => this.docs[side]?.byRow.get(row) ?? [])
+        .filter((line) => this.panes[side].visualOf[line] >= 0);
       const chief = lines.filter((line) => this.#look(side, line) === "strong");
       const wanted = chief.length ? chief : lines;
       if (!wanted.length) continue;
@@ -449,7 +574,13 @@ class Explorer {
     const focus = this.focus;
     if (!this.docs?.[0] || !this.docs[1]) return;
     if (!focus) {
-      this.#say(this.aligned ? `${HINT}${this.shown.previous ? " · r previous run" : ""}` : this.docs.some((stage) => stage.problem) ? "Nothing to compare" : "Different languages: tied by the source line");
+      this.#say(
+        this.aligned
+          ? `${HINT}${this.shown.previous ? " · r previous run" : ""}`
+          : this.docs.some((stage) => stage.problem)
+            ? "Nothing to compare"
+            : "Different languages: tied by the source line",
+      );
       return;
     }
     const numbers = [...focus.rows].map((row) => this.source.numbers[row]);
@@ -458,7 +589,10 @@ class Explorer {
       return;
     }
     const many = this.docs.map((stage) => new Set([...focus.rows].flatMap((row) => stage.byRow.get(row) ?? [])).size);
-    const place = numbers.length > 1 && focus.side >= 0 ? `line ${numbers[0]}, from ${numbers.slice(1).join(", ")}` : `line ${numbers.join(", ")}`;
+    const place =
+      numbers.length > 1 && focus.side >= 0
+        ? `line ${numbers[0]}, from ${numbers.slice(1).join(", ")}`
+        : `line ${numbers.join(", ")}`;
     this.#say(`${this.pinned && !this.hover ? "Pinned " : ""}${place}: ${many[0]} left, ${many[1]} right`);
   }
 
@@ -470,7 +604,9 @@ class Explorer {
     const names = name && line >= 0 && this.docs?.[side]?.names;
     if (!names) return;
     const definition = names.definition(name, line);
-    this.#say(`${name}: ${definition < 0 ? "not bound here" : definition === line ? "bound here" : "click for its definition"}, ${counted(names.usesOf(name, line).length, "use")}`);
+    const bound = definition === line ? "bound here" : "click for its definition";
+    const uses = counted(names.usesOf(name, line).length, "use");
+    this.#say(`${name}: ${definition < 0 ? "not bound here" : bound}, ${uses}`);
   }
 
   #say(text) {
@@ -478,7 +614,14 @@ class Explorer {
   }
 
   #rootKey(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || event.target.tagName === "INPUT" || event.target.tagName === "SELECT") return;
+    if (
+      event.ctrlKey ||
+      event.metaKey ||
+      event.altKey ||
+      event.target.tagName === "INPUT" ||
+      event.target.tagName === "SELECT"
+    )
+      return;
     if (event.key === "n") this.#jump(1);
     else if (event.key === "p") this.#jump(-1);
     else if (event.key === "r") this.#togglePrevious();

@@ -1,4 +1,5 @@
-// Which line of one stage stands beside which line of another: lines are aligned by the variables they bind, others by their text.
+// Which line of one stage stands beside which line of another: lines are aligned by the variables they bind, others by
+// their text.
 
 /** What became of a row of two aligned stages. */
 const SAME = 0;
@@ -15,11 +16,14 @@ const known = (text) => /^(%[\w.]+): /.exec(text)?.[1] ?? /^(?:for|task) [^%]*(%
 const operation = (text) => / = ([a-z]\w*)/.exec(text)?.[1] ?? /^\w*/.exec(text)[0];
 
 /**
- * What each line is known by: its variable, or its text without indentation. What a gradient computes again is known by the primal's
- * variable. Names of LLVM, and labels, count within their function.
+ * What each line is known by: its variable, or its text without indentation. What a gradient computes again is known
+ * by the primal's variable. Names of LLVM, and labels, count within their function.
  */
 function identities(texts, kind, recomputed) {
-  if (kind === "ir") return texts.map((text, line) => recomputed(line) || known(text) || (/^(buffer @[\w.]+|func \w+)/.exec(text)?.[0] ?? text));
+  if (kind === "ir")
+    return texts.map(
+      (text, line) => recomputed(line) || known(text) || (/^(buffer @[\w.]+|func \w+)/.exec(text)?.[0] ?? text),
+    );
   if (kind === "python" || kind === "source") return texts;
   let scope = "";
   return texts.map((text) => {
@@ -32,13 +36,17 @@ function identities(texts, kind, recomputed) {
 
 /** What lines have in common that may be one line before and after a change: the operation and, if any, the memory. */
 function shape(text, kind) {
-  if (kind === "ir") return /^[\w]+(?: (?:parallel|serial|plain|reverse|bounds|division|assert)\b)*/.exec(text)?.[0] + (/@[\w.]+/.exec(text)?.[0] ?? "");
+  if (kind === "ir")
+    return (
+      /^[\w]+(?: (?:parallel|serial|plain|reverse|bounds|division|assert)\b)*/.exec(text)?.[0] +
+      (/@[\w.]+/.exec(text)?.[0] ?? "")
+    );
   return /^\s*(?:%[\w.]+ = )?(?:tail )?([\w.]+)/.exec(text)?.[1] ?? "";
 }
 
 /**
- * Align the lines of two stages. Returns rows as [left, right, mark] with index -1 where a side has nothing. A line that stands in both lists
- * out of order is MOVED: a row of its own on either side.
+ * Align the lines of two stages. Returns rows as [left, right, mark] with index -1 where a side has nothing. A line
+ * that stands in both lists out of order is MOVED: a row of its own on either side.
  */
 function align(leftStage, rightStage, kind) {
   const left = leftStage.texts.map((text) => text.trim());
@@ -87,7 +95,12 @@ function align(leftStage, rightStage, kind) {
     const columns = range(c, d).filter((index) => free(1, index));
     if (!rows.length || !columns.length || rows.length * columns.length > 250000) return;
     const shapes = [rows.map((index) => shape(left[index], kind)), columns.map((index) => shape(right[index], kind))];
-    const weight = (i, j) => (leftKeys[rows[i]] === rightKeys[columns[j]] ? 3 : shapes[0][i] && shapes[0][i] === shapes[1][j] && !binds(left[rows[i]], kind) ? 1 : 0);
+    const weight = (i, j) =>
+      leftKeys[rows[i]] === rightKeys[columns[j]]
+        ? 3
+        : shapes[0][i] && shapes[0][i] === shapes[1][j] && !binds(left[rows[i]], kind)
+          ? 1
+          : 0;
     for (const [i, j] of heaviest(rows.length, columns.length, weight)) partner[rows[i]] = columns[j];
   };
   let a = 0;
@@ -155,7 +168,7 @@ function heaviest(m, n, weight) {
     }
   }
   const pairs = [];
-  for (let i = 0, j = 0; i < m && j < n; ) {
+  for (let i = 0, j = 0; i < m && j < n;) {
     const w = weights[i * n + j];
     if (w && best[i * width + j] === w + best[(i + 1) * width + j + 1]) pairs.push([i++, j++]);
     else if (best[(i + 1) * width + j] >= best[i * width + j + 1]) i++;
@@ -164,14 +177,17 @@ function heaviest(m, n, weight) {
   return pairs;
 }
 
-/** The rows with every stretch of others than those to be `shown`, and `context` rows around them, replaced by one FOLDED row [first left, first right, FOLDED, count]. */
+/**
+ * The rows with every stretch of others than those to be `shown`, and `context` rows around them, replaced by one
+ * FOLDED row [first left, first right, FOLDED, count].
+ */
 function foldRows(rows, context, shown) {
   const near = new Uint8Array(rows.length);
   rows.forEach((row, index) => {
     if (shown(row)) near.fill(1, Math.max(0, index - context), Math.min(rows.length, index + context + 1));
   });
   const found = [];
-  for (let index = 0; index < rows.length; ) {
+  for (let index = 0; index < rows.length;) {
     if (near[index]) {
       found.push(rows[index++]);
       continue;

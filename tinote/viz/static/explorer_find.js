@@ -1,23 +1,44 @@
-// Finding things in both panes: the search, with a filter that leaves only what it finds, and where variables are bound and used.
+// Finding things in both panes: the search, with a filter that leaves only what it finds, and where variables are
+// bound and used.
 
 /**
- * The search field. `host.docs()` are the two stages in sight, `host.panes` their lines; `host.say(text)` tells how much was found, `host.quiet()` that nobody
- * searches; `host.filtered()` that other lines are to be shown.
+ * The search field. `host.docs()` are the two stages in sight, `host.panes` their lines; `host.say(text)` tells how
+ * much was found, `host.quiet()` that nobody searches; `host.filtered()` that other lines are to be shown.
  */
 class Search {
   constructor(host) {
     this.host = host;
     this.hits = null;
     this.only = false;
-    this.input = make("input", { type: "search", placeholder: "Search", "aria-label": "Search in both panes", oninput: () => this.#typed(), onkeydown: (event) => this.#key(event) });
-    this.filter = make("button", { type: "button", class: "toggle", "aria-pressed": "false", hidden: true, title: "Show only the lines that match", onclick: () => this.#toggle() }, "Only matches");
+    this.input = make("input", {
+      type: "search",
+      placeholder: "Search",
+      "aria-label": "Search in both panes",
+      oninput: () => this.#typed(),
+      onkeydown: (event) => this.#key(event),
+    });
+    this.filter = make(
+      "button",
+      {
+        type: "button",
+        class: "toggle",
+        "aria-pressed": "false",
+        hidden: true,
+        title: "Show only the lines that match",
+        onclick: () => this.#toggle(),
+      },
+      "Only matches",
+    );
   }
 
   /** Look again, because other lines are shown. */
   find() {
     const wanted = this.input.value.trim().toLowerCase();
     const docs = this.host.docs();
-    const lines = (stage) => new Set(stage.texts.map((text, line) => (text.toLowerCase().includes(wanted) ? line : -1)).filter((line) => line >= 0));
+    const lines = (stage) =>
+      new Set(
+        stage.texts.map((text, line) => (text.toLowerCase().includes(wanted) ? line : -1)).filter((line) => line >= 0),
+      );
     this.hits = wanted && docs?.[0] && docs[1] ? docs.map(lines) : null;
     this.filter.hidden = !this.hits;
     if (this.hits) this.host.say(`“${wanted}”: ${this.hits[0].size} left, ${this.hits[1].size} right`);
@@ -52,7 +73,9 @@ class Search {
       const lines = this.host.panes[side];
       const rows = [...this.hits[side]].map((line) => lines.visualOf[line]).filter((row) => row >= 0);
       if (!rows.length) return;
-      const next = event.shiftKey ? (rows.findLast((row) => row < lines.current) ?? rows[rows.length - 1]) : (rows.find((row) => row > lines.current) ?? rows[0]);
+      const next = event.shiftKey
+        ? (rows.findLast((row) => row < lines.current) ?? rows[rows.length - 1])
+        : (rows.find((row) => row > lines.current) ?? rows[0]);
       lines.moveTo(next, false);
     }
   }
@@ -73,7 +96,10 @@ class Names {
       const label = kind === "llvm" && /^([\w.$-]+):/.exec(text);
       if (label) this.#bind(`%${label[1]}`, line);
       for (const [, name, binds] of NAMES[kind] ? text.matchAll(NAMES[kind]) : []) {
-        const head = name[0] === "@" ? /^(?:buffer|define|declare) /.test(text) && !text.slice(0, text.indexOf(name)).includes("@") : text.startsWith("define ");
+        const head =
+          name[0] === "@"
+            ? /^(?:buffer|define|declare) /.test(text) && !text.slice(0, text.indexOf(name)).includes("@")
+            : text.startsWith("define ");
         if (head || (binds && name[0] === "%")) this.#bind(name, line);
         else this.#use(name, line);
       }

@@ -22,7 +22,9 @@ function nearby(centre, edges, steps) {
   return found;
 }
 
-/** Column and row of each line: as far to the right as the longest way to it, in the order of the text within a column. */
+/**
+ * Column and row of each line: as far to the right as the longest way to it, in the order of the text within a column.
+ */
 function laidOut(lines, sources) {
   const columns = [];
   const places = new Map();
@@ -46,7 +48,8 @@ function nodeName(text) {
 }
 
 /**
- * The graph around the lines `centre` of a stage. `host.go(line)` makes a line the selected one, `host.pointed(line)` lights it up, `host.left()` nothing.
+ * The graph around the lines `centre` of a stage. `host.go(line)` makes a line the selected one, `host.pointed(line)`
+ * lights it up, `host.left()` nothing.
  */
 function flowGraph(stage, centre, host) {
   const { sources, users } = stage.names.flow;
@@ -62,8 +65,15 @@ function flowGraph(stage, centre, host) {
     for (const source of sources.get(line) ?? []) {
       const from = places.get(source);
       if (!from) continue;
-      const [x1, y1, x2, y2] = [left(from) + NODE.width, top(from) + NODE.height / 2, left(to), top(to) + NODE.height / 2];
-      wires += `<path class="${centre.includes(line) || centre.includes(source) ? "is-near" : ""}" d="M${x1} ${y1}C${x1 + NODE.across / 2} ${y1} ${x2 - NODE.across / 2} ${y2} ${x2} ${y2}"/>`;
+      const [x1, y1, x2, y2] = [
+        left(from) + NODE.width,
+        top(from) + NODE.height / 2,
+        left(to),
+        top(to) + NODE.height / 2,
+      ];
+      const near = centre.includes(line) || centre.includes(source) ? "is-near" : "";
+      const bend = NODE.across / 2;
+      wires += `<path class="${near}" d="M${x1} ${y1}C${x1 + bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}"/>`;
     }
   }
   const graph = make("div", { class: "graph", role: "group", "aria-label": "Data flow, from left to right" });
@@ -74,7 +84,19 @@ function flowGraph(stage, centre, host) {
   for (const line of [...lines].sort((a, b) => a - b)) {
     const [needs, used] = [sources.get(line) ?? [], users.get(line) ?? []].map((found) => found.length);
     const label = `${nodeName(stage.texts[line])}, from ${needs}, used by ${used}`;
-    const node = make("button", { type: "button", class: `node${centre.includes(line) ? " is-centre" : ""}${stage.adjoints.has(line) ? " is-adjoint" : ""}`, title: stage.texts[line].trim(), "aria-label": label, "aria-current": centre.includes(line) ? "true" : null, "data-line": line, tabindex: line === centre[0] ? 0 : -1 }, nodeName(stage.texts[line]));
+    const node = make(
+      "button",
+      {
+        type: "button",
+        class: `node${centre.includes(line) ? " is-centre" : ""}${stage.adjoints.has(line) ? " is-adjoint" : ""}`,
+        title: stage.texts[line].trim(),
+        "aria-label": label,
+        "aria-current": centre.includes(line) ? "true" : null,
+        "data-line": line,
+        tabindex: line === centre[0] ? 0 : -1,
+      },
+      nodeName(stage.texts[line]),
+    );
     node.style.left = `${left(places.get(line))}px`;
     node.style.top = `${top(places.get(line))}px`;
     node.addEventListener("click", () => host.go(line));
@@ -86,7 +108,9 @@ function flowGraph(stage, centre, host) {
   }
   graph.addEventListener("keydown", (event) => {
     const at = places.get(Number(event.target.dataset?.line));
-    const [across, down] = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] }[event.key] ?? [0, 0];
+    const [across, down] = { ArrowRight: [1, 0], ArrowLeft: [-1, 0], ArrowDown: [0, 1], ArrowUp: [0, -1] }[
+      event.key
+    ] ?? [0, 0];
     const column = at && (across || down) && columns[at.column + across];
     if (!column) return;
     event.preventDefault();
@@ -100,9 +124,10 @@ function flowGraph(stage, centre, host) {
 const NOTHING_SELECTED = "Select a line of IR or LLVM IR, or of the source: click it, or press Enter on it.";
 
 /**
- * Walks along the data flow, by click, key or graph. `host.panes` and `host.docs()` are the lines and stages in sight, `host.pinned()` what is selected,
- * `host.pin(focus, from)` selects, `host.hover(focus)` lights up, `host.focusOf(side, line)` is what a line points at, `host.look(side, line)` how it is lit;
- * `host.drawn()` asks for the graph to be drawn again.
+ * Walks along the data flow, by click, key or graph. `host.panes` and `host.docs()` are the lines and stages in sight,
+ * `host.pinned()` what is selected, `host.pin(focus, from)` selects, `host.hover(focus)` lights up,
+ * `host.focusOf(side, line)` is what a line points at, `host.look(side, line)` how it is lit; `host.drawn()` asks for
+ * the graph to be drawn again.
  */
 class Walker {
   constructor(host) {
@@ -159,7 +184,11 @@ class Walker {
     const stage = found && this.host.docs()[found.side];
     if (!found?.lines.length || !NAMES[stage.kind]) return make("p", { class: "empty" }, NOTHING_SELECTED);
     const { side, lines } = found;
-    return flowGraph(stage, lines, { go: (line) => this.go(side, line), pointed: (line) => this.host.hover(this.host.focusOf(side, line)), left: () => this.host.hover(null) });
+    return flowGraph(stage, lines, {
+      go: (line) => this.go(side, line),
+      pointed: (line) => this.host.hover(this.host.focusOf(side, line)),
+      left: () => this.host.hover(null),
+    });
   }
 
   /** Something else is selected: draw the graph again, and keep the keyboard in it. */

@@ -1,4 +1,5 @@
-// A list of lines that stays fluid however long it is: only the rows in sight are on the page. One grid for screen readers, one stop for the Tab key.
+// A list of lines that stays fluid however long it is: only the rows in sight are on the page. One grid for screen
+// readers, one stop for the Tab key.
 
 const ROW_HEIGHT = 19;
 const OVERSCAN = 10;
@@ -6,33 +7,34 @@ const MARKS = ["", "~", "−", "+", "↕", "⋯"];
 const MARK_WORDS = ["", "changed", "gone", "new", "moved", ""];
 const MARK_CLASSES = ["", "is-changed", "is-gone", "is-new", "is-moved", "is-folded"];
 
-const WORDS = {
-  plain: /(?!)/g,
-  ir: /(%[\w.]+)|(@[\w.]+)|("(?:[^"\\]|\\.)*")|\b(buffer|func|for|while|do|if|else|in|carrying|yield|return|pass|task|parallel|serial|reverse|vectorize|plain|private|of|load|store|atomic|check|local|get|set|stack|push|pop|print|extent|field|array|temporary|adjoint|tangent|flat)\b|\b(ref|[iuf]\d+|u1|weak_int|weak_float)\b|(-?\b(?:\d[\d.]*(?:e[+-]?\d+)?|inf_?|nan_?)(?:[iuf]\d+)?\b|\btrue\b|\bfalse\b)/g,
-  llvm: /(%[\w.$-]+)|(@[\w.$-]+)|("(?:[^"\\]|\\.)*"|;.*$)|\b(define|declare|ret|br|switch|phi|call|tail|load|store|alloca|getelementptr|inbounds|select|[a-z]*cmp|f?add|f?sub|f?mul|[sfu]div|[sfu]rem|fneg|shl|[al]shr|and|or|xor|[sz]ext|trunc|fp\w+|[su]itofp|bitcast|atomicrmw|insertelement|extractelement|shufflevector|to|label)\b|\b(i\d+|float|double|half|ptr|void)\b|(-?\b(?:0x[0-9A-F]+|\d[\d.]*(?:e[+-]?\d+)?)\b|\btrue\b|\bfalse\b)/g,
-  assembly: /(%\w+)|([\w.]+(?=@PLT)|\.L\w+)|(#.*$)|(^\s+[a-z]\w*)|(\b[xyz]mmword\b)|(\$?-?\b(?:0x[0-9a-f]+|\d+)\b)/g,
-  source: /(\b(?:self|ti)\b)|(@[\w.]+)|("""[\s\S]*?"""|"(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*'|#.*$)|\b(def|for|while|if|elif|else|in|return|break|continue|pass|and|or|not|is|with|assert|lambda|True|False|None)\b|(\b(?:range|print|min|max|abs|int|float|bool)\b(?=\())|(\b\d[\d_.]*(?:e[+-]?\d+)?\b)/g,
-  python: /(\b\w+: )|(@[\w.]+)|("(?:[^"\\]|\\.)*"|'(?:[^'\\]|\\.)*')|(\b[A-Z][A-Za-z]+(?=  |$))|(\b[A-Z][a-z]\w+\b(?= ))|(\b\d[\d.]*\b)/g,
-};
-const WORD_CLASSES = ["", "word-variable", "word-memory", "word-text", "word-key", "word-type", "word-number"];
+const WORDS = Object.fromEntries(
+  Object.entries(SYNTAX.patterns).map(([kind, pattern]) => [kind, new RegExp(pattern, "g")]),
+);
+const WORD_CLASSES = ["", ...SYNTAX.classes.map((name) => `word-${name}`)];
 
-const escapeHtml = (text) => text.replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
+const escapeHtml = (text) =>
+  text.replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
 
 /** A line as HTML with its words coloured; variables carry their name. */
 function coloured(text, kind) {
-  const pattern = WORDS[kind];
   let html = "";
   let at = 0;
-  for (const match of text.matchAll(pattern)) {
+  for (const match of text.matchAll(WORDS[kind] ?? /(?!)/g)) {
     const group = match.findIndex((part, index) => index > 0 && part !== undefined);
     const word = escapeHtml(match[0]);
     const named = (kind === "ir" || kind === "llvm") && group <= 2 ? ` data-name="${word}"` : "";
     const comment = group === 3 && /^[#;]/.test(match[0]);
-    html += `${escapeHtml(text.slice(at, match.index))}<span class="${comment ? "word-comment" : WORD_CLASSES[group]}"${named}>${word}</span>`;
+    const style = comment ? "word-comment" : WORD_CLASSES[group];
+    html += `${escapeHtml(text.slice(at, match.index))}<span class="${style}"${named}>${word}</span>`;
     at = match.index + match[0].length;
   }
   return html + escapeHtml(text.slice(at));
 }
+
+/** The cells of a row. `attributes` are those of the mark. */
+const cells = (attributes, mark, tag, code) =>
+  `<span role="gridcell" class="mark"${attributes}>${mark}</span><span role="gridcell" class="tag">${tag}</span>` +
+  `<span role="gridcell" class="code">${code}</span>`;
 
 /** A hue for a source line, far from its neighbours' hues. */
 const hueOf = (row) => Math.round((row * 137.508 + 210) % 360);
@@ -40,8 +42,9 @@ const hueOf = (row) => Math.round((row * 137.508 + 210) % 360);
 let nextId = 0;
 
 /**
- * The grid. `host` is told what happens: `pointed(line, column)`, `chosen(line, column, name)`, `left()`, `named(name, line)`, `scrolled(top)`; and asked how a line looks:
- * `look(line)` gives "", "lit" or "strong", `stretch(line)` the columns to underline, `note(line)` what stands behind it, `name()` the variable under the pointer.
+ * The grid. `host` is told what happens: `pointed(line, column)`, `chosen(line, column, name)`, `left()`, `named(name,
+ * line)`, `scrolled(top)`; and asked how a line looks: `look(line)` gives "", "lit" or "strong", `stretch(line)` the
+ * columns to underline, `note(line)` what stands behind it, `name()` the variable under the pointer.
  */
 class Lines {
   constructor(label, host) {
@@ -54,7 +57,11 @@ class Lines {
     this.current = -1;
     this.nodes = new Map();
     this.sheet = make("div", { class: "sheet", role: "rowgroup" });
-    this.element = make("div", { class: "lines", role: "grid", tabindex: 0, "aria-label": label, "aria-readonly": "true", "aria-rowcount": 0 }, this.sheet);
+    this.element = make(
+      "div",
+      { class: "lines", role: "grid", tabindex: 0, "aria-label": label, "aria-readonly": "true", "aria-rowcount": 0 },
+      this.sheet,
+    );
     this.element.addEventListener("scroll", () => {
       this.paint();
       host.scrolled?.(this.element.scrollTop);
@@ -66,7 +73,8 @@ class Lines {
       host.named("");
     });
     this.element.addEventListener("click", (event) => {
-      if (!getSelection()?.isCollapsed && this.element.contains(getSelection().anchorNode)) return; // Somebody selects text to copy it.
+      // Somebody selects text to copy it.
+      if (!getSelection()?.isCollapsed && this.element.contains(getSelection().anchorNode)) return;
       const { row, column } = this.#under(event);
       if (row < 0) return;
       this.moveTo(row, false);
@@ -83,7 +91,10 @@ class Lines {
     this.resized.observe(this.element);
   }
 
-  /** Show other lines. `rows` are [line or -1, mark, words of a FOLDED row or how many lines it stands for]; `tags` gives each line its text in the margin, `hues` the number that its colour comes from, `adjoint` whether it is one. */
+  /**
+   * Show other lines. `rows` are [line or -1, mark, words of a FOLDED row or how many lines it stands for]; `tags`
+   * gives each line its text in the margin, `hues` the number that its colour comes from, `adjoint` whether it is one.
+   */
   show({ texts, kind, rows, tags, hues, adjoint = null, top = 0 }) {
     Object.assign(this, { texts, kind, rows, tags, hues, adjoint });
     this.visualOf = new Int32Array(texts.length).fill(-1);
@@ -145,15 +156,18 @@ class Lines {
     const node = make("div", { role: "row", id: `${this.id}-${row}`, "aria-rowindex": row + 1 });
     node.style.top = `${row * ROW_HEIGHT}px`;
     if (mark === FOLDED) {
-      node.innerHTML = `<span role="gridcell" class="mark">${typeof count === "string" ? "" : "⋯"}</span><span role="gridcell" class="tag"></span><span role="gridcell" class="code">${escapeHtml(typeof count === "string" ? count : `${count} lines`)}</span>`;
+      const [sign, words] = typeof count === "string" ? ["", count] : ["⋯", `${count} lines`];
+      node.innerHTML = cells("", sign, "", escapeHtml(words));
     } else if (line < 0) {
       node.innerHTML = '<span role="gridcell"></span>';
     } else {
       const adjoint = this.adjoint?.(line) ? '<span class="adjoint" title="adjoint">∂</span>' : "";
       const word = MARK_WORDS[mark] ? ` aria-label="${MARK_WORDS[mark]}"` : "";
-      node.innerHTML = `<span role="gridcell" class="mark"${word}>${MARKS[mark]}</span><span role="gridcell" class="tag">${adjoint}${this.tags?.(line) ?? ""}</span><span role="gridcell" class="code">${coloured(this.texts[line], this.kind)}</span>`;
+      const tag = `${adjoint}${this.tags?.(line) ?? ""}`;
+      node.innerHTML = cells(word, MARKS[mark], tag, coloured(this.texts[line], this.kind));
       const note = this.host.note?.(line);
-      if (note) node.append(make("span", { role: "gridcell", class: `note is-${note.tone}`, title: note.title }, note.text));
+      if (note)
+        node.append(make("span", { role: "gridcell", class: `note is-${note.tone}`, title: note.title }, note.text));
       const hue = this.hues?.(line) ?? -1;
       if (hue >= 0) node.style.setProperty("--hue", hueOf(hue));
     }
@@ -167,7 +181,13 @@ class Lines {
       const [line, mark] = this.rows[row];
       const empty = line < 0 && mark !== FOLDED;
       const look = line >= 0 && mark !== FOLDED ? this.host.look(line) : "";
-      node.className = `row ${MARK_CLASSES[mark]}${empty ? " is-empty" : ""}${look ? ` is-${look}` : ""}${row === this.current ? " is-current" : ""}`;
+      const states = [
+        MARK_CLASSES[mark],
+        empty && "is-empty",
+        look && `is-${look}`,
+        row === this.current && "is-current",
+      ];
+      node.className = ["row", ...states.filter(Boolean)].join(" ");
       if (row === this.current) node.setAttribute("aria-selected", "true");
       else node.removeAttribute("aria-selected");
       const stretch = look && this.host.stretch?.(line);
@@ -178,7 +198,8 @@ class Lines {
         underline.style.width = `${Math.max(1, stretch[1] - stretch[0])}ch`;
         node.querySelector(".code").append(underline);
       }
-      for (const word of node.querySelectorAll("[data-name]")) word.classList.toggle("is-named", name !== "" && word.dataset.name === name);
+      for (const word of node.querySelectorAll("[data-name]"))
+        word.classList.toggle("is-named", name !== "" && word.dataset.name === name);
     }
     if (this.current >= 0) this.element.setAttribute("aria-activedescendant", `${this.id}-${this.current}`);
   }
@@ -223,7 +244,10 @@ class Lines {
     const row = Math.floor((event.clientY - box.top + this.element.scrollTop) / ROW_HEIGHT);
     const code = this.nodes.get(row)?.querySelector(".code");
     if (!code) return { row: row < this.rows.length ? row : -1, column: -1 };
-    return { row, column: Math.floor((event.clientX - code.getBoundingClientRect().left) / this.#characterWidth(code)) };
+    return {
+      row,
+      column: Math.floor((event.clientX - code.getBoundingClientRect().left) / this.#characterWidth(code)),
+    };
   }
 
   #characterWidth(code) {
@@ -250,7 +274,14 @@ class Lines {
 
   #key(event) {
     const page = Math.max(1, Math.floor(this.element.clientHeight / ROW_HEIGHT) - 1);
-    const moves = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page, Home: -this.rows.length, End: this.rows.length };
+    const moves = {
+      ArrowDown: 1,
+      ArrowUp: -1,
+      PageDown: page,
+      PageUp: -page,
+      Home: -this.rows.length,
+      End: this.rows.length,
+    };
     if (event.altKey || event.ctrlKey || event.metaKey) return;
     if (event.key in moves) {
       event.preventDefault();

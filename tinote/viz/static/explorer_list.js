@@ -1,17 +1,41 @@
 // The list of stages with their operations and times; steps that changed nothing are folded away.
 
-/** `host.selected(stage)`: the stage to show on the right; `host.held(stage)`: the one to hold on the left, or "before" to follow the right one. */
+/**
+ * `host.selected(stage)`: the stage to show on the right; `host.held(stage)`: the one to hold on the left, or "before"
+ * to follow the right one.
+ */
 class StageList {
   constructor(host) {
     this.host = host;
     this.id = `tinote-stages-${nextId++}`;
     this.showUnchanged = false;
-    this.list = make("div", { class: "list", role: "listbox", tabindex: 0, "aria-label": "Stages", onkeydown: (event) => this.#key(event), onclick: (event) => this.#click(event) });
-    this.unchanged = make("button", { type: "button", class: "unchanged", "aria-pressed": "false", onclick: () => this.#toggle() });
-    this.element = make("nav", { class: "stages", "aria-label": "Stages" }, make("h2", {}, "Stages"), this.list, this.unchanged);
+    this.list = make("div", {
+      class: "list",
+      role: "listbox",
+      tabindex: 0,
+      "aria-label": "Stages",
+      onkeydown: (event) => this.#key(event),
+      onclick: (event) => this.#click(event),
+    });
+    this.unchanged = make("button", {
+      type: "button",
+      class: "unchanged",
+      "aria-pressed": "false",
+      onclick: () => this.#toggle(),
+    });
+    this.element = make(
+      "nav",
+      { class: "stages", "aria-label": "Stages" },
+      make("h2", {}, "Stages"),
+      this.list,
+      this.unchanged,
+    );
   }
 
-  /** Show `stages`: `right` is the one on the right, `before` the one on the left, `held` the same if it is held there, else null. */
+  /**
+   * Show `stages`: `right` is the one on the right, `before` the one on the left, `held` the same if it is held there,
+   * else null.
+   */
   show({ stages, right, before, held }) {
     Object.assign(this, { stages, right, before, held });
     this.#draw();
@@ -25,7 +49,9 @@ class StageList {
   }
 
   #listed() {
-    return this.stages.map((_, stage) => stage).filter((stage) => this.showUnchanged || this.stages[stage].changed || stage === this.right);
+    return this.stages
+      .map((_, stage) => stage)
+      .filter((stage) => this.showUnchanged || this.stages[stage].changed || stage === this.right);
   }
 
   #draw() {
@@ -39,7 +65,14 @@ class StageList {
       const name = stages[stage].group;
       // A group goes on behind steps that are folded away, but not behind others.
       const goesOn = group && stages.slice(last, stage).every((other) => other.group === name);
-      if (name && !goesOn) nodes.push((group = make("div", { class: "group", role: "group", "aria-label": name }, make("div", { class: "group-name", "aria-hidden": "true" }, name))));
+      if (name && !goesOn)
+        nodes.push(
+          (group = make(
+            "div",
+            { class: "group", role: "group", "aria-label": name },
+            make("div", { class: "group-name", "aria-hidden": "true" }, name),
+          )),
+        );
       if (!name) group = null;
       const option = this.#option(stage, slowest);
       if (group) group.append(option);
@@ -52,7 +85,9 @@ class StageList {
     const folded = stages.filter((stage) => !stage.changed).length;
     this.unchanged.hidden = !folded;
     this.unchanged.setAttribute("aria-pressed", String(this.showUnchanged));
-    this.unchanged.textContent = this.showUnchanged ? `Hide ${counted(folded, "step")} without change` : `${counted(folded, "step")} without change`;
+    this.unchanged.textContent = this.showUnchanged
+      ? `Hide ${counted(folded, "step")} without change`
+      : `${counted(folded, "step")} without change`;
   }
 
   /** Scroll the list, and nothing around it, so that the selected stage is in sight. */
@@ -64,7 +99,9 @@ class StageList {
     if (row.top < box.top + row.height) this.list.scrollTop += row.top - box.top - row.height;
     else if (row.bottom > box.bottom - row.height) {
       const least = this.list.scrollTop + row.bottom - box.bottom + row.height;
-      const tops = [...this.list.querySelectorAll(".stage, .group-name")].map((node) => node.getBoundingClientRect().top - box.top + this.list.scrollTop);
+      const tops = [...this.list.querySelectorAll(".stage, .group-name")].map(
+        (node) => node.getBoundingClientRect().top - box.top + this.list.scrollTop,
+      );
       this.list.scrollTop = tops.find((top) => top >= least) ?? least; // A whole row is the first one.
     }
   }
@@ -73,7 +110,13 @@ class StageList {
     const { name, group, kind, operations, seconds, changed } = this.stages[stage];
     const earlier = this.stages.slice(0, stage).findLast((other) => other.kind === kind && other.operations !== null);
     const change = earlier && operations !== null && changed ? operations - earlier.operations : 0;
-    const words = [group && `${group},`, name, operations !== null && counted(operations, nounOf(kind)), duration(seconds), !changed && "unchanged"];
+    const words = [
+      group && `${group},`,
+      name,
+      operations !== null && counted(operations, nounOf(kind)),
+      duration(seconds),
+      !changed && "unchanged",
+    ];
     const option = make(
       "div",
       {
@@ -87,7 +130,11 @@ class StageList {
       },
       make("span", { class: `kind kind-${kind}`, "aria-hidden": "true" }),
       make("span", { class: "name" }, name),
-      make("span", { class: `delta${change < 0 ? " is-fewer" : ""}` }, change ? `${change > 0 ? "+" : "−"}${Math.abs(change)}` : ""),
+      make(
+        "span",
+        { class: `delta${change < 0 ? " is-fewer" : ""}` },
+        change ? `${change > 0 ? "+" : "−"}${Math.abs(change)}` : "",
+      ),
       make("span", { class: "operations" }, operations === null ? "" : String(operations)),
       make("span", { class: "seconds" }, duration(seconds)),
       make("span", { class: "bar", "aria-hidden": "true" }),
@@ -129,8 +176,20 @@ function tallied(marks) {
   const tally = [0, 0, 0, 0, 0, 0];
   for (const mark of marks) tally[mark] += 1;
   tally[MOVED] /= 2;
-  const parts = [[NEW, "new"], [GONE, "gone"], [CHANGED, "changed"], [MOVED, "moved"]].filter(([mark]) => tally[mark]);
-  return parts.map(([mark, word]) => make("span", { class: `count ${MARK_CLASSES[mark]}` }, make("b", { "aria-hidden": "true" }, MARKS[mark]), ` ${tally[mark]} ${word}`));
+  const parts = [
+    [NEW, "new"],
+    [GONE, "gone"],
+    [CHANGED, "changed"],
+    [MOVED, "moved"],
+  ].filter(([mark]) => tally[mark]);
+  return parts.map(([mark, word]) =>
+    make(
+      "span",
+      { class: `count ${MARK_CLASSES[mark]}` },
+      make("b", { "aria-hidden": "true" }, MARKS[mark]),
+      ` ${tally[mark]} ${word}`,
+    ),
+  );
 }
 
 /** One of several titles, as radio buttons; nothing where there is only one. `chosen(number)` is told. */
@@ -141,7 +200,18 @@ class Switch {
   }
 
   offer(titles) {
-    const buttons = titles.map((title, number) => make("button", { type: "button", role: "radio", onclick: () => this.chosen(number), onkeydown: (event) => this.#key(event, number) }, title));
+    const buttons = titles.map((title, number) =>
+      make(
+        "button",
+        {
+          type: "button",
+          role: "radio",
+          onclick: () => this.chosen(number),
+          onkeydown: (event) => this.#key(event, number),
+        },
+        title,
+      ),
+    );
     this.element.replaceChildren(...(buttons.length > 1 ? buttons : []));
   }
 

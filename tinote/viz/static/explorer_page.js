@@ -5,14 +5,23 @@ function showPage(root, data) {
   const listeners = new Set();
   const reply = (message) => queueMicrotask(() => listeners.forEach((listener) => listener(message)));
   const model = {
-    get: (name) => (name === "label" ? data.name : { titles: data.titles, start: data.start, view: data.views[data.start], stages: [] }),
+    get: (name) =>
+      name === "label"
+        ? data.name
+        : { titles: data.titles, start: data.start, view: data.views[data.start], stages: [] },
     on: (_, listener) => listeners.add(listener),
     off: (_, listener) => listeners.delete(listener),
     send: (message) => {
       if (message.kind === "view") reply({ kind: "view", ...data.views[message.view] });
       else if (message.kind === "panel") reply({ kind: "panel", ...data.panels[`${message.view}/${message.panel}`] });
-      else if (message.kind === "observe") reply({ kind: "observed", ...message, problem: "Values are observed in a running notebook, where the fields have their memory." });
-      else if (message.kind === "previous") reply({ kind: "previous", ...data.previous[`${message.view}/${message.stage}`] });
+      else if (message.kind === "observe")
+        reply({
+          kind: "observed",
+          ...message,
+          problem: "Values are observed in a running notebook, where the fields have their memory.",
+        });
+      else if (message.kind === "previous")
+        reply({ kind: "previous", ...data.previous[`${message.view}/${message.stage}`] });
       else reply({ kind: "stage", ...data.stages[`${message.view}/${message.stage}`] });
     },
   };

@@ -1,8 +1,10 @@
-// The drawer under the panes: one tab a panel, one panel open at a time. What a panel shows is asked for when it is first opened.
+// The drawer under the panes: one tab a panel, one panel open at a time. What a panel shows is asked for when it is
+// first opened.
 
 /**
- * `host.ask(name)` asks for a panel's tables; `host.pointed(place)` and `host.chosen(place)` tell that a row is pointed at or chosen, `host.left()` that none is;
- * `host.changed()` that the panel in sight, or its notes, are others. A panel is made of tables, or draws itself: `drawn` names those that do, as functions that give an element.
+ * `host.ask(name)` asks for a panel's tables; `host.pointed(place)` and `host.chosen(place)` tell that a row is
+ * pointed at or chosen, `host.left()` that none is; `host.changed()` that the panel in sight, or its notes, are
+ * others. A panel is made of tables, or draws itself: `drawn` names those that do, as functions that give an element.
  */
 class Panels {
   constructor(host, drawn) {
@@ -12,7 +14,12 @@ class Panels {
     this.contents = new Map();
     this.known = [];
     this.open = "";
-    this.tabs = make("div", { class: "tabs", role: "tablist", "aria-label": "More about this kernel", onkeydown: (event) => this.#key(event) });
+    this.tabs = make("div", {
+      class: "tabs",
+      role: "tablist",
+      "aria-label": "More about this kernel",
+      onkeydown: (event) => this.#key(event),
+    });
     this.body = make("div", { class: "panel", role: "tabpanel", id: this.id, tabindex: 0, hidden: true });
     this.element = make("section", { class: "drawer", "aria-label": "More about this kernel" }, this.tabs, this.body);
     this.body.addEventListener("pointerleave", () => host.left());
@@ -74,7 +81,20 @@ class Panels {
   #draw() {
     this.tabs.replaceChildren(
       ...this.known.map(([name, title]) =>
-        make("button", { type: "button", role: "tab", "data-panel": name, "aria-selected": String(name === this.open), "aria-controls": this.id, "aria-expanded": String(name === this.open), tabindex: name === this.focused ? 0 : -1, onclick: () => this.#press(name) }, title),
+        make(
+          "button",
+          {
+            type: "button",
+            role: "tab",
+            "data-panel": name,
+            "aria-selected": String(name === this.open),
+            "aria-controls": this.id,
+            "aria-expanded": String(name === this.open),
+            tabindex: name === this.focused ? 0 : -1,
+            onclick: () => this.#press(name),
+          },
+          title,
+        ),
       ),
     );
     this.body.hidden = !this.open;
@@ -90,7 +110,8 @@ class Panels {
     const drawn = this.drawn[this.open];
     const content = this.contents.get(this.open);
     if (drawn) this.body.replaceChildren(drawn());
-    else if (content.problem) this.body.replaceChildren(make("pre", { class: "panel-problem", role: "alert" }, content.problem));
+    else if (content.problem)
+      this.body.replaceChildren(make("pre", { class: "panel-problem", role: "alert" }, content.problem));
     else if (content.waiting) this.body.replaceChildren(make("p", { class: "empty" }, "computing …"));
     else this.body.replaceChildren(...content.tables.map((table) => this.#table(table)));
     this.body.dataset.filled = content?.waiting ? "" : this.open;
@@ -98,17 +119,45 @@ class Panels {
   }
 
   #table({ title, columns, rows, empty }) {
-    if (!rows.length) return make("div", { class: "facts" }, make("h3", {}, title), make("p", { class: "empty" }, empty));
+    if (!rows.length)
+      return make("div", { class: "facts" }, make("h3", {}, title), make("p", { class: "empty" }, empty));
     const head = make("tr", {}, ...columns.map((name) => make("th", { scope: "col" }, name)));
     const body = rows.map((row) => this.#row(row));
-    return make("div", { class: "facts" }, make("table", {}, make("caption", {}, title), make("thead", {}, head), make("tbody", {}, ...body)));
+    return make(
+      "div",
+      { class: "facts" },
+      make("table", {}, make("caption", {}, title), make("thead", {}, head), make("tbody", {}, ...body)),
+    );
   }
 
   #row({ place, cells, tone }) {
     const point = () => this.host.pointed(place);
-    const name = place[0] >= 0 ? make("button", { type: "button", class: "to-source", title: "Show where it comes from", onclick: () => this.host.chosen(place), onfocus: point, onblur: () => this.host.left() }, cells[0]) : cells[0];
+    const name =
+      place[0] >= 0
+        ? make(
+            "button",
+            {
+              type: "button",
+              class: "to-source",
+              title: "Show where it comes from",
+              onclick: () => this.host.chosen(place),
+              onfocus: point,
+              onblur: () => this.host.left(),
+            },
+            cells[0],
+          )
+        : cells[0];
     const rest = cells.slice(1).map((text) => make("td", {}, text));
-    return make("tr", { class: tone ? `is-${tone}` : "", onpointerenter: point, onclick: (event) => event.target.tagName !== "BUTTON" && place[0] >= 0 && this.host.chosen(place) }, make("th", { scope: "row" }, name), ...rest);
+    return make(
+      "tr",
+      {
+        class: tone ? `is-${tone}` : "",
+        onpointerenter: point,
+        onclick: (event) => event.target.tagName !== "BUTTON" && place[0] >= 0 && this.host.chosen(place),
+      },
+      make("th", { scope: "row" }, name),
+      ...rest,
+    );
   }
 
   #key(event) {

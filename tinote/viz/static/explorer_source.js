@@ -5,7 +5,12 @@ class SourceLines extends Lines {
   constructor(host) {
     super("Source", host);
     this.place = make("span", { class: "place" });
-    this.section = make("section", { class: "source", "aria-label": "Source" }, make("h2", {}, "Source", this.place), this.element);
+    this.section = make(
+      "section",
+      { class: "source", "aria-label": "Source" },
+      make("h2", {}, "Source", this.place),
+      this.element,
+    );
   }
 
   /** Show these texts; rows that are `fresh` are marked as new. */
@@ -26,6 +31,13 @@ class SourceLines extends Lines {
     }
     this.place.textContent = several ? "" : (sources[0]?.place ?? "");
     this.section.classList.toggle("has-marks", marked.size > 0);
-    this.show({ texts: sources.flatMap((text) => text.lines), kind: "source", rows, tags: (line) => this.numbers[line], hues: (line) => line, top });
+    this.show({
+      texts: sources.flatMap((text) => text.lines),
+      kind: "source",
+      rows,
+      tags: (line) => this.numbers[line],
+      hues: (line) => line,
+      top,
+    });
   }
 }

@@ -39,7 +39,9 @@ class Stage {
     return this.further[line] ?? (this.row(line) >= 0 ? [this.row(line)] : []);
   }
 
-  /** The variable that a line binds, or the one whose operation it differentiates: what ties a primal to its adjoints. */
+  /**
+   * The variable that a line binds, or the one whose operation it differentiates: what ties a primal to its adjoints.
+   */
   tie(line) {
     if (this.kind !== "ir") return "";
     return this.primals[line] || known(this.texts[line].trim());
@@ -47,7 +49,15 @@ class Stage {
 }
 
 /** What a place in the source, [row, first column, last column or -1], lights up. */
-const placeFocus = ([row, column, end]) => ({ side: -1, line: row, rows: new Set([row]), row, column: end >= 0 ? column : -1, end, tie: "" });
+const placeFocus = ([row, column, end]) => ({
+  side: -1,
+  line: row,
+  rows: new Set([row]),
+  row,
+  column: end >= 0 ? column : -1,
+  end,
+  tie: "",
+});
 
 /** What a place in the source points at: its line, and the smallest expression around it. */
 function sourceFocus(docs, row, column) {
@@ -55,7 +65,8 @@ function sourceFocus(docs, row, column) {
   for (const stage of docs ?? []) {
     for (const line of stage?.byRow.get(row) ?? []) {
       const [begin, end] = stage.columns(line);
-      if (stage.row(line) === row && column >= begin && column < end && (!best || end - begin < best[1] - best[0])) best = [begin, end];
+      if (stage.row(line) === row && column >= begin && column < end && (!best || end - begin < best[1] - best[0]))
+        best = [begin, end];
     }
   }
   return { side: -1, line: row, rows: new Set([row]), row, column: best?.[0] ?? -1, end: best?.[1] ?? -1, tie: "" };

@@ -1,22 +1,38 @@
-// The panel of observed values: a form for the iteration and the arguments, and what each line of the stage on the right came to.
+// The panel of observed values: a form for the iteration and the arguments, and what each line of the stage on the
+// right came to.
 
 /**
- * `host.ask(question)` sends { iteration, arguments } to the kernel, `host.go(line)` selects a line of the right pane, `host.pointed(line)` lights it up, `host.left()` nothing;
- * `host.drawn()` asks for the panel to be drawn again.
+ * `host.ask(question)` sends { iteration, arguments } to the kernel, `host.go(line)` selects a line of the right pane,
+ * `host.pointed(line)` lights it up, `host.left()` nothing; `host.drawn()` asks for the panel to be drawn again.
  */
 class Values {
   constructor(host) {
     this.host = host;
-    this.iteration = make("input", { type: "text", inputmode: "numeric", value: "0", size: 8, "aria-label": "Iteration, one number a parallel loop", title: "One number for each parallel loop, outermost first" });
+    this.iteration = make("input", {
+      type: "text",
+      inputmode: "numeric",
+      value: "0",
+      size: 8,
+      "aria-label": "Iteration, one number a parallel loop",
+      title: "One number for each parallel loop, outermost first",
+    });
     this.button = make("button", { type: "submit" }, "Observe");
     this.rest = make("span", { class: "arguments" });
-    this.form = make("form", { class: "observe", onsubmit: (event) => this.#ask(event) }, make("label", {}, "Iteration ", this.iteration), this.rest, this.button);
+    this.form = make(
+      "form",
+      { class: "observe", onsubmit: (event) => this.#ask(event) },
+      make("label", {}, "Iteration ", this.iteration),
+      this.rest,
+      this.button,
+    );
     this.answer = null;
   }
 
   /** Another view: which arguments its kernel takes. */
   offer(parameters) {
-    this.inputs = parameters.map(({ name }) => make("input", { type: "text", inputmode: "decimal", value: "0", size: 6, "aria-label": `Argument ${name}` }));
+    this.inputs = parameters.map(({ name }) =>
+      make("input", { type: "text", inputmode: "decimal", value: "0", size: 6, "aria-label": `Argument ${name}` }),
+    );
     this.rest.replaceChildren(...parameters.map(({ name }, n) => make("label", {}, `${name} `, this.inputs[n])));
     this.answer = null;
   }
@@ -36,7 +52,10 @@ class Values {
     event.preventDefault();
     const numbers = (text) => (text.match(/-?\d+/g) ?? []).map(Number);
     this.answer = { waiting: true };
-    this.host.ask({ iteration: numbers(this.iteration.value), arguments: this.inputs.map((input) => Number(input.value) || 0) });
+    this.host.ask({
+      iteration: numbers(this.iteration.value),
+      arguments: this.inputs.map((input) => Number(input.value) || 0),
+    });
     this.host.drawn();
   }
 
@@ -46,7 +65,16 @@ class Values {
 
   #found() {
     const { waiting, problem, rows, nan, limits, stopped, adjoints, missing } = this.answer ?? {};
-    if (!this.answer) return [make("p", { class: "empty" }, "Runs this iteration of each parallel loop on a copy of the fields as they are now, in the stage on the right. Nothing of the program changes. Of a gradient, the adjoint of each variable stands beside its value: they begin with what stands in the gradients of the results now.")];
+    if (!this.answer)
+      return [
+        make(
+          "p",
+          { class: "empty" },
+          "Runs this iteration of each parallel loop on a copy of the fields as they are now, in the stage on the " +
+            "right. Nothing of the program changes. Of a gradient, the adjoint of each variable stands beside its " +
+            "value: they begin with what stands in the gradients of the results now.",
+        ),
+      ];
     if (waiting) return [make("p", { class: "empty" }, "running …")];
     if (problem) return [make("pre", { class: "panel-problem", role: "alert" }, problem)];
     const parts = [
@@ -55,18 +83,51 @@ class Values {
       nan >= 0 ? `the first NaN is ${rows[nan].cells[0]}` : "no NaN",
       limits.length && `iterations ${limits.map(([lo, hi]) => `${lo} … ${hi - 1}`).join(" × ")}`,
     ];
-    const note = make("p", { class: `empty${nan >= 0 ? " is-bad" : ""}`, role: "status" }, parts.filter(Boolean).join(" · "));
+    const note = make(
+      "p",
+      { class: `empty${nan >= 0 ? " is-bad" : ""}`, role: "status" },
+      parts.filter(Boolean).join(" · "),
+    );
     const body = rows.map((row, number) => this.#row(row, number === nan, adjoints));
     const names = adjoints ? ["variable", "value", "adjoint", "times", ""] : ["variable", "value", "times", ""];
     const head = names.map((name) => make("th", { scope: "col" }, name));
-    return [note, make("table", { "aria-label": "Observed values" }, make("thead", {}, make("tr", {}, ...head)), make("tbody", {}, ...body))];
+    return [
+      note,
+      make(
+        "table",
+        { "aria-label": "Observed values" },
+        make("thead", {}, make("tr", {}, ...head)),
+        make("tbody", {}, ...body),
+      ),
+    ];
   }
 
   #row({ line, cells, adjoint, tone }, first, adjoints) {
-    const name = make("button", { type: "button", class: "to-source", title: "Show its line", onclick: () => this.host.go(line), onfocus: () => this.host.pointed(line), onblur: () => this.host.left() }, cells[0]);
+    const name = make(
+      "button",
+      {
+        type: "button",
+        class: "to-source",
+        title: "Show its line",
+        onclick: () => this.host.go(line),
+        onfocus: () => this.host.pointed(line),
+        onblur: () => this.host.left(),
+      },
+      cells[0],
+    );
     const last = first ? "← first NaN" : cells[3];
-    const row = make("tr", { class: `${tone ? `is-${tone}` : ""}${first ? " is-first" : ""}`, onpointerenter: () => this.host.pointed(line), onpointerleave: () => this.host.left() });
-    row.append(make("th", { scope: "row" }, name), make("td", { class: "value" }, cells[1]), ...(adjoints ? [make("td", { class: "value adjoint-value" }, adjoint)] : []), make("td", {}, cells[2]), make("td", {}, last));
+    const row = make("tr", {
+      class: `${tone ? `is-${tone}` : ""}${first ? " is-first" : ""}`,
+      onpointerenter: () => this.host.pointed(line),
+      onpointerleave: () => this.host.left(),
+    });
+    row.append(
+      make("th", { scope: "row" }, name),
+      make("td", { class: "value" }, cells[1]),
+      ...(adjoints ? [make("td", { class: "value adjoint-value" }, adjoint)] : []),
+      make("td", {}, cells[2]),
+      make("td", {}, last),
+    );
     return row;
   }
 }

@@ -1,7 +1,14 @@
 // The window of a GUI program: frames as pictures; keys, pointer and wheel go back.
 
 const KEYS = {
-  ArrowUp: "Up", ArrowDown: "Down", ArrowLeft: "Left", ArrowRight: "Right", Enter: "Return", Backspace: "BackSpace", CapsLock: "Caps_Lock", Meta: "Super",
+  ArrowUp: "Up",
+  ArrowDown: "Down",
+  ArrowLeft: "Left",
+  ArrowRight: "Right",
+  Enter: "Return",
+  Backspace: "BackSpace",
+  CapsLock: "Caps_Lock",
+  Meta: "Super",
 };
 const BUTTONS = ["LMB", "MMB", "RMB"];
 
@@ -12,16 +19,27 @@ export default {
     const title = model.get("label");
     el.classList.add("tinote-gui");
     keepKeys(el);
-    const canvas = make("canvas", { width, height, tabindex: 0, role: "img", "aria-label": `${title}: drawing window; click it to send keys` });
+    const canvas = make("canvas", {
+      width,
+      height,
+      tabindex: 0,
+      role: "img",
+      "aria-label": `${title}: drawing window; click it to send keys`,
+    });
     canvas.style.width = `${width}px`;
-    const close = make("button", { type: "button", title: "End the loop", onclick: () => model.send({ kind: "close" }) }, "Stop");
+    const close = make(
+      "button",
+      { type: "button", title: "End the loop", onclick: () => model.send({ kind: "close" }) },
+      "Stop",
+    );
     const bar = make("div", { class: "tinote-bar" }, make("span", {}, title), close);
     el.append(make("div", { class: "tinote-window" }, bar, canvas));
     const context = canvas.getContext("2d");
 
     let position = [0, 0];
     const held = (event) => ["Shift", "Control", "Alt"].filter((key) => event.getModifierState(key));
-    const send = (event, type, key, delta = [0, 0]) => model.send({ kind: "event", type, key, pos: position, delta, modifier: held(event) });
+    const send = (event, type, key, delta = [0, 0]) =>
+      model.send({ kind: "event", type, key, pos: position, delta, modifier: held(event) });
     const place = (event) => {
       const box = canvas.getBoundingClientRect();
       position = [(event.clientX - box.left) / box.width, 1 - (event.clientY - box.top) / box.height];
@@ -43,17 +61,23 @@ export default {
       moved = event.timeStamp;
       send(event, "Motion", "Motion");
     });
-    canvas.addEventListener("wheel", (event) => {
-      if (document.activeElement !== canvas) return; // A page that scrolls past the window is not meant.
-      event.preventDefault();
-      place(event);
-      send(event, "Motion", "Wheel", [-event.deltaX, -event.deltaY]);
-    }, { passive: false });
+    canvas.addEventListener(
+      "wheel",
+      (event) => {
+        if (document.activeElement !== canvas) return; // A page that scrolls past the window is not meant.
+        event.preventDefault();
+        place(event);
+        send(event, "Motion", "Wheel", [-event.deltaX, -event.deltaY]);
+      },
+      { passive: false },
+    );
     canvas.addEventListener("contextmenu", (event) => event.preventDefault());
     const key = (event, type) => {
-      if (event.ctrlKey || event.metaKey || event.key === "Tab") return; // The browser's own, and the way out with the keyboard.
+      // The browser's own, and the way out with the keyboard.
+      if (event.ctrlKey || event.metaKey || event.key === "Tab") return;
       event.preventDefault();
-      if (!event.repeat) send(event, type, KEYS[event.key] ?? (event.key.length === 1 ? event.key.toLowerCase() : event.key));
+      if (!event.repeat)
+        send(event, type, KEYS[event.key] ?? (event.key.length === 1 ? event.key.toLowerCase() : event.key));
     };
     canvas.addEventListener("keydown", (event) => key(event, "Press"));
     canvas.addEventListener("keyup", (event) => key(event, "Release"));

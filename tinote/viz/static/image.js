@@ -9,7 +9,10 @@ export default {
     const cells = document.createElement("canvas"); // As many pixels as there are cells.
     const inner = cells.getContext("2d");
     const table = Uint8Array.from(atob(model.get("colors")), (letter) => letter.charCodeAt(0));
-    const packedTable = Uint32Array.from({ length: table.length / 3 }, (_, at) => 0xff000000 | (table[3 * at + 2] << 16) | (table[3 * at + 1] << 8) | table[3 * at]);
+    const packedTable = Uint32Array.from(
+      { length: table.length / 3 },
+      (_, at) => 0xff000000 | (table[3 * at + 2] << 16) | (table[3 * at + 1] << 8) | table[3 * at],
+    );
     let image = null;
 
     const paint = () => {
@@ -29,7 +32,8 @@ export default {
       if ("low" in message) {
         for (let at = 0; at < pixels.length; at += 1) pixels[at] = packedTable[parts[at]];
       } else {
-        for (let at = 0; at < pixels.length; at += 1) pixels[at] = 0xff000000 | (parts[3 * at + 2] << 16) | (parts[3 * at + 1] << 8) | parts[3 * at];
+        for (let at = 0; at < pixels.length; at += 1)
+          pixels[at] = 0xff000000 | (parts[3 * at + 2] << 16) | (parts[3 * at + 1] << 8) | parts[3 * at];
       }
       inner.putImageData(image, 0, 0);
       paint();

@@ -10,8 +10,9 @@ function packed(css) {
 }
 
 /**
- * For each position within a pixel, the pixels that a disc covers: `whole` as offsets into a picture `width` pixels wide, `edge` as offsets and
- * coverage (0…256) in turn, and all of them as dx, dy and coverage in turn, for discs over the picture's edge.
+ * For each position within a pixel, the pixels that a disc covers: `whole` as offsets into a picture `width` pixels
+ * wide, `edge` as offsets and coverage (0…256) in turn, and all of them as dx, dy and coverage in turn, for discs over
+ * the picture's edge.
  */
 function stamps(radius, width) {
   const reach = Math.ceil(radius + 1);
@@ -36,7 +37,10 @@ function stamps(radius, width) {
   return { reach, discs };
 }
 
-/** `below` with `cover`/256 of `above` over it; both colours as packed bytes 0xAABBGGRR, two of them computed at a time. */
+/**
+ * `below` with `cover`/256 of `above` over it; both colours as packed bytes 0xAABBGGRR, two of them computed at a
+ * time.
+ */
 function blend(below, above, cover) {
   const rest = 256 - cover;
   const redBlue = (((below & 0xff00ff) * rest + (above & 0xff00ff) * cover) >>> 8) & 0xff00ff;
@@ -45,8 +49,8 @@ function blend(below, above, cover) {
 }
 
 /**
- * Paint discs into `pixels` (packed RGBA, width × height). `positions` holds 16-bit fractions, x to the right and y up; `color` is that of all, packed,
- * or `colors` has three bytes a particle.
+ * Paint discs into `pixels` (packed RGBA, width × height). `positions` holds 16-bit fractions, x to the right and y
+ * up; `color` is that of all, packed, or `colors` has three bytes a particle.
  */
 function splat(pixels, width, height, positions, { reach, discs }, color, colors) {
   const toX = width / (HIDDEN - 1);
@@ -60,7 +64,9 @@ function splat(pixels, width, height, positions, { reach, discs }, color, colors
     const column = Math.floor(x);
     const row = Math.floor(y);
     const disc = discs[(((y - row) * PHASES) | 0) * PHASES + (((x - column) * PHASES) | 0)];
-    const ink = colors ? 0xff000000 | (colors[3 * index + 2] << 16) | (colors[3 * index + 1] << 8) | colors[3 * index] : color;
+    const ink = colors
+      ? 0xff000000 | (colors[3 * index + 2] << 16) | (colors[3 * index + 1] << 8) | colors[3 * index]
+      : color;
     if (column >= reach && row >= reach && column < width - reach && row < height - reach) {
       const at = row * width + column;
       const { whole, edge } = disc;
@@ -81,7 +87,10 @@ function splat(pixels, width, height, positions, { reach, discs }, color, colors
   }
 }
 
-/** Paint a picture of discs or of a density into `pixels`: each has `cover`/255 of `color`, packed, over what is there, or of its own colour, if `colors` has three bytes a pixel. */
+/**
+ * Paint a picture of discs or of a density into `pixels`: each has `cover`/255 of `color`, packed, over what is there,
+ * or of its own colour, if `colors` has three bytes a pixel.
+ */
 function layOver(pixels, cover, color, colors) {
   for (let at = 0; at < cover.length; at += 1) {
     if (!cover[at]) continue;
@@ -108,7 +117,10 @@ function drawEdges(context, edges, color, scale) {
   context.stroke();
 }
 
-/** Whether one of the particles, at 16-bit fractions of a stage of `width` × `height` pixels, is within `reach` of where the pointer is. */
+/**
+ * Whether one of the particles, at 16-bit fractions of a stage of `width` × `height` pixels, is within `reach` of
+ * where the pointer is.
+ */
 function isNear(event, positions, width, height, reach) {
   const box = event.currentTarget.getBoundingClientRect();
   const x = ((event.clientX - box.left) / box.width) * width;
@@ -125,7 +137,8 @@ function isNear(event, positions, width, height, reach) {
 function turnCamera(model, canvas, turns) {
   canvas.classList.add("tinote-turnable");
   canvas.tabIndex = 0;
-  canvas.title = `Drag${model.get("can_point") ? " beside the particles, drag with Shift," : ""} or press the arrow keys to turn`;
+  const drag = model.get("can_point") ? "Drag beside the particles, drag with Shift," : "Drag";
+  canvas.title = `${drag} or press the arrow keys to turn`;
   const turn = (around, above) => model.send({ kind: "turn", by: [around, above] });
   let held = null;
   canvas.addEventListener("pointerdown", (event) => {
@@ -139,7 +152,10 @@ function turnCamera(model, canvas, turns) {
     turn((-180 * (event.clientX - held.x)) / width, (180 * (event.clientY - held.y)) / width);
     held = { id: event.pointerId, x: event.clientX, y: event.clientY };
   });
-  for (const end of ["pointerup", "pointercancel"]) canvas.addEventListener(end, (event) => { if (held?.id === event.pointerId) held = null; });
+  for (const end of ["pointerup", "pointercancel"])
+    canvas.addEventListener(end, (event) => {
+      if (held?.id === event.pointerId) held = null;
+    });
   const keys = { ArrowLeft: [5, 0], ArrowRight: [-5, 0], ArrowUp: [0, -5], ArrowDown: [0, 5] };
   canvas.addEventListener("keydown", (event) => {
     if (!keys[event.key]) return;
@@ -186,7 +202,12 @@ export default {
     };
     const show = (message, [positions, colors]) => {
       const cover = message.cover ? copied(positions, Uint8Array) : null;
-      last = { cover, edges: message.edges, positions: cover ? null : copied(positions, Uint16Array), colors: colors.byteLength ? copied(colors, Uint8Array) : cover ? null : own };
+      last = {
+        cover,
+        edges: message.edges,
+        positions: cover ? null : copied(positions, Uint16Array),
+        colors: colors.byteLength ? copied(colors, Uint8Array) : cover ? null : own,
+      };
       paint();
       const words = [counted(message.count, "particle", "particles")];
       if (message.outside) words.push(`${message.outside.toLocaleString("en")} outside`);
@@ -198,7 +219,17 @@ export default {
       paint();
     };
     const inSpace = model.get("in_space");
-    const takes = (event) => !inSpace || (!event.shiftKey && last?.positions && isNear(event, last.positions, model.get("width"), model.get("height"), Math.max(2 * model.get("radius"), model.get("reach"))));
+    const takes = (event) =>
+      !inSpace ||
+      (!event.shiftKey &&
+        last?.positions &&
+        isNear(
+          event,
+          last.positions,
+          model.get("width"),
+          model.get("height"),
+          Math.max(2 * model.get("radius"), model.get("reach")),
+        ));
     if (inSpace) turnCamera(model, canvas, (event) => !model.get("can_point") || !takes(event));
     const looks = ["change:radius", "change:color", "change:background"];
     for (const event of looks) model.on(event, restyled);

@@ -5,9 +5,13 @@ const SIGNS = {
   play: "M4 2.5v11l9-5.5z",
   pause: "M3.5 2.5h3.4v11H3.5zM9.1 2.5h3.4v11H9.1z",
   step: "M3 2.5v11l6.5-5.5zM10.5 2.5H13v11h-2.5z",
-  reset: "M8 2.6a5.4 5.4 0 1 0 5.3 6.4h-1.9A3.6 3.6 0 1 1 8 4.4c1 0 1.9.4 2.5 1.1L8.6 7.4h5V2.4L11.8 4.2A5.4 5.4 0 0 0 8 2.6z",
+  reset:
+    "M8 2.6a5.4 5.4 0 1 0 5.3 6.4h-1.9A3.6 3.6 0 1 1 8 4.4c1 0 1.9.4 2.5 1.1L8.6 7.4h5V2.4" +
+    "L11.8 4.2A5.4 5.4 0 0 0 8 2.6z",
   stop: "M3 3h10v10H3z",
-  save: "M5 3.5 6 2h4l1 1.5h2.5v9.5h-11V3.5zM8 5.2a2.9 2.9 0 1 0 0 5.8 2.9 2.9 0 0 0 0-5.8zm0 1.5a1.4 1.4 0 1 1 0 2.8 1.4 1.4 0 0 1 0-2.8z",
+  save:
+    "M5 3.5 6 2h4l1 1.5h2.5v9.5h-11V3.5zM8 5.2a2.9 2.9 0 1 0 0 5.8 2.9 2.9 0 0 0 0-5.8z" +
+    "m0 1.5a1.4 1.4 0 1 1 0 2.8 1.4 1.4 0 0 1 0-2.8z",
   record: "M8 3a5 5 0 1 1 0 10A5 5 0 0 1 8 3z",
 };
 
@@ -33,12 +37,19 @@ function download(name, type, bytes) {
   setTimeout(() => URL.revokeObjectURL(link.href), 60000);
 }
 
-/** Tell `model` what the pointer does on `stage`: presses that it `takes`, moves while a button is held, releases. Touches do not scroll the page there. */
+/**
+ * Tell `model` what the pointer does on `stage`: presses that it `takes`, moves while a button is held, releases.
+ * Touches do not scroll the page there.
+ */
 function sendPointer(model, stage, takes) {
   stage.classList.add("tinote-touchable");
   const tell = (phase, event) => {
     const box = stage.getBoundingClientRect();
-    model.send({ kind: "pointer", phase, place: [(event.clientX - box.left) / box.width, 1 - (event.clientY - box.top) / box.height] });
+    model.send({
+      kind: "pointer",
+      phase,
+      place: [(event.clientX - box.left) / box.width, 1 - (event.clientY - box.top) / box.height],
+    });
   };
   let held = null;
   let told = 0;
@@ -64,9 +75,10 @@ function sendPointer(model, stage, takes) {
 }
 
 /**
- * A view of a simulation in `el`. `stage` is what the state is painted on, or null for a plot alone, `show(message, buffers)` paints a frame on it and returns words for the
- * status line, `repaint()` paints the last one again in the page's present theme. The last buffer of a frame holds the samples of the plot. Of presses
- * on the stage the simulation is told those for which `takes(event)` holds.
+ * A view of a simulation in `el`. `stage` is what the state is painted on, or null for a plot alone, `show(message,
+ * buffers)` paints a frame on it and returns words for the status line, `repaint()` paints the last one again in the
+ * page's present theme. The last buffer of a frame holds the samples of the plot. Of presses on the stage the
+ * simulation is told those for which `takes(event)` holds.
  */
 function simulationView({ model, el, stage, show, repaint, takes = () => true }) {
   const names = model.get("series");
@@ -75,33 +87,60 @@ function simulationView({ model, el, stage, show, repaint, takes = () => true })
   el.classList.add("tinote-view");
   keepKeys(el);
 
-  const button = (name, label, act) => make("button", { type: "button", class: `tinote-${name}`, "aria-label": label, title: label, onclick: act }, sign(name));
+  const button = (name, label, act) =>
+    make(
+      "button",
+      { type: "button", class: `tinote-${name}`, "aria-label": label, title: label, onclick: act },
+      sign(name),
+    );
   const command = (kind) => () => model.send({ kind });
   const run = button("play", "Play", () => model.send({ kind: model.get("state") === "playing" ? "pause" : "play" }));
   // The slider's value may still wait here for an answer to the one before.
-  const step = button("step", "Step: advance one frame", () => model.send({ kind: "step", steps: model.get("steps_per_frame") }));
+  const step = button("step", "Step: advance one frame", () =>
+    model.send({ kind: "step", steps: model.get("steps_per_frame") }),
+  );
   const reset = button("reset", "Reset: back to the start", command("reset"));
   const stop = button("stop", "Stop: end the run", command("stop"));
   const initial = model.get("steps_per_frame");
   const speeds = [...new Set([...SPEEDS, initial])].sort((a, b) => a - b);
   const speedText = make("output", { class: "tinote-speed-text" });
   const slider = make("input", {
-    type: "range", min: 0, max: speeds.length - 1, step: 1, "aria-label": "Speed: steps per frame", title: "Speed: steps per frame",
+    type: "range",
+    min: 0,
+    max: speeds.length - 1,
+    step: 1,
+    "aria-label": "Speed: steps per frame",
+    title: "Speed: steps per frame",
     oninput: () => {
       model.set("steps_per_frame", speeds[Number(slider.value)]);
       model.save_changes();
     },
   });
-  const controls = make("div", { class: "tinote-controls", role: "toolbar", "aria-label": "Simulation controls" }, run, step);
+  const controls = make(
+    "div",
+    { class: "tinote-controls", role: "toolbar", "aria-label": "Simulation controls" },
+    run,
+    step,
+  );
   if (model.get("can_reset")) controls.append(reset);
-  const here = Math.random().toString(36).slice(2); // Of several copies of the view, the one whose button was pressed gets the file.
+  // Of several copies of the view, the one whose button was pressed gets the file.
+  const here = Math.random().toString(36).slice(2);
   const record = button("record", "Record a GIF", () => model.send({ kind: "record", page: here }));
   const save = button("save", "Save a picture", () => model.send({ kind: "snapshot", page: here }));
-  controls.append(stop, make("label", { class: "tinote-speed" }, slider, speedText), make("span", { class: "tinote-files" }, record, save));
+  controls.append(
+    stop,
+    make("label", { class: "tinote-speed" }, slider, speedText),
+    make("span", { class: "tinote-files" }, record, save),
+  );
   const status = make("div", { class: "tinote-status" });
   const announce = make("div", { class: "tinote-announce", role: "status" });
   const alert = make("pre", { class: "tinote-error", role: "alert", hidden: true });
-  const group = make("div", { class: "tinote-group", role: "group", "aria-label": model.get("label"), style: `max-width:${width}px` });
+  const group = make("div", {
+    class: "tinote-group",
+    role: "group",
+    "aria-label": model.get("label"),
+    style: `max-width:${width}px`,
+  });
   if (stage) group.append(stage);
   if (stage && model.get("can_point")) sendPointer(model, stage, takes);
   if (model.get("can_step")) group.append(controls);
@@ -109,7 +148,9 @@ function simulationView({ model, el, stage, show, repaint, takes = () => true })
 
   const chart = make("canvas", { class: "tinote-chart", role: "img" });
   const values = names.map(() => make("span", { class: "tinote-value" }));
-  const keys = names.map((name, index) => make("span", { class: "tinote-key" }, make("i", {}), `${name} `, values[index]));
+  const keys = names.map((name, index) =>
+    make("span", { class: "tinote-key" }, make("i", {}), `${name} `, values[index]),
+  );
   if (names.length) {
     group.append(make("div", { class: "tinote-legend" }, ...keys), chart);
   }
@@ -118,7 +159,9 @@ function simulationView({ model, el, stage, show, repaint, takes = () => true })
   const drawPlot = () => {
     if (!names.length) return;
     const dark = isDark(el);
-    keys.forEach((key, index) => key.firstChild.style.setProperty("background", SERIES_COLORS[dark ? "dark" : "light"][index]));
+    keys.forEach((key, index) =>
+      key.firstChild.style.setProperty("background", SERIES_COLORS[dark ? "dark" : "light"][index]),
+    );
     const height = model.get("chart_height") - 20; // The legend above the chart takes the rest.
     const across = Math.min(width, group.clientWidth || width); // A narrow page gets a narrow chart, not small letters.
     if (chart.dataset.across !== String(across)) {
@@ -132,7 +175,9 @@ function simulationView({ model, el, stage, show, repaint, takes = () => true })
     });
   };
   const describePlot = () => {
-    const now = history.latest ? names.map((name, index) => `${name} ${Number(history.latest[index + 1].toPrecision(4))}`).join(", ") : "no values yet";
+    const now = history.latest
+      ? names.map((name, index) => `${name} ${Number(history.latest[index + 1].toPrecision(4))}`).join(", ")
+      : "no values yet";
     chart.setAttribute("aria-label", `Plot over the step number: ${now}`);
   };
   const showState = () => {
@@ -148,7 +193,12 @@ function simulationView({ model, el, stage, show, repaint, takes = () => true })
   };
   const showSpeed = () => {
     const speed = model.get("steps_per_frame");
-    slider.value = String(speeds.reduce((best, value, index) => (Math.abs(value - speed) < Math.abs(speeds[best] - speed) ? index : best), 0));
+    slider.value = String(
+      speeds.reduce(
+        (best, value, index) => (Math.abs(value - speed) < Math.abs(speeds[best] - speed) ? index : best),
+        0,
+      ),
+    );
     speedText.textContent = counted(speed, "step / frame", "steps / frame");
     slider.setAttribute("aria-valuetext", speedText.textContent);
   };
@@ -167,7 +217,12 @@ function simulationView({ model, el, stage, show, repaint, takes = () => true })
     repaint();
     drawPlot();
   };
-  const watched = { "change:state": showState, "change:steps_per_frame": showSpeed, "change:error": showError, "change:recording": showRecording };
+  const watched = {
+    "change:state": showState,
+    "change:steps_per_frame": showSpeed,
+    "change:error": showError,
+    "change:recording": showRecording,
+  };
   for (const [event, handler] of Object.entries(watched)) {
     model.on(event, handler);
     handler();

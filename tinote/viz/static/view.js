@@ -3,8 +3,9 @@
 const BACKLOG = 2; // Frames that wait to be painted, one at a time; of more, the oldest are left out.
 
 /**
- * Connect a view of `model` in `el`: `keep(message, buffers)` takes every frame, `paint(message, buffers)` those that are painted. The kernel says which
- * frames are to be acknowledged: an answer for each would make the front end show a busy and an idle kernel at each. Returns what undoes it.
+ * Connect a view of `model` in `el`: `keep(message, buffers)` takes every frame, `paint(message, buffers)` those that
+ * are painted. The kernel says which frames are to be acknowledged: an answer for each would make the front end show a
+ * busy and an idle kernel at each. Returns what undoes it.
  */
 function connect({ model, el, keep, paint }) {
   const view = Math.random().toString(36).slice(2);
@@ -69,7 +70,10 @@ function connect({ model, el, keep, paint }) {
 /** Whether the page is dark, judged by the colour behind `el`. */
 function isDark(el) {
   for (let node = el; node; node = node.parentElement) {
-    const parts = getComputedStyle(node).backgroundColor.match(/[\d.]+/g)?.map(Number) ?? [];
+    const parts =
+      getComputedStyle(node)
+        .backgroundColor.match(/[\d.]+/g)
+        ?.map(Number) ?? [];
     if (parts.length === 3 || (parts.length === 4 && parts[3] > 0.5)) {
       return 0.299 * parts[0] + 0.587 * parts[1] + 0.114 * parts[2] < 128;
     }
@@ -82,7 +86,10 @@ function watchTheme(changed) {
   const later = () => setTimeout(changed, 60); // A theme's style sheet arrives after its attributes.
   const observer = new MutationObserver(later);
   for (const node of [document.documentElement, document.body]) {
-    observer.observe(node, { attributes: true, attributeFilter: ["class", "style", "data-jp-theme-name", "data-jp-theme-light", "data-vscode-theme-kind"] });
+    observer.observe(node, {
+      attributes: true,
+      attributeFilter: ["class", "style", "data-jp-theme-name", "data-jp-theme-light", "data-vscode-theme-kind"],
+    });
   }
   const preference = matchMedia("(prefers-color-scheme: dark)");
   preference.addEventListener("change", later);
@@ -92,7 +99,10 @@ function watchTheme(changed) {
   };
 }
 
-/** Keep plain keys that are pressed inside of `el` from the notebook, whose shortcuts would edit, move or run cells; Ctrl and Command pass. */
+/**
+ * Keep plain keys that are pressed inside of `el` from the notebook, whose shortcuts would edit, move or run cells;
+ * Ctrl and Command pass.
+ */
 function keepKeys(el) {
   const suppress = (node) => node.setAttribute("data-lm-suppress-shortcuts", "true");
   suppress(el);
@@ -108,7 +118,8 @@ function make(tag, attributes = {}, ...children) {
   const node = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
     if (name.startsWith("on")) node.addEventListener(name.slice(2), value);
-    else if (value !== undefined && value !== null && value !== false) node.setAttribute(name, value === true ? "" : value);
+    else if (value !== undefined && value !== null && value !== false)
+      node.setAttribute(name, value === true ? "" : value);
   }
   node.append(...children);
   return node;

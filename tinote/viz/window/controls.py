@@ -14,7 +14,7 @@ import numpy as np
 from tinote.viz.draw.pictures import Picture
 from tinote.viz.window.events import EventQueue, KeyNames
 
-__all__ = ["Panel", "Pointer"]
+__all__ = ["Panel", "PointerState"]
 
 ROW = 22
 """Pixels from one control to the next."""
@@ -39,7 +39,7 @@ class Box(NamedTuple):
         return self.left <= point[0] < self.left + self.width and self.top <= point[1] < self.top + self.height
 
 
-class Pointer:
+class PointerState:
     """What the pointer did up to the present frame, for all controls of the frame alike: where it is and was pressed,
     in pixels from the top left, whether the left button is down, or was, and which control has hold of it until
     it is released, the place of the release included.
@@ -84,7 +84,7 @@ class Panel:
     `paint` draws them all.
     """
 
-    def __init__(self, pointer: Pointer, box: Box, title: str = "") -> None:
+    def __init__(self, pointer: PointerState, box: Box, title: str = "") -> None:
         self._pointer = pointer
         self._box = box
         self._title = title

@@ -22,7 +22,7 @@ from tinote.viz.draw.arrays import ViewError, as_array, as_colors, as_image, as_
 from tinote.viz.draw.colormap import colored
 from tinote.viz.draw.pictures import Picture
 from tinote.viz.notebook.front_end import Audience, audience
-from tinote.viz.window.controls import Panel, Pointer
+from tinote.viz.window.controls import Panel, PointerState
 from tinote.viz.window.events import Event, EventQueue, KeyNames
 from tinote.viz.window.frames import NotebookWindow
 from tinote.viz.window.widgets import Button, Label, Slider, Widgets
@@ -88,7 +88,7 @@ class GUI(KeyNames):
         self.frame = 0
         self.event: Event | None = None
         self._events = EventQueue()
-        self.pointer = Pointer(self._events, self.res)
+        self.pointer = PointerState(self._events, self.res)
         self._panels: list[Panel] = []
         self._widgets = Widgets(self.pointer, self._events, self.res)
         self._canvas = self._blank()

@@ -24,7 +24,7 @@ import numpy as np
 from tinote.lang.session.missing import refuse
 from tinote.viz.draw.arrays import ViewError, as_array, as_positions
 from tinote.viz.draw.colormap import colored
-from tinote.viz.window.controls import Box, Panel, Pointer
+from tinote.viz.window.controls import Box, Panel, PointerState
 from tinote.viz.window.events import Event, KeyNames
 from tinote.viz.window.gui import GUI, stretched
 
@@ -209,7 +209,7 @@ class Gui:
 
     def __init__(self, gui: GUI) -> None:
         self._gui = gui
-        self._pointer: Pointer = gui.pointer
+        self._pointer: PointerState = gui.pointer
         self._panel: Panel | None = None
 
     @contextmanager

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypeVar
 
 from tinote.viz.draw.arrays import ViewError
-from tinote.viz.window.controls import Box, Panel, Pointer
+from tinote.viz.window.controls import Box, Panel, PointerState
 from tinote.viz.window.events import Event, EventQueue, KeyNames
 
 __all__ = ["Button", "Label", "Slider", "Widgets"]
@@ -57,7 +57,7 @@ Widget = TypeVar("Widget", Slider, Label, Button)
 class Widgets:
     """The controls of one window."""
 
-    def __init__(self, pointer: Pointer, events: EventQueue, res: tuple[int, int]) -> None:
+    def __init__(self, pointer: PointerState, events: EventQueue, res: tuple[int, int]) -> None:
         self._pointer = pointer
         self._events = events
         self._res = res

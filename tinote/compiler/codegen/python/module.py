@@ -94,10 +94,10 @@ class _Writer(Order):
     """Writes one function, operation by operation."""
 
     def __init__(self, fn: Function, reports_overflow: bool, checks_division: bool) -> None:
-        super().__init__(fn)
         self.reports_overflow = reports_overflow
         self.checks_division = checks_division
         self.accesses = Accesses(fn)
+        super().__init__(fn, self.may_fail)
         self.buffers = buffers_of(fn)
         self.sites: list[Site] = []
         self.places: dict[Buffer, ast.expr] = {}
@@ -197,6 +197,20 @@ class _Writer(Order):
             return call(attribute("exact"), *meaning, *args, at=self.overflow(op))
         return applied(op.prim, result, [a.type for a in op.args], args)
 
+    def may_fail(self, op: Op) -> bool:
+        """Whether an operation may stop the launch."""
+        if isinstance(op, Load):
+            return not self.accesses.surely_in_range(self.accesses.of(op))
+        if isinstance(op, Get):
+            return not self.within(op, op.args[0], op.args[1:])
+        if not isinstance(op, Prim):
+            return False
+        if op.prim is p.extract or op.prim is p.insert:
+            return not self.within(op, op.args[0], op.args[1:] if op.prim is p.extract else op.args[1:-1])
+        if op.prim in p.DIVISIONS and is_integer(op.out.type) and not self.surely_divides(op):
+            return True
+        return self.may_overflow(op)
+
     def may_overflow(self, op: Prim | Atomic) -> bool:
         """Whether overflow of this operation is to be reported."""
         return self.reports_overflow and may_overflow(op) and not all(isinstance(a, Lit) for a in op.args)
@@ -209,18 +223,35 @@ class _Writer(Order):
 
     def divisor(self, op: Prim, args: list[ast.expr]) -> bool:
         """Check the divisor, in place, if it may be zero; whether that was needed."""
-        divisor = op.args[1]
-        known = isinstance(divisor, Lit) and divisor.value != 0
-        if known or not self.checks_division:
+        if self.surely_divides(op):
             return False
-        if not isinstance(divisor.type, Tensor) and isinstance(divisor, Var):
-            if self.accesses.surely_not_zero(divisor, self.accesses.known_before(op)):
-                return False
         sign = "//" if op.prim in (p.floordiv, p.raw_div) else "%"
         args[1] = call(attribute("nonzero"), args[1], at=self.site(Site(SiteKind.DIVISION, op.loc, sign)))
         return True
 
+    def surely_divides(self, op: Prim) -> bool:
+        """Whether the divisor is not zero for certain, or nobody asks."""
+        divisor = op.args[1]
+        if not self.checks_division:
+            return True
+        if isinstance(divisor, Lit):
+            return divisor.value != 0
+        if isinstance(divisor.type, Tensor):
+            return False
+        return self.accesses.surely_not_zero(divisor, self.accesses.known_before(op))
+
     # indices
+
+    def within(self, op: Op, tensor: Atom, index: Sequence[Atom]) -> bool:
+        """Whether the indices of a component are in range for certain."""
+        shape = shape_of(tensor.type.content if isinstance(tensor.type, Ref) else tensor.type)
+        return all(self.sides(op, atom, n) == (True, True) for atom, n in zip(index, shape, strict=False))
+
+    def sides(self, op: Op, index: Atom, extent: int) -> tuple[bool, bool]:
+        """Whether an index is certainly not negative, and certainly below the extent."""
+        if isinstance(index, Lit) and 0 <= index.value < extent:
+            return True, True
+        return self.accesses.between(self.accesses.affine(index), always(extent), self.accesses.known_before(op))
 
     def component(
         self, op: Op, tensor: Atom, index: Sequence[Atom], codes: Sequence[ast.expr]
@@ -238,10 +269,8 @@ class _Writer(Order):
             if isinstance(atom, Lit) and 0 <= atom.value < extent:
                 literal += int(atom.value) * size
             else:
-                form = self.accesses.affine(atom)
-                sides = self.accesses.between(form, always(extent), self.accesses.known_before(op))
                 code = codes[axis]
-                if sides != (True, True):
+                if self.sides(op, atom, extent) != (True, True):
                     safe = False
                     code = self.checked(code, name or "local array", axis, extent, op.loc)
                 part = code if size == 1 else ast.BinOp(code, ast.Mult(), ast.Constant(size))

@@ -10,6 +10,7 @@ from __future__ import annotations
 import keyword
 import re
 from collections import Counter
+from collections.abc import Callable
 from math import inf
 
 from tinote.ir import primitives as p
@@ -39,12 +40,13 @@ class Uses:
     """Where variables are bound and used, in places counted along the code: `start` and `end` of each operation, and
     `last` of each variable. What is bound outside of a loop and used in it is used until the loop ends.
 
-    `needed`: the operations that compute something anybody asks for; what is only computed for a derivative, or for
-    nothing, is not. `count` says how often a variable is used, and `nested` which ones in another region than their
+    `dropped`: the operations that compute what nobody asks for, or what is only for a derivative, unless they may fail.
+    `count` says how often a variable is used, and `nested` which ones in another region than their
     own.
     """
 
-    def __init__(self, fn: Function) -> None:
+    def __init__(self, fn: Function, may_fail: Callable[[Op], bool]) -> None:
+        self._may_fail = may_fail
         self.start: dict[Op, int] = {}
         self.end: dict[Op, int] = {}
         self.last: dict[Var, int] = {}
@@ -100,12 +102,12 @@ class Uses:
                     break
 
     def _unneeded(self) -> set[Op]:
-        """Operations without effect whose results nobody uses and the user has not named."""
+        """Operations that can neither fail nor have an effect, whose results nobody uses and the user has not named."""
         found: set[Op] = set()
         waiting = [op for v, op in self._maker.items() if not self.count[v]]
         while waiting:
             op = waiting.pop()
-            if not isinstance(op, Prim | Load | Get | Extent) or own_name(op) or op in found:
+            if not isinstance(op, Prim | Load | Get | Extent) or own_name(op) or op in found or self._may_fail(op):
                 continue
             found.add(op)
             for a in _read(op):

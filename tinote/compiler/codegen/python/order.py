@@ -8,7 +8,7 @@ evaluated before the next effect, and what may fail keeps its place among everyt
 from __future__ import annotations
 
 import ast
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
@@ -48,11 +48,11 @@ class Term(NamedTuple):
 
 
 class Order:
-    """The statements of one function under construction."""
+    """The statements of one function under construction. `may_fail` says which operations stay for their faults."""
 
-    def __init__(self, fn: Function) -> None:
+    def __init__(self, fn: Function, may_fail: Callable[[Op], bool]) -> None:
         self.fn = fn
-        self.uses = Uses(fn)
+        self.uses = Uses(fn, may_fail)
         self.names = Names()
         self.loc = fn.loc  # of the operation at hand
         self.out: list[ast.stmt] = []

@@ -21,7 +21,8 @@ from tinote.lang.ad.checks.locate import Suspect, suspects_of
 from tinote.lang.ad.functional.forward_mode import FwdMode
 from tinote.lang.ad.functional.functional import pull_back, recorded, refuse_open_recorder
 from tinote.lang.ad.functional.inputs import Derivative, shape_of, size_of
-from tinote.lang.ad.journal.recording import Custom, Record, Recording
+from tinote.lang.ad.journal.events import Custom, Launch
+from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.memory.states import Remembered, bring_back, duals_kept, gradients_kept, remembered
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
@@ -141,18 +142,18 @@ def gradcheck(
         with gradients_kept(), duals_kept():
             loss.fill(0)
             run = recorded(task, tuple(args), {})
-            recording = run.trace
+            journal = run.journal
             try:
-                for record in recording.records:
+                for record in journal.records:
                     for buffer in record.touched:
                         require_f64("gradcheck", buffer, buffer.name, task.place)
                 gradients = [np.asarray(g) for g in pull_back(run, np.ones(()), keep=True)]
             finally:
-                recording.forget()
+                journal.forget()
             compare(task, tuple(args), start, gradients, step, elements, report)
             _compare_modes(task, tuple(args), start, gradients, report)
             if not report.ok:
-                _find_blame(task, tuple(args), start, recording, step, report)
+                _find_blame(task, tuple(args), start, journal, step, report)
     finally:
         bring_back(start)
     if raises and not report.ok:
@@ -326,7 +327,7 @@ def _find_blame(
     task: Derivative,
     args: tuple[Any, ...],
     start: Remembered,
-    recording: Recording,
+    journal: Journal,
     step: float,
     report: GradientReport,
 ) -> None:
@@ -335,9 +336,9 @@ def _find_blame(
     report.suspects = suspects_of(lambda: task.f(*args), slope_of, step, report.tolerance)
     if report.suspects:
         return
-    custom = [record for record in recording.records if isinstance(record, Custom)]
+    custom = [record for record in journal.records if isinstance(record, Custom)]
     if custom:
         names = ", ".join(dict.fromkeys(f"'{c.name}' ({place_name(c.place)})" for c in custom))
         report.blame = f"each launch alone agrees: look at the replaced gradient of {names}"
-    elif any(isinstance(record, Record) for record in recording.records):
+    elif any(isinstance(record, Launch) for record in journal.records):
         report.blame = "each launch alone agrees: look at what Python does between them, which counts as constant"

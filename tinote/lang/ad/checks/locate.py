@@ -14,7 +14,7 @@ from tinote.ir.buffers import Buffer
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.kernels.arguments import Foreign, arguments_of, own
 from tinote.lang.kernels.kernel import Instance
-from tinote.lang.session.state import memory_of, recorder
+from tinote.lang.session.state import Recorder, memory_of, recorder
 from tinote.source import Span, place_name
 
 __all__ = ["Suspect", "suspects_of"]
@@ -54,11 +54,8 @@ def suspects_of(run: Callable[[], Any], slope_of: Callable[..., Any], step: floa
     return sorted(detective.found, key=lambda s: -s.error if math.isfinite(s.error) else -math.inf)
 
 
-class _Detective:
+class _Detective(Recorder):
     """A recorder that tries each launch out before it happens."""
-
-    clears_duals = False
-    gradients = GRADIENT
 
     def __init__(self, slope_of: Callable[..., Any], step: float, tolerance: float) -> None:
         self._slope_of = slope_of
@@ -122,19 +119,6 @@ class _Detective:
         if not kinked and not abs(reverse - slope.value) <= allowed:
             source = instance.specialisation.source
             self.found.append(Suspect(source.name, source.span, self._launches, reverse, slope.value))
-
-    def launched(self) -> None:
-        """Nothing is recorded."""
-
-    def written(self, buffer: Buffer, position: Any = ...) -> bool:
-        """Nothing is recorded."""
-        return False
-
-    def read(self, buffer: Buffer, position: tuple[Any, ...]) -> None:
-        """Nothing is recorded."""
-
-    def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
-        """Nothing is recorded."""
 
 
 def _restore(kept: dict[Buffer, Any]) -> None:

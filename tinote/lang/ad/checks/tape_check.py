@@ -17,7 +17,9 @@ import numpy as np
 from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.checks.gradcheck import Compared, GradientReport, compare, require_f64
-from tinote.lang.ad.journal.recording import Custom, Recording, living_buffers
+from tinote.lang.ad.journal.events import Custom, Launch, Write
+from tinote.lang.ad.journal.journal import Journal, living_buffers
+from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.memory.states import Remembered, bring_back, remembered
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
@@ -31,34 +33,30 @@ _STEP, _ELEMENTS = 1e-4, 200
 
 @dataclass
 class _Assignment:
-    """Behind so many records Python wrote to the elements of a field at `position`: a copy of `source`, or the numbers
-    `after` in place of `before`. `renewed`: they do not depend on what was there.
-    """
+    """What Python wrote behind so many launches: the numbers `after` in place of `before`."""
 
+    write: Write
     records: int
-    target: Buffer
-    position: Any
     before: Any
     after: Any = None
-    source: Buffer | None = None
-    renewed: bool = False
 
     def repeat(self) -> None:
         """Do it again."""
-        held = numbers(self.target)
-        if self.source is not None:
-            held[...] = numbers(self.source)
-        elif self.renewed or self.target.dtype.kind != "f":
-            held[self.position] = self.after
+        write, held = self.write, numbers(self.write.target)
+        if write.source is not None:
+            held[...] = numbers(write.source)
+        elif write.renews or write.target.dtype.kind != "f":
+            held[write.position] = self.after
         else:
-            held[self.position] += self.after - self.before
+            held[write.position] += self.after - self.before
 
 
-class GradientCheck:
+class GradientCheck(Observer):
     """The comparison at the end of one tape. `chosen`: the fields to compare; True for all that have a gradient and
-    that the launches use. `start` is called when the block begins, `written` and `replaced` with what Python does in
-    it.
+    that the launches use. `start` is called when the block begins.
     """
+
+    sees_every_write = True
 
     def __init__(self, chosen: Sequence[Field] | bool, loss: Field, tolerance: float = 1e-6) -> None:
         self.place = caller()
@@ -81,37 +79,34 @@ class GradientCheck:
         """The block begins: all fields are as the program finds them."""
         self._start = remembered()
 
-    def written(self, records: int, buffer: Buffer, position: Any) -> None:
-        """Python is about to write to a field."""
-        self.settle()
-        if position is None:
-            self._viewed = buffer
-        elif buffer.primal is None:
-            self._assignments.append(_Assignment(records, buffer, position, np.array(numbers(buffer)[position])))
+    def writing(self, write: Write, records: int, *, exempt: bool) -> None:
+        self._settle()
+        if write.target.primal is None:
+            self._assignments.append(_Assignment(write, records, np.array(numbers(write.target)[write.position])))
 
-    def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
-        """What Python is about to write does not depend on what is there."""
-        if buffer.primal is None:
-            last = self._assignments[-1]
-            last.renewed, last.source = True, source
+    def sharing(self, buffer: Buffer) -> None:
+        self._viewed = buffer
 
-    def settle(self, _: Buffer | None = None) -> None:
-        """Something else is about to be written: what Python wrote last is there to be read."""
+    def overwriting(self, buffer: Buffer, *, exempt: bool) -> None:
+        self._settle()
+
+    def _settle(self) -> None:
+        """What Python wrote last is there to be read."""
         if self._assignments:
             last = self._assignments[-1]
             if last.after is None:
-                last.after = np.array(numbers(last.target)[last.position])
+                last.after = np.array(numbers(last.write.target)[last.write.position])
 
     # ---- at its end
 
-    def compare(self, recording: Recording) -> GradientReport:
-        """Compare the gradients that the recording has left. Raises `DifferentiationError` with the report
+    def compare(self, journal: Journal) -> GradientReport:
+        """Compare the gradients that the journal has left. Raises `DifferentiationError` with the report
         (`error.report`) when one disagrees, and for a program that cannot be run again.
         """
-        self.settle()
-        self._refuse(recording)
+        self._settle()
+        self._refuse(journal)
         assert self._start is not None
-        fields = self._fields(recording)
+        fields = self._fields(journal)
         for one in (*fields, self._loss):
             require_f64("grad_check", one.buffer, one.name, self.place)
         gradients = [numbers(one.grad.buffer).copy() for one in fields]
@@ -119,7 +114,7 @@ class GradientCheck:
         report.forward_note = "a tape compares with differences alone"
         end = remembered()
         try:
-            task = Compared(lambda: self._run_again(recording), fields, self._loss)
+            task = Compared(lambda: self._run_again(journal), fields, self._loss)
             compare(task, (), self._start, gradients, _STEP, _ELEMENTS, report)
         finally:
             bring_back(end)
@@ -129,17 +124,17 @@ class GradientCheck:
             raise error
         return report
 
-    def _fields(self, recording: Recording) -> list[Field]:
+    def _fields(self, journal: Journal) -> list[Field]:
         if not isinstance(self._chosen, bool):
             return list(self._chosen)
-        touched = recording.touched_before()
+        touched = journal.touched_before()
         fields = [f for f in list(world.fields) if f.buffer in touched and f.has_grad and f.buffer.primal is None]
         return sorted([f for f in fields if f is not self._loss], key=lambda f: f.name)
 
-    def _refuse(self, recording: Recording) -> None:
+    def _refuse(self, journal: Journal) -> None:
         why: str | None = None
         place: Span = self.place
-        for record in recording.records:
+        for record in journal.records:
             if isinstance(record, Custom):
                 why, place = f"it has a gradient of its own in place of that of '{record.name}'", record.place
         if self._viewed is not None and self._viewed in living_buffers():
@@ -151,10 +146,10 @@ class GradientCheck:
                 hint="call ti.ad.gradcheck with a function that runs the program",
             )
 
-    def _run_again(self, recording: Recording) -> None:
+    def _run_again(self, journal: Journal) -> None:
         waiting = list(self._assignments)
-        for position, record in enumerate([*recording.records, None]):
+        for position, record in enumerate([*journal.records, None]):
             while waiting and waiting[0].records == position:
                 waiting.pop(0).repeat()
-            if record is not None and not isinstance(record, Custom):
+            if isinstance(record, Launch):
                 record.instance.primal.launch(record.values_again())

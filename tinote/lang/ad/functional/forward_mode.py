@@ -15,21 +15,22 @@ from typing import Any
 import numpy as np
 
 from tinote.compiler.driver import Code
-from tinote.compiler.requests import GRADIENT, TANGENT
-from tinote.errors import DifferentiationError, Note
+from tinote.compiler.requests import TANGENT
+from tinote.errors import DifferentiationError
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.functional.seeds import seed_array
+from tinote.lang.ad.journal.broken_path import LostValues
 from tinote.lang.ad.journal.reads import PythonReads
 from tinote.lang.data.fields import Field
-from tinote.lang.kernels.arguments import arguments_of, place_in
+from tinote.lang.kernels.arguments import arguments_of
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import Recorder, recorder, world
-from tinote.source import Span, caller
+from tinote.source import NOWHERE, caller
 
 __all__ = ["FwdMode"]
 
 
-class FwdMode:
+class FwdMode(Recorder):
     """Compute a Jacobian-vector product along with the launches in a `with` block.
 
     `loss`: the field, or fields, whose derivative is wanted, of any shape. `param`: the field, or fields, that the
@@ -41,7 +42,6 @@ class FwdMode:
 
     #: A write from Python inside of the block stores a constant, whose dual is zero, or shifts what is there.
     clears_duals = True
-    gradients = GRADIENT
 
     def __init__(self, loss: Field | Sequence[Field], param: Field | Sequence[Field], seed: Any = None) -> None:
         losses, params = _fields(loss, "loss"), _fields(param, "param")
@@ -57,7 +57,7 @@ class FwdMode:
         self._seeds = [_direction(field, one) for field, one in zip(params, seeds, strict=True)]
         self._token: Token[Recorder | None] | None = None
         self._reads = PythonReads()
-        self._lost: dict[Buffer, Span] = {}  # fields without a dual that may hold values that vary, and the kernel
+        self._lost = LostValues(tangents=True)
 
     def __enter__(self) -> FwdMode:
         if recorder.get() is not None:
@@ -81,53 +81,24 @@ class FwdMode:
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> Code:
         """The kernel is launched in its version with tangents."""
-        self._follow(instance, values, varying=False)
+        self.follow(instance, values, varying=False)
         return instance.specialisation.code(TANGENT)
 
-    def _follow(self, instance: Instance, values: tuple[Any, ...], *, varying: bool) -> None:
+    def follow(self, instance: Instance, values: tuple[Any, ...], *, varying: bool) -> None:
         """Follow values that vary through memory without a dual. `varying`: the launch gets some as arguments."""
         arguments = arguments_of(instance, values)
         arguments.refuse_shared()
-        touched = arguments.touched
-        for buffer in touched.loaded:
-            place = place_in(self._lost, buffer)
-            if place is not None:
-                raise DifferentiationError(
-                    f"'{buffer.name}' has no dual, but values that are differentiated go through it",
-                    place,
-                    hint=f"make '{buffer.name}' with needs_dual=True",
-                    notes=[Note("written by this kernel, and then read by", instance.specialisation.source.span)],
-                )
-        if varying or any(buffer.tangent is not None for buffer in touched.loaded):
-            for buffer in touched.written:
-                if buffer.tangent is None and buffer.primal is None and buffer.dtype.kind == "f":
-                    self._lost[buffer] = instance.specialisation.source.span
+        self._lost.launch_forward(arguments, varying=varying)
 
-    def launched(self) -> None:
-        """Nothing is recorded."""
+    def writing(self, buffer: Buffer, position: Any, source: Buffer | None = None) -> bool:
+        """A field copies or clears its duals itself, unless Python shifts what is there."""
+        if position is ...:
+            self._lost.write(buffer, source, caller() if source is not None else NOWHERE, whole=True)
+        return source is None and self._reads.shifts(buffer, position)
 
-    def written(self, buffer: Buffer, position: Any = ...) -> bool:
-        """A field clears the duals of what Python writes itself; unless that shifts what is there."""
-        return self._reads.shifts(buffer, position)
-
-    def read(self, buffer: Buffer, position: tuple[Any, ...]) -> None:
+    def reading(self, buffer: Buffer, position: tuple[Any, ...]) -> None:
         """What Python writes to an element next is perhaps computed from it."""
         self._reads.note(buffer, position)
-
-    def replaced(self, buffer: Buffer, source: Buffer | None) -> None:
-        """A field copies or clears its duals itself."""
-        if source is None:
-            self._lost.pop(buffer, None)
-        elif source in self._lost and buffer.tangent is not None:
-            raise DifferentiationError(
-                f"'{source.name}' has no dual, but values that are differentiated go through it",
-                self._lost[source],
-                hint=f"make '{source.name}' with needs_dual=True",
-                notes=[Note(f"from there they are copied to '{buffer.name}'", caller())],
-            )
-        elif buffer.tangent is None and buffer.dtype.kind == "f":
-            if source.tangent is not None or source in self._lost:
-                self._lost[buffer] = caller()
 
 
 def _fields(given: Any, what: str) -> list[Field]:

@@ -229,7 +229,7 @@ def _rows(task: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) -> li
             for whole, part in zip(found, pull_back(ran, seed.reshape(shape), keep=True), strict=True):
                 whole[row] = part
     finally:
-        ran.trace.forget()
+        ran.journal.forget()
     return [whole.reshape(shape + one.shape) for whole, one in zip(found, ran.bound.inputs, strict=True)]
 
 
@@ -257,7 +257,7 @@ def _columns(task: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 class Run(NamedTuple):
     """A recorded run of a differentiated function, and its result: a variable, or a field."""
 
-    trace: Trace
+    journal: Trace
     bound: Bound
     result: Variable | Field
 
@@ -292,7 +292,7 @@ def _recorded(task: Derivative, bound: Bound, trace: Trace, kwargs: dict[str, An
         trace.variables.open = False
     try:
         result = _result(task, returned)
-        trace.refuse_severed()
+        trace.refuse_broken_path()
         trace.claim(clear=True)
     except BaseException:
         trace.forget()
@@ -316,7 +316,7 @@ def _result(task: Derivative, returned: Any) -> Variable | Field:
 
 def pull_back(run: Run, seed: Array, *, keep: bool = False) -> list[Any]:
     """The seed times the Jacobian, for each input. The gradients of all fields are overwritten."""
-    trace = run.trace
+    trace = run.journal
     try:
         for memory in gradient_memories():
             memory.clear()

@@ -12,13 +12,13 @@ from typing import Any, NamedTuple
 from tinote.compiler.launch.native import Code
 from tinote.compiler.requests import PRIMAL, Derivative, Request
 from tinote.errors import DifferentiationError
-from tinote.ir.buffers import Buffer
 from tinote.ir.types import Tensor
 from tinote.lang.ad.functional.forward_mode import FwdMode
 from tinote.lang.ad.functional.variables import Dual, Variable, Variables
+from tinote.lang.ad.journal.events import Custom, Launch
+from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.old_values import SavingLaunch
-from tinote.lang.ad.journal.recording import Custom, Record, Recording
-from tinote.lang.boxes import Box
+from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.data.fields import Field
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import world
@@ -34,6 +34,7 @@ class _Link(NamedTuple):
     inputs: list[tuple[int, Variable]]
     outputs: list[Variable]
     floats: int  # how many float arguments the kernel has
+    number: int  # of the launch
 
 
 class _Launch:
@@ -55,7 +56,7 @@ class _Launch:
         self.number = number
         self.saving = saving
         self.tangents = tangents
-        self.link = _Link([], [], 0)
+        self.link = _Link([], [], 0, number)
 
     def launch(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """Run; the floats that the kernel returns come as variables."""
@@ -81,7 +82,8 @@ class _Launch:
                 found.append(self.variables.new(value, next(tangents, 0.0), after=self.number))
             else:
                 found.append(value)
-        self.link = _Link(inputs, [v for v in found if isinstance(v, Variable)], len(floats))
+        outputs = [v for v in found if isinstance(v, Variable)]
+        self.link = _Link(inputs, outputs, len(floats), self.number)
         return tuple(found)
 
     def _kinds_of_results(self, code: Code) -> list[str]:
@@ -106,77 +108,83 @@ def _plain(values: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple([v.value if isinstance(v, Variable) else v for v in values])
 
 
-class Trace(Recording):
-    """A recording with `variables`. `reverse` starts from the gradients of fields and from `seed`."""
+class Trace(Journal):
+    """A journal with `variables`. `reverse` starts from the gradients of fields and from `seed`."""
 
-    mode = Request(Derivative.REVERSE, arguments=True)
+    derivative = Request(Derivative.REVERSE, arguments=True)
     #: whether launches carry tangents along
     tangents = False
 
     def __init__(self) -> None:
         super().__init__()
         self.variables = Variables()
+        self.links: dict[int, _Link] = {}  # of each launch, by its identity
         self._launch: _Launch | None = None
-        self._links: list[_Link | None] = []  # of each record
         self._seed: tuple[Variable, Dual] | None = None
 
     # ---- what the recorder is told
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
         saving = super().launching(instance, _plain(values))
-        self._launch = _Launch(self.variables, instance, len(self.records) + 1, saving, tangents=self.tangents)
+        self._launch = _Launch(self.variables, instance, self.saved.count + 1, saving, tangents=self.tangents)
         return self._launch
 
-    def _add(self, record: Record | Custom) -> None:
-        super()._add(record)
-        launch, self._launch = self._launch, None
-        self._links.append(None if launch is None or isinstance(record, Custom) else launch.link)
-        self.variables.launches = len(self.records)
+    def launched(self) -> None:
+        super().launched()
+        assert self._launch is not None
+        self.links[id(self.events[-1])] = self._launch.link
+        self.variables.launches = self.saved.count
 
-    # ---- the way back
+    def custom(self, custom: Custom) -> None:
+        super().custom(custom)
+        self.variables.launches = self.saved.count
+
+    # ---- the reverse sweep
 
     def seed(self, variable: Variable, adjoint: float) -> None:
-        """Start the way back with the adjoint of a result."""
+        """Start the reverse sweep with the adjoint of a result."""
         self._seed = variable, Dual(adjoint)
 
-    def reverse(self, *, restore: bool = True) -> None:
+    def reverse(self, gradients: Request | None = None, *, restore: bool = True) -> None:
         self.variables.begin()
         if self._seed is not None:
             self.variables.accumulate(*self._seed)
-        super().reverse(restore=restore)
+        _TraceSweep(self).run(restore=restore)
         self.variables.unwind(0)
 
-    def launch_back(self, position: int, record: Record) -> None:
-        link = self._links[position - 1]
-        assert link is not None
-        self.variables.unwind(position)
-        seeds = [self.variables.adjoint(v) for v in link.outputs]
-        values = [*record.values_back(), *[seed.value for seed in seeds]]
-        if self.tangents:
+
+class _TraceSweep(Sweep):
+    """A reverse sweep through launches with variables."""
+
+    def __init__(self, trace: Trace) -> None:
+        super().__init__(trace.events, trace.saved, trace.derivative)
+        self._trace = trace
+
+    def launch(self, launch: Launch) -> None:
+        variables, link = self._trace.variables, self._trace.links[id(launch)]
+        variables.unwind(link.number)
+        seeds = [variables.adjoint(v) for v in link.outputs]
+        values = [*launch.values_back(), *[seed.value for seed in seeds]]
+        if self._trace.tangents:
             given = [0.0] * link.floats
             for k, variable in link.inputs:
                 given[k] = variable.tangent
             values += [*given, *[seed.tangent for seed in seeds]]
-        results = record.instance.specialisation.code(self.mode).launch(values)
+        results = launch.instance.specialisation.code(self._trace.derivative).launch(values)
         for k, variable in link.inputs:
-            tangent = results[link.floats + k] if self.tangents else 0.0
-            self.variables.accumulate(variable, Dual(results[k], tangent))
+            tangent = results[link.floats + k] if self._trace.tangents else 0.0
+            variables.accumulate(variable, Dual(results[k], tangent))
 
 
 class SecondOrder(Trace):
-    """A recording whose launches carry tangents, and whose way back gives the tangents of gradients: in the duals of
+    """A journal whose launches carry tangents, and whose reverse sweep gives the tangents of gradients: in the duals of
     the gradients of fields, and in the tangents of the variables' adjoints.
     """
 
-    mode = Request(Derivative.FORWARD_OVER_REVERSE, arguments=True)
+    derivative = Request(Derivative.FORWARD_OVER_REVERSE, arguments=True)
     saves_by = Request(Derivative.FORWARD, arguments=True, records=True)
     tangents = True
     clears_duals = True
-
-    def overwritten(self, buffer: Buffer, box: Box | None = None) -> None:
-        super().overwritten(buffer, box)
-        if buffer.tangent is not None:
-            super().overwritten(buffer.tangent, box)
 
     def custom(self, custom: Custom) -> None:
         raise DifferentiationError(
@@ -194,7 +202,7 @@ class Pushes(FwdMode):
         self.variables = variables
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
-        self._follow(instance, _plain(values), varying=any(isinstance(v, Variable) for v in values))
+        self.follow(instance, _plain(values), varying=any(isinstance(v, Variable) for v in values))
         return _Launch(self.variables, instance, 1, tangents=True)
 
 

@@ -13,14 +13,14 @@ overwritten and what the tape copied because of that. Sequences that repeat are 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import Flag, auto
 from typing import NamedTuple
 
 from tinote.ir.nodes import Buffer
+from tinote.lang.ad.journal.events import Custom, Event, Launch, Write
 from tinote.lang.ad.journal.graph_picture import Group, Lane, Mark, Row, draw
-from tinote.lang.ad.journal.recording import Custom, Recording
 from tinote.runtime.memory import readable_size
 from tinote.source import Span
 
@@ -192,54 +192,61 @@ def _grouped(item: Step | Block, around: tuple[Group, ...]) -> Iterator[tuple[St
             place += 1
 
 
-def graph_of(recording: Recording, loss: Buffer) -> TapeGraph:
-    """The graph of a recording."""
-    steps = list(_steps(recording))
+def graph_of(events: Sequence[Event], copied: Iterable[tuple[int, Buffer, int]], loss: Buffer) -> TapeGraph:
+    """The graph of a journal. `copied`: behind so many launches, so many bytes of a field were kept."""
+    steps = list(_steps(events, copied))
+    launches = sum(not isinstance(event, Write) for event in events)
     used: dict[Buffer, None] = {}
     for step in steps:
         used.update(dict.fromkeys(step.uses))
     used.pop(loss, None)
     items: list[Step | Block] = [*steps]
     blocks = [item if isinstance(item, Block) else Block([item]) for item in _folded(items)]
-    return TapeGraph(blocks, len(recording.records), loss, [*used, loss])
+    return TapeGraph(blocks, launches, loss, [*used, loss])
 
 
-def _steps(recording: Recording) -> Iterator[Step]:
+def _steps(events: Sequence[Event], copied: Iterable[tuple[int, Buffer, int]]) -> Iterator[Step]:
     seen: dict[Buffer, Use] = {}
-    copied: dict[int, dict[Buffer, int]] = {}
-    for position, buffer, nbytes in recording.copied:
-        kept = copied.setdefault(position, {})
+    copies: dict[int, dict[Buffer, int]] = {}
+    for position, buffer, nbytes in copied:
+        kept = copies.setdefault(position, {})
         kept[buffer] = kept.get(buffer, 0) + nbytes
-    replacements = list(recording.replacements)
-    for position in range(len(recording.records) + 1):
-        kept = copied.get(position, {})
-        while replacements and replacements[0].position == position:
-            done = replacements.pop(0)
-            if done.box is not None:  # a single element
+    before = 0  # so many launches
+    for event in events:
+        kept = copies.get(before, {})
+        if isinstance(event, Write):
+            if _is_of_elements(event):
                 continue
-            uses = {done.target: Use.STORES}
-            if done.source is not None:
-                uses = {done.source: Use.READS, **uses}
-            name = "copy by Python" if done.source is not None else "fill by Python"
-            yield _seen(Step(position + 1, name, done.place, uses, python=True), seen, kept)
-        if position == len(recording.records):
-            return
-        record = recording.records[position]
-        if isinstance(record, Custom):
-            uses = dict.fromkeys(record.loaded, Use.READS)
-            for buffer in record.written:
-                uses[buffer] = uses.get(buffer, Use(0)) | Use.STORES
-            name, place = record.name, record.place
-        else:
-            touched, uses = record.arguments.touched, {}
-            kinds = ((touched.loaded, Use.READS), (touched.stored, Use.STORES), (touched.accumulated, Use.ADDS))
-            for buffers, use in kinds:
-                for buffer in buffers:
-                    uses[buffer] = uses.get(buffer, Use(0)) | use
-            source = record.instance.specialisation.source
-            name, place = source.name, source.span
+            uses = {event.target: Use.STORES}
+            if event.source is not None:
+                uses = {event.source: Use.READS, **uses}
+            name = "copy by Python" if event.source is not None else "fill by Python"
+            yield _seen(Step(before + 1, name, event.place, uses, python=True), seen, kept)
+            continue
+        before += 1
+        uses = _uses(event)
         in_order = sorted(uses.items(), key=lambda pair: (pair[1].value, pair[0].name))
-        yield _seen(Step(position + 1, name, place, {b: u for b, u in in_order if b.primal is None}), seen, kept)
+        shown = {b: u for b, u in in_order if b.primal is None}
+        yield _seen(Step(before, event.name, event.place, shown), seen, kept)
+
+
+def _is_of_elements(write: Write) -> bool:
+    """Whether Python wrote to single elements, and not to all of them or to a component of each."""
+    return isinstance(write.position, tuple) and write.position[:1] != (...,)
+
+
+def _uses(event: Launch | Custom) -> dict[Buffer, Use]:
+    if isinstance(event, Custom):
+        uses = dict.fromkeys(event.loaded, Use.READS)
+        for buffer in event.written:
+            uses[buffer] = uses.get(buffer, Use(0)) | Use.STORES
+        return uses
+    touched, uses = event.arguments.touched, {}
+    kinds = ((touched.loaded, Use.READS), (touched.stored, Use.STORES), (touched.accumulated, Use.ADDS))
+    for buffers, use in kinds:
+        for buffer in buffers:
+            uses[buffer] = uses.get(buffer, Use(0)) | use
+    return uses
 
 
 def _seen(step: Step, seen: dict[Buffer, Use], kept: dict[Buffer, int]) -> Step:

@@ -27,10 +27,12 @@ class SavingLaunch:
     def __init__(
         self, specialisation: Specialisation, values: Sequence[Any], mode: Request, make_room: Callable[[int], None]
     ) -> None:
-        self._native, old = specialisation.recording(mode)
+        self._native, facts = specialisation.compiled(mode)
+        saved = facts.saved
+        assert saved is not None
         self._arrays = len(specialisation.arrays)
-        shapes = specialisation.shapes_of_old_values(values, _Present(specialisation.arrays, values))
-        sizes = [max(math.prod(s), 1) * v.buffer.dtype.size for s, v in zip(shapes, old.values, strict=True)]
+        shapes = saved.shapes(values[self._arrays :], _Present(specialisation.arrays, values))
+        sizes = [max(math.prod(s), 1) * b.dtype.size for s, b in zip(shapes, saved.buffers, strict=True)]
         self.nbytes = sum(sizes)
         make_room(self.nbytes)
         #: where they are, in the order in which a gradient gets them behind the kernel's arrays

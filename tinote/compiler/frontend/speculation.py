@@ -1,0 +1,54 @@
+"""Which operations may run although their result is perhaps not asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from tinote.compiler.frontend.emitter import Emitter
+from tinote.ir import primitives as p
+from tinote.ir.nodes import Extent, Get, Lit, Load, Op, Prim
+from tinote.ir.types import element_type, is_float
+
+__all__ = ["safe_to_speculate"]
+
+
+_LIMIT = 12
+#: What may overflow, and is reported where it does in debug mode.
+_OVERFLOWS = (p.add, p.sub, p.mul, p.neg, p.absolute, p.shl)
+
+
+def safe_to_speculate(e: Emitter, ops: Sequence[Op]) -> bool:
+    """Whether operations may run even when their result is not asked for. In debug mode an integer that overflows
+    stops the launch.
+    """
+    if not _is_safe(ops):
+        return False
+    if not e.config.reports_overflow:
+        return True
+    return not any(isinstance(op, Prim) and op.prim in _OVERFLOWS and not is_float(op.out.type) for op in ops)
+
+
+def _is_safe(ops: Sequence[Op]) -> bool:
+    """Whether operations may run even when their result is not asked for: few, cheap, without effects, and none that
+    can fault.
+    """
+    if len(ops) > _LIMIT:
+        return False
+    for op in ops:
+        if isinstance(op, Get) and all(isinstance(a, Lit) for a in op.args[1:]):
+            continue
+        if isinstance(op, Extent) or (
+            isinstance(op, Load) and not op.buffer.rank and all(isinstance(a, Lit) for a in op.args)
+        ):
+            continue
+        if not isinstance(op, Prim):
+            return False
+        if op.prim.cost > 5 or op.prim is p.extract:
+            if op.prim is p.extract and all(isinstance(a, Lit) for a in op.args[1:]):
+                continue
+            if op.prim in (p.div,) and all(element_type(a.type).kind == "f" for a in op.args):
+                continue
+            return False
+        if op.prim in (p.floordiv, p.mod, p.raw_div, p.raw_mod, p.random_bits):
+            return False
+    return True

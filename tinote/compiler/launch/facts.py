@@ -1,0 +1,59 @@
+"""What a launch must know of what the passes found out, in terms of memory and places instead of operations."""
+
+from __future__ import annotations
+
+from tinote.autodiff.gradient import Gradient
+from tinote.compiler.launch.metadata import Facts, GradientFacts, OverwrittenInput, Place
+from tinote.compiler.pipeline import Context
+from tinote.compiler.requests import Request
+from tinote.ir.access_region import regions_of
+from tinote.ir.buffers import Buffer
+from tinote.ir.launch_values import SymbolicRegion
+
+__all__ = ["facts_of"]
+
+
+def facts_of(context: Context, request: Request, arrays: tuple[Buffer, ...]) -> Facts:
+    """What the passes that compiled a request have left. `arrays`: the kernel's own array arguments."""
+    gradient, checks = context.gradient, context.checks
+    saved = context.old_values.shapes if request.records else None
+    further: list[Buffer] = []
+    if gradient is not None:
+        further += [value.buffer for value in gradient.old_values.values]
+        further += [copy for copy, _ in gradient.copies]
+    if saved is not None:
+        further += saved.buffers
+    if checks is not None:
+        further += [*[shadow for _, shadow in checks.shadows], checks.ledger]
+    found = None if gradient is None else _gradient_facts(gradient, tangents=request.has_tangents)
+    return Facts((*arrays, *further), found, saved, checks)
+
+
+def _gradient_facts(gradient: Gradient, *, tangents: bool) -> GradientFacts:
+    """`tangents`: those of what is read are read too."""
+    live_in, before = frozenset([op.buffer for op in gradient.needed_loads]), gradient.restored
+    regions = regions_of(gradient.primal, gradient.needed_loads, gradient.restored)
+    if tangents:
+        live_in, before = _with_tangents(live_in), _with_tangents(before)
+        regions = regions._replace(
+            live_in=_regions_with_tangents(regions.live_in),
+            live_in_before=_regions_with_tangents(regions.live_in_before),
+        )
+    return GradientFacts(
+        live_in,
+        before,
+        tuple([OverwrittenInput(h.load.buffer, h.load.loc, h.write.loc) for h in gradient.hazards]),
+        tuple([Place(value.op.buffer, value.op.loc) for value in gradient.old_values.values]),
+        tuple([array for _, array in gradient.copies]),
+        tuple([Place(store.buffer, store.loc) for store in gradient.severed]),
+        regions,
+    )
+
+
+def _with_tangents(buffers: frozenset[Buffer]) -> frozenset[Buffer]:
+    return buffers | {b.tangent for b in buffers if b.tangent is not None}
+
+
+def _regions_with_tangents(regions: tuple[SymbolicRegion, ...]) -> tuple[SymbolicRegion, ...]:
+    tangents = [region._replace(buffer=b) for region in regions if (b := region.buffer.tangent) is not None]
+    return (*regions, *tangents)

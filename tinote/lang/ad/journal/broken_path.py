@@ -1,0 +1,92 @@
+"""Broken gradient paths: values that are differentiated and go through a field without a gradient, or without a dual,
+would silently count as constants. They are followed from where they are put there to where they would be needed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tinote.errors import Note, broken_gradient_path
+from tinote.ir.nodes import Buffer
+from tinote.lang.ad.journal.events import Custom, Event, Launch, Write
+from tinote.lang.kernels.arguments import Arguments, place_in
+from tinote.source import Span
+
+__all__ = ["LostValues"]
+
+
+class LostValues:
+    """Fields without a companion (a gradient; in forward mode, `tangents`, a dual) that hold values which vary, and
+    where each was put there. What is to happen is told in order; raises `DifferentiationError` where a value would be
+    needed.
+    """
+
+    def __init__(self, *, tangents: bool = False, at_first: dict[Buffer, Span] | None = None) -> None:
+        self.places: dict[Buffer, Span] = dict(at_first or {})
+        self._tangents = tangents
+
+    def _companion(self, buffer: Buffer) -> Buffer | None:
+        return buffer.tangent if self._tangents else buffer.adjoint
+
+    def _lose(self, buffer: Buffer, place: Span) -> None:
+        if self._companion(buffer) is None and buffer.primal is None and buffer.dtype.kind == "f":
+            self.places.setdefault(buffer, place)
+
+    def _refuse(self, buffer: Buffer, place: Span, note: Note) -> None:
+        raise broken_gradient_path(buffer.name, place, [note], tangents=self._tangents)
+
+    def follow(self, events: Iterable[Event]) -> None:
+        """Follow these values through a journal."""
+        for event in events:
+            if isinstance(event, Launch):
+                self.launch(event.arguments)
+            elif isinstance(event, Custom):
+                self.custom(event)
+            elif isinstance(event, Write):
+                self.write(event.target, event.source, event.place, whole=event.is_whole)
+
+    def launch(self, arguments: Arguments) -> None:
+        """Through a launch that is differentiated in reverse mode."""
+        if self.places:
+            for further, write in arguments.broken_chain(self.places):
+                self.places.setdefault(further, write)
+        for buffer, place in arguments.needs.severed:
+            self.places.setdefault(buffer, place)
+
+    def launch_forward(self, arguments: Arguments, *, varying: bool) -> None:
+        """Through a launch that is differentiated in forward mode. `varying`: it gets values that vary as arguments."""
+        touched = arguments.touched
+        place_of_kernel = arguments.specialisation.source.span
+        for buffer in touched.loaded if self.places else ():
+            place = place_in(self.places, buffer)
+            if place is not None:
+                self._refuse(buffer, place, Note("written by this kernel, and then read by", place_of_kernel))
+        if varying or any(buffer.tangent is not None for buffer in touched.loaded):
+            for buffer in touched.written:
+                self._lose(buffer, place_of_kernel)
+
+    def custom(self, custom: Custom) -> None:
+        """Through a stretch with a custom VJP."""
+        for buffer in custom.renewed:
+            self.places.pop(buffer, None)
+        broken = [(b, place) for b in custom.loaded if (place := place_in(self.places, b)) is not None]
+        if broken and any(b.adjoint is not None for b in custom.written):
+            self._refuse(*broken[0], Note(f"from there '{custom.name}' reads them", custom.place))
+        left = custom.lost
+        if left is None:
+            varies = bool(broken) or any(b.adjoint is not None for b in custom.loaded)
+            left = {b: custom.place for b in custom.written if varies and b.adjoint is None and b.dtype.kind == "f"}
+        for buffer, place in left.items():
+            self.places.setdefault(buffer, place)
+
+    def write(self, target: Buffer, source: Buffer | None, place: Span, *, whole: bool) -> None:
+        """Through what Python writes: constants, or all that is in the field `source`."""
+        if source is None:
+            if whole:
+                self.places.pop(target, None)
+        elif source in self.places:
+            if self._companion(target) is not None:
+                self._refuse(source, self.places[source], Note(f"from there they are copied to '{target.name}'", place))
+            self.places.setdefault(target, self.places[source])
+        elif self._companion(source) is not None:
+            self._lose(target, place)

@@ -1,0 +1,44 @@
+"""Who looks on while a journal is written: access rules, the comparison with differences, a loop of checkpoints."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from tinote.ir.nodes import Buffer
+from tinote.lang.ad.journal.events import Custom, Write
+from tinote.lang.kernels.arguments import Arguments
+from tinote.lang.kernels.kernel import Instance
+
+__all__ = ["Observer"]
+
+
+class Observer:
+    """Told of what a journal is about to record, and of what happens to memory beside it. This one does nothing."""
+
+    #: whether it is told of every write to memory, not only of those to fields that the reverse sweep reads
+    sees_every_write = False
+    #: whether it has its say about launches that cannot be differentiated before they are refused, at the end
+    judges_first = False
+
+    def launching(self, instance: Instance, arguments: Arguments) -> Any:
+        """A kernel is about to be launched. Gives what is to be launched in its place, if anything."""
+
+    def launched(self) -> None:
+        """The launch that was announced has ended well, and is recorded."""
+
+    def custom(self, custom: Custom) -> None:
+        """A stretch with a custom VJP has ended well."""
+
+    def writing(self, write: Write, records: int, *, exempt: bool) -> None:
+        """Behind so many launches and custom stretches Python is about to write to a field; `exempt`: within a function
+        without a gradient.
+        """
+
+    def sharing(self, buffer: Buffer) -> None:
+        """Python makes an array through which anybody may write to a field from now on."""
+
+    def overwriting(self, buffer: Buffer, *, exempt: bool) -> None:
+        """A field is about to be written, by whomever; `exempt`: in another context, or within a custom stretch."""
+
+    def release(self) -> None:
+        """Nothing will happen any more: let go of memory."""

@@ -1,0 +1,229 @@
+"""What a journal keeps of memory, so that the reverse sweep finds what each gradient reads.
+
+A gradient launch executes some of the kernel's loads again, so it must find the elements as they were. The elements
+that the launches so far will need are known, and before something overwrites some of these, their values are kept
+(`lang/ad/memory/undo.py`); where nothing needed is overwritten, nothing is kept. Of external arrays, which anybody may
+overwrite at any time, each launch gets a copy of what it needs.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from tinote.compiler.requests import Request
+from tinote.errors import DifferentiationError, KernelMemoryError
+from tinote.ir.nodes import Buffer
+from tinote.lang.ad.journal.events import Custom, Launch
+from tinote.lang.ad.journal.observer import Observer
+from tinote.lang.ad.journal.old_values import SavingLaunch
+from tinote.lang.ad.memory.undo import UndoLog
+from tinote.lang.boxes import Box, box_of
+from tinote.lang.kernels.access_region import NOTHING
+from tinote.lang.kernels.arguments import Arguments, Foreign, own
+from tinote.lang.kernels.kernel import Instance
+from tinote.lang.session.state import is_viewed, world
+from tinote.runtime.memory import Memory
+
+__all__ = ["SavedValues", "living_buffers", "refuse_old_values"]
+
+
+class SavedValues:
+    """`between_launches`: whether anything is kept from one launch to another; if not, the gradients run on the fields
+    as they are at the end (what a kernel overwrites within itself is kept all the same). `again`: also keep what the
+    launches themselves read, so that they can be run again. `tangents`: whether the tangents of what is overwritten are
+    needed as well. `observers` are told of what is about to be overwritten. `fit` is told how many bytes are about to
+    be kept in all, and may raise; by default the session's limit holds.
+
+    `count`: so many launches and custom stretches there were. `copied`: behind so many of them, so many bytes of a
+    field were kept. `is_complete`: whether nothing is gone without which the gradients cannot be run again.
+    """
+
+    def __init__(
+        self,
+        observers: Sequence[Observer],
+        *,
+        between_launches: bool,
+        again: bool,
+        tangents: bool,
+        fit: Callable[[int], None] | None,
+    ) -> None:
+        self.between_launches = between_launches
+        self.again = again
+        self.log = UndoLog()
+        self.copied: list[tuple[int, Buffer, int]] = []
+        self.is_complete = True
+        self.count = 0
+        self._observers = tuple(observers)
+        self._tangents = tangents
+        self._fit = fit
+        # Whether every write is looked at, not only what is written over something needed.
+        self._looks_at_all = again or any(one.sees_every_write for one in observers)
+        self._other_bytes = 0  # of external arrays, and of old values
+        self._has_copies = False  # whether there are any of external arrays
+        self._known = False  # whether the launch under way is known to overwrite nothing that is needed
+
+    @property
+    def nbytes(self) -> int:
+        """How many bytes are kept."""
+        return self.log.nbytes + self._other_bytes
+
+    # ---- while the journal is written
+
+    def launching(self, instance: Instance, values: tuple[Any, ...], arguments: Arguments, saves_by: Request) -> Launch:
+        """A kernel is about to be launched. `saves_by`: how it runs if it has to save old values."""
+        log, needs = self.log, arguments.needs
+        # Where nothing is needed, it does not matter what is written.
+        watches = (self.between_launches and arguments.asks) or self._looks_at_all or needs.restored or log.is_watching
+        footprint = arguments.footprint(values) if watches else NOTHING
+        before = log.length
+        self._known = footprint is NOTHING or (
+            self.between_launches and not self._looks_at_all and log.knows(footprint)
+        )
+        if not self._known:
+            log.need(footprint.restored)
+            if self.again:
+                self._need_all_of(_inputs(arguments))
+            for buffer, box in footprint.written:
+                self.overwriting(buffer, box)
+        saving = self._saving(instance, values, arguments, saves_by) if needs.old_values else None
+        launch = Launch(instance, values, arguments, footprint, before, log.length, {}, {}, saving)
+        for buffer in arguments.foreign:
+            if buffer in needs.restored:
+                self._keep_external(launch.copies, buffer)
+            if self.again:
+                self._keep_external(launch.input_copies, buffer)
+        return launch
+
+    def launched(self, launch: Launch) -> None:
+        """That launch has ended well."""
+        self.count += 1
+        arguments, footprint = launch.arguments, launch.footprint
+        if self.between_launches:
+            for buffer in arguments.foreign:
+                if buffer in arguments.needs.loaded and buffer not in launch.copies:
+                    self._keep_external(launch.copies, buffer)
+            if not self._known:
+                self.log.need(footprint.needed)
+                self.log.completed(footprint)
+
+    def distrust_views(self, launch: Launch) -> None:
+        """Keep what the recorded launch needs of fields that others may write to at any time."""
+        needed = launch.footprint.needed if self.between_launches else ()
+        self.distrust([buffer for buffer, _ in (*needed, *launch.footprint.restored)])
+        if self.again:
+            self.distrust(_inputs(launch.arguments))
+
+    def custom(self, custom: Custom) -> list[Buffer]:
+        """A stretch with a custom VJP has ended well: its gradient finds all fields again as they are now. Gives those
+        that it may read.
+        """
+        self.count += 1
+        custom.after = self.log.length
+        if not self.between_launches:
+            return []
+        kept = self._need_now(custom)
+        for buffer in custom.arrays:
+            self._keep_external(custom.copies, buffer)
+        return kept
+
+    def overwriting(self, buffer: Buffer, box: Box | None = None, *, exempt: bool = False) -> None:
+        """Elements of a field, by default all, are about to be written, by whomever; `exempt`: in another context, or
+        within a custom stretch.
+        """
+        for one in self._observers:
+            one.overwriting(buffer, exempt=exempt)
+        for each in (buffer, buffer.tangent) if self._tangents else (buffer,):
+            nbytes = 0 if each is None else self.log.overwrite(each, box, self._make_room)
+            if nbytes:
+                self.copied.append((self.count, buffer, nbytes))
+
+    def _make_room(self, buffer: Buffer, nbytes: int) -> None:
+        """So many bytes more are to be kept. Raises `KernelMemoryError`."""
+        if self._fit is not None:
+            self._fit(self.nbytes + nbytes)
+            return
+        limit = world.config.memory_limit
+        if self.nbytes + nbytes > limit:
+            raise KernelMemoryError(
+                f"the tape would hold more than {limit:,} bytes of overwritten values of '{buffer.name}'",
+                hint="keep each step in its own slice of a field, record fewer steps, or raise "
+                "ti.init(memory_limit=...)",
+            )
+
+    def _need_all_of(self, buffers: Iterable[Buffer]) -> None:
+        self.log.need(tuple([(buffer, box) for buffer in buffers if (box := box_of(buffer)) is not None]))
+
+    def _need_now(self, event: Launch | Custom) -> list[Buffer]:
+        """The gradient of a launch needs the present values; of which fields."""
+        if isinstance(event, Custom):
+            kept = list(living_buffers() - event.scratch)
+            self._need_all_of(kept)
+            return kept
+        self.log.need(event.footprint.needed)
+        return [buffer for buffer, _ in event.footprint.needed]
+
+    def _saving(
+        self, instance: Instance, values: tuple[Any, ...], arguments: Arguments, saves_by: Request
+    ) -> SavingLaunch:
+        """A launch that saves the old values which its gradient needs."""
+        buffer, _ = arguments.needs.old_values[0]
+        saving = SavingLaunch(instance.specialisation, values, saves_by, lambda n: self._make_room(buffer, n))
+        self._other_bytes += saving.nbytes
+        return saving
+
+    def _keep_external(self, copies: dict[Buffer, Memory], buffer: Foreign) -> None:
+        """Keep what an external array holds now."""
+        nbytes = buffer.bound.nbytes
+        self._has_copies = True
+        self._make_room(buffer, nbytes)
+        kept = copies[buffer] = Memory(nbytes)
+        ctypes.memmove(kept.address, buffer.bound.address, nbytes)
+        self._other_bytes += nbytes
+
+    def distrust(self, buffers: Iterable[Buffer]) -> None:
+        """Keep what is needed of those that others may write to at any time."""
+        for buffer in buffers:
+            if is_viewed(buffer):
+                self.overwriting(buffer)
+
+    # ---- at its end
+
+    def seal(self, events: Iterable[Launch | Custom]) -> None:
+        """Keep all that is needed and still there: memory may be overwritten from now on."""
+        if not self.between_launches:  # the gradients have run on the fields as they are now
+            for event in events:
+                self._need_now(event)
+        self.log.seal(self._make_room)
+
+    def let_go(self, customs: Iterable[Custom]) -> None:
+        """Nothing will be reversed any more."""
+        releases = [custom.release for custom in customs if custom.release is not None]
+        if self._has_copies or releases or self.log.length > 0:
+            self.is_complete = False
+        self.log.forget()
+        for release in releases:
+            release()
+
+
+def refuse_old_values(arguments: Arguments, why: str, place: str) -> None:
+    """Raise `DifferentiationError` for a launch whose gradient needs old values that it returns: `why` not, and the
+    `place` where a loop can be made serial.
+    """
+    for buffer, span in arguments.needs.old_values:
+        raise DifferentiationError(
+            f"the gradient needs the old values of '{buffer.name}' that are returned here, which {why}",
+            span,
+            hint=f"write ti.loop_config(serialize=True) in front of {place}",
+        )
+
+
+def living_buffers() -> set[Buffer]:
+    """The memory of all living fields, gradients and duals left out."""
+    return {f.buffer for f in list(world.fields) if f.buffer.primal is None}
+
+
+def _inputs(arguments: Arguments) -> list[Buffer]:
+    """The fields and ndarrays that a launch reads, also to add to them."""
+    return own(arguments.touched.loaded | arguments.touched.accumulated)

@@ -1,0 +1,181 @@
+"""Elementary functions: powers and logarithms, trigonometric and hyperbolic functions, the parts of a float.
+
+Each works on numbers, and on vectors and matrices component by component; integers become floats of the session's
+default type first. Derivatives are exact; at kinks one of the one-sided derivatives, or zero, is taken.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from tinote.ir import primitives as p
+from tinote.lang.maths.arithmetic import abs, max, min, select
+from tinote.lang.maths.builtin import composed, expanded, primitive
+
+__all__ = [
+    "acos",
+    "asin",
+    "atan",
+    "atan2",
+    "cos",
+    "cosh",
+    "exp",
+    "exp2",
+    "frexp",
+    "isinf",
+    "isnan",
+    "log",
+    "log2",
+    "log10",
+    "pow",
+    "rsqrt",
+    "sin",
+    "sinh",
+    "sqrt",
+    "tan",
+    "tanh",
+]
+
+_PER_LN_2 = 1.0 / math.log(2.0)
+_ROOT_OF_HALF = math.sqrt(0.5)
+
+
+@primitive(p.sqrt, math.sqrt)
+def sqrt(x: Any) -> Any:
+    """The square root of x; NaN below 0, and its derivative at 0 is an infinity."""
+    return np.sqrt(x)
+
+
+@primitive(p.rsqrt)
+def rsqrt(x: Any) -> Any:
+    """The reciprocal of the square root of x, 1 / sqrt(x)."""
+    return 1.0 / np.sqrt(x)
+
+
+@expanded(pow)
+def pow(x: Any, a: Any) -> Any:
+    """x to the power a; an integer to a negative power is 0, 1 or -1."""
+    return np.power(x, a)
+
+
+@primitive(p.exp, math.exp)
+def exp(x: Any) -> Any:
+    """e to the power x, the exponential function."""
+    return np.exp(x)
+
+
+@composed(math.exp2)
+def exp2(x: Any) -> Any:
+    """2 to the power x, for floats and integers."""
+    return pow(2.0, x)
+
+
+@primitive(p.log)
+def log(x: Any) -> Any:
+    """The natural logarithm of x; NaN below 0, -infinity at 0."""
+    return np.log(x)
+
+
+@composed(math.log2)
+def log2(x: Any) -> Any:
+    """The logarithm of x to base 2, exact for powers of two."""
+    m, n = frexp(x)
+    low = m < _ROOT_OF_HALF  # there the two parts would cancel near x = 1
+    mantissa = m * select(low, 2.0, 1.0)
+    exponent = n - select(low, 1, 0)
+    return log(mantissa) * _PER_LN_2 + exponent
+
+
+@expanded(math.log10)
+def log10(x: Any) -> Any:
+    """The logarithm of x to base 10."""
+    return np.log10(x)
+
+
+@primitive(p.sin, math.sin)
+def sin(x: Any) -> Any:
+    """The sine of x, an angle in radians."""
+    return np.sin(x)
+
+
+@primitive(p.cos, math.cos)
+def cos(x: Any) -> Any:
+    """The cosine of x, an angle in radians."""
+    return np.cos(x)
+
+
+@primitive(p.tan, math.tan)
+def tan(x: Any) -> Any:
+    """The tangent of x, an angle in radians."""
+    return np.tan(x)
+
+
+@primitive(p.asin, math.asin)
+def asin(x: Any) -> Any:
+    """The inverse sine of x, in [-π/2, π/2]; NaN outside of [-1, 1]."""
+    return np.arcsin(x)
+
+
+@primitive(p.acos, math.acos)
+def acos(x: Any) -> Any:
+    """The inverse cosine of x, in [0, π]; NaN outside of [-1, 1]."""
+    return np.arccos(x)
+
+
+@composed(math.atan)
+def atan(x: Any) -> Any:
+    """The inverse tangent of x, in (-π/2, π/2)."""
+    return atan2(x, 1.0)
+
+
+@primitive(p.atan2, math.atan2)
+def atan2(y: Any, x: Any) -> Any:
+    """The angle of the point (x, y), in [-π, π]."""
+    return np.arctan2(y, x)
+
+
+@composed(math.sinh)
+def sinh(x: Any) -> Any:
+    """The hyperbolic sine of x, (exp x - exp -x) / 2."""
+    t = tanh(max(min(x, 1.0), -1.0) * 0.5)  # keeps all digits near 0
+    near = 2.0 * t / (1.0 - t * t)
+    root = exp(abs(x) * 0.5)  # its square overflows no sooner than the result
+    falling = 0.5 / root / root
+    far = 0.5 * root * root - falling
+    signed = select(x < 0.0, -far, far)
+    return select(abs(x) < 1.0, near, signed)
+
+
+@composed(math.cosh)
+def cosh(x: Any) -> Any:
+    """The hyperbolic cosine of x, (exp x + exp -x) / 2."""
+    root = exp(abs(x) * 0.5)  # its square overflows no sooner than the result
+    falling = 0.5 / root / root
+    return 0.5 * root * root + falling
+
+
+@primitive(p.tanh, math.tanh)
+def tanh(x: Any) -> Any:
+    """The hyperbolic tangent of x, in [-1, 1]."""
+    return np.tanh(x)
+
+
+@expanded(math.frexp)
+def frexp(x: Any) -> Any:
+    """Mantissa and exponent of x: (m, n) with x = m · 2ⁿ and m in [0.5, 1)."""
+    return np.frexp(x)
+
+
+@primitive(p.isnan, math.isnan)
+def isnan(x: Any) -> Any:
+    """Whether x is NaN, with fast maths, too."""
+    return np.isnan(x)
+
+
+@expanded(math.isinf)
+def isinf(x: Any) -> Any:
+    """Whether x is an infinity, with fast maths, too."""
+    return np.isinf(x)

@@ -1,0 +1,156 @@
+// Where everything lies in a launch block, in the thread pool, in a print ring and in an arena.
+//
+// `layout.c` names the offsets that Python and generated code must know. A block pointer points *behind* a private
+// header, so that the offsets of generated code start at zero and the runtime's own are negative.
+
+#pragma once
+
+#include <assert.h>
+#include <pthread.h>
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define CACHE_LINE 64
+
+enum status {
+    STATUS_OK = 0,
+    STATUS_INTERRUPT = 1,
+    STATUS_BOUNDS = 2,
+    STATUS_DIVISION = 3,
+    STATUS_ASSERT = 4,
+    STATUS_MEMORY = 5,
+    STATUS_OVERFLOW = 6,
+    STATUS_LOST = 7, // the process was forked inside a launch: the child has lost the workers that held pieces of it
+    STATUS_FINITE = 8,
+};
+
+enum {
+    PAYLOAD_WORDS = 6,
+    MAX_THREADS = 256,
+    LAUNCHED_BY_MAIN = 1, // of the flags: by Python's main thread
+    STOP_IDLE = -1, // the stop word while nothing runs: a late stop request finds nothing to stop
+};
+
+struct pool;
+struct block;
+
+typedef int32_t kernel_entry(struct block *block);
+typedef int32_t loop_task(struct block *block, int64_t low, int64_t high, int32_t tid);
+
+// --- launch block ---------------------------------------------------------------------------------------------------
+
+// One launch in flight, as generated code sees it. `header` lies in front of it.
+struct block {
+    _Atomic int32_t status; // the first fault's code
+    int32_t site;           // the first fault's site
+    int64_t payload[PAYLOAD_WORDS];
+    _Atomic int32_t stop; // non-zero: every thread of this launch stops with that status
+    int32_t flags;        // LAUNCHED_BY_MAIN
+    struct pool *pool;
+    struct ring *print_ring; // or null
+    char *scratch;           // private copies
+    int64_t scratch_stride;  // bytes a thread
+    int32_t num_threads;
+    int64_t last_tick;              // ns
+    _Atomic(struct arena *) arenas; // one a thread; null until used
+    uint64_t memory_limit;          // bytes
+    int64_t slots[];                // 8 bytes a slot
+};
+
+struct header {
+    kernel_entry *entry;
+    void *thread_state;    // the launching thread's Python state while native code runs
+    uintptr_t thread;      // pthread_self() of the launching thread
+    void *drain;           // PyObject *, called to drain prints, or null
+    int64_t clock_read;    // ns, when a poll last read the clock; 0: not yet
+    int32_t skip;          // polls between two readings of the clock
+    int32_t left;          // polls left until the next reading
+    int32_t python_error;  // a Python exception is set and belongs to the launch's caller
+    _Atomic uint64_t committed; // bytes of arena chunks held
+    int64_t tick_interval; // ns
+    alignas(CACHE_LINE) char end[];
+};
+
+static inline struct header *header_of(struct block *block) {
+    return (struct header *)block - 1;
+}
+
+// --- thread pool, one cache line a concern --------------------------------------------------------------------------
+
+// What one worker waits on.
+struct line {
+    alignas(CACHE_LINE) _Atomic int32_t claim; // 1: this worker's piece waits to be claimed
+    int32_t index;
+    struct pool *pool;
+};
+
+struct pool {
+    alignas(CACHE_LINE) _Atomic int32_t owner; // 1 while a launch uses the workers
+    _Atomic int32_t quit;                      // workers return and no new ones start
+    _Atomic int32_t workers;                   // started
+    int32_t cores;                             // that this process may use
+    uintptr_t main_thread;                     // pthread_self() of Python's main thread
+    int64_t spin;                              // ns that a worker spins before it parks
+    int32_t epoch;                             // counts forks
+    _Atomic int32_t alive;                     // workers that have not returned
+    alignas(CACHE_LINE) _Atomic int32_t parked;    // workers that wait on `work`
+    alignas(CACHE_LINE) _Atomic int32_t remaining; // pieces that others than the caller run and have not finished
+    _Atomic int32_t waiting;                       // the caller waits on `done`
+    alignas(CACHE_LINE) struct job *job;
+    alignas(CACHE_LINE) pthread_mutex_t mutex;
+    alignas(CACHE_LINE) pthread_cond_t work; // there is work
+    alignas(CACHE_LINE) pthread_cond_t done; // the last piece is done
+    struct line lines[MAX_THREADS];
+};
+
+// One parallel loop, on the caller's stack.
+struct job {
+    struct block *block;
+    loop_task *task;
+    uint64_t low;
+    uint64_t count;     // iterations
+    uint64_t quotient;  // iterations a piece; the first `remainder` pieces take one more
+    uint64_t remainder;
+    uint64_t grain; // 0: a static split
+    alignas(CACHE_LINE) _Atomic int32_t result; // the first non-zero status
+    alignas(CACHE_LINE) _Atomic uint64_t next;  // iterations handed out so far (dynamic)
+};
+
+// --- print ring -----------------------------------------------------------------------------------------------------
+
+struct ring {
+    _Atomic int32_t lock;
+    _Atomic uint64_t head;    // words ever written
+    _Atomic uint64_t tail;    // words ever taken
+    _Atomic uint64_t dropped; // records that did not fit
+    uint64_t capacity;        // words, a power of two
+    alignas(CACHE_LINE) uint64_t words[];
+};
+
+// --- arenas and their chunks ----------------------------------------------------------------------------------------
+
+struct chunk {
+    struct chunk *next;
+    struct chunk *previous;
+    uint64_t capacity;
+    uint64_t base; // capacity of all chunks before this one; base + offset is a mark
+    alignas(CACHE_LINE) char data[];
+};
+
+struct arena {
+    alignas(CACHE_LINE) struct chunk *current; // the chunk in use
+    uint64_t offset;                           // bytes used in it
+    struct chunk *first;
+};
+
+// Generated code and the explorer's readers count on 8-byte words in little-endian order.
+static_assert(sizeof(void *) == 8, "64-bit systems only");
+static_assert(sizeof(uintptr_t) == sizeof(pthread_t), "a thread is one word");
+static_assert(sizeof(struct header) % CACHE_LINE == 0, "blocks are aligned behind their header");
+static_assert(sizeof(struct line) == CACHE_LINE && sizeof(struct arena) == CACHE_LINE, "one line a thread");
+static_assert(sizeof(struct chunk) == CACHE_LINE, "chunks hold aligned data");
+static_assert(offsetof(struct block, site) == 4 && offsetof(struct block, flags) == offsetof(struct block, stop) + 4,
+              "Python reads these as halves of a word");
