@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import tinote as ti
-from tinote.compiler.launch.backend import make_recipe
+from tinote.compiler.codegen.llvm.module import generate
 from tinote.runtime import jit
 
 PACKAGE = f"{Path(ti.__file__).parent}/"
@@ -113,7 +113,7 @@ def test_passes_are_linear(name: str, gradient: bool) -> None:
 
         def compiled(specialisation: Any = specialisation) -> str:
             last = specialisation.snapshots(gradient=gradient)[-1].after
-            return make_recipe(last, specialisation.config)[1]
+            return generate(last).text
 
         found, text = calls_of(compiled)
         counts.append(found)
@@ -135,7 +135,7 @@ def test_no_function_of_llvm_takes_in_all_tasks(name: str) -> None:
     for times in (FEW, 2 * FEW):
         specialisation = repeated(name, times).specialise()
         last = specialisation.snapshots()[-1].after
-        optimised = jit.optimise(make_recipe(last, specialisation.config)[1])
+        optimised = jit.optimise(generate(last).text)
         functions = optimised.split("\ndefine ")[1:]
         work.append(sum([len(function.partition("\n}")[0].splitlines()) ** 2 for function in functions]))
     assert work[1] < 2.2 * work[0]
