@@ -9,7 +9,7 @@ import pytest
 from tests.properties.compare import STEPS, Outcome, difference, run
 from tests.properties.generate import Program, generate
 from tests.properties.smooth import generate_smooth
-from tinote.autodiff.control_dependence import steering_reads
+from tinote.autodiff.control_dependence import controlling_reads
 from tinote.autodiff.instrument import instrument
 from tinote.compiler.pipeline import Snapshot, run_pipeline, steps_for
 from tinote.compiler.requests import Checks, Request
@@ -73,7 +73,7 @@ def typed(text: str) -> Function:
 )
 def test_steering_reads(text: str, names: str) -> None:
     fn = typed(f"func f():\n {text}\n")
-    reads = steering_reads(fn)
+    reads = controlling_reads(fn)
     assert sorted(op.buffer.name for op in reads if isinstance(op, Memory)) == list(names)
 
 

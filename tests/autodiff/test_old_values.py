@@ -206,7 +206,7 @@ def test_turns_that_nobody_can_tell_are_refused() -> None:
                 y[ti.atomic_add(count[None], 1) % N] = a
                 a *= 2
 
-    with pytest.raises(DifferentiationError, match="number of turns") as caught, ti.ad.Tape(loss):
+    with pytest.raises(DifferentiationError, match="number of iterations") as caught, ti.ad.Tape(loss):
         run()
     assert "ti.atomic_add(count[None], 1)" in str(caught.value)
 

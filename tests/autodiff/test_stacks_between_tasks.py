@@ -1,5 +1,5 @@
-"""Serial code at the top of a kernel whose gradient needs saved values, beside parallel loops: each kind of serial code,
-at each place, against differences.
+"""Serial code at the top of a kernel, whose gradient needs saved values, beside parallel loops: each kind of it at each
+place, against differences.
 """
 
 from __future__ import annotations
@@ -72,7 +72,8 @@ PARALLEL = {
 def kernel_of(before: str, serial: str, after: str) -> tuple[Any, dict[str, Any]]:
     """The kernel that is made of these parts, and its fields."""
     ti.init(default_fp=ti.f64)
-    fields = {name: ti.field(ti.f64, shape=shape, needs_grad=True) for name, shape in zip("fghL", (3, 5, 3, ()))}
+    shapes = {"f": 3, "g": 5, "h": 3, "L": ()}
+    fields = {name: ti.field(ti.f64, shape=shape, needs_grad=True) for name, shape in shapes.items()}
     text = f"@ti.kernel\ndef k():\n{before}{serial}{after}"
     linecache.cache["<parts>"] = (len(text), None, text.splitlines(True), "<parts>")
     space = {"ti": ti, **fields}

@@ -21,7 +21,7 @@ from tinote.ir.primitives import PRIMITIVES, Primitive
 from tinote.ir.types import FLOATS, INTEGERS, SCALARS, Scalar, f16, f32, f64, i32, i64, u1, u32, u64
 
 FLOAT_ONLY = {p.div, p.sqrt, p.rsqrt, p.exp, p.log, p.sin, p.cos, p.tan, p.asin, p.acos, p.atan2, p.tanh, p.isnan}
-FLOAT_ONLY |= {p.surrogate, p.scale, p.held}
+FLOAT_ONLY |= {p.surrogate, p.in_reverse, p.strong_mul, p.stop_gradient_once}
 BITS_ONLY = {p.and_, p.or_, p.xor, p.invert, p.shl, p.shr}
 OTHERS = {p.select, p.cast, p.bitcast, p.random_bits, p.logical_not}
 

@@ -26,7 +26,7 @@ from tinote.errors import CompilerBug, KernelMemoryError
 from tinote.ir import nodes
 from tinote.ir import primitives as p
 from tinote.ir.build import DEFAULTS, Builder
-from tinote.ir.custom_vjp import Replaced
+from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory
 from tinote.ir.nodes import Atom, BufferKind, Function, Lit, Op, Region, Var
@@ -124,7 +124,7 @@ def test_every_operation_before_offloading_has_code() -> None:
         return {base}.union(*[kinds(kind) for kind in base.__subclasses__()])
 
     abstract = {Op, nodes.Memory, nodes._Write}
-    told = {Replaced}  # gone with differentiation, or before it
+    told = {CustomVJP}  # gone with differentiation, or before it
     assert kinds(Op) - abstract - told - {nodes.Task} == set(WRITERS)
 
 

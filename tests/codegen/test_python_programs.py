@@ -15,7 +15,7 @@ import pytest
 
 import tinote as ti
 from tinote.compiler import driver
-from tinote.compiler.driver import Specialisation
+from tinote.compiler.driver import Compiled, Specialisation
 from tinote.compiler.launch.native import BoundArray, Code
 from tinote.compiler.launch.python_launch import PythonCode
 from tinote.compiler.pipeline import python_steps_for, run_pipeline
@@ -96,7 +96,8 @@ def test_programs(program: str, monkeypatch: pytest.MonkeyPatch) -> None:
     compile_ = Specialisation._compile
 
     def both(self: Specialisation, request: Request) -> Any:
-        return Both(compile_(self, request), self, request, progress)
+        code, facts = compile_(self, request)
+        return Compiled(Both(code, self, request, progress), facts)
 
     monkeypatch.setattr(driver.Specialisation, "_compile", both)
     module = importlib.import_module(f"tests.programs.test_{program}")

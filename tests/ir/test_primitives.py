@@ -42,7 +42,7 @@ CASES: dict[str, list[tuple[Scalar, Scalar, tuple[float, ...], float]]] = {
         (f64, f64, (-1.0, 0.0), -0.0),
         (f32, f32, (THIRD, 3.0), 1.0),
     ],
-    "scale": [
+    "strong_mul": [
         (f64, f64, (0.0, INF), 0.0),
         (f32, f32, (0.0, NAN), 0.0),
         (f64, f64, (-0.0, -INF), -0.0),
@@ -51,8 +51,9 @@ CASES: dict[str, list[tuple[Scalar, Scalar, tuple[float, ...], float]]] = {
         (f64, f64, (INF, 0.0), NAN),
         (f32, f32, (THIRD, 3.0), 1.0),
     ],
-    "held": [(f64, f64, (1.5,), 1.5), (f32, f32, (-0.0,), -0.0), (f16, f16, (INF,), INF)],
+    "stop_gradient_once": [(f64, f64, (1.5,), 1.5), (f32, f32, (-0.0,), -0.0), (f16, f16, (INF,), INF)],
     "surrogate": [(f64, f64, (1.5, NAN), 1.5), (f32, f32, (-0.0, 7.0), -0.0), (f16, f16, (INF, 1.0), INF)],
+    "in_reverse": [(f64, f64, (1.5, NAN), 1.5), (f32, f32, (-0.0, 7.0), -0.0), (f16, f16, (INF, 1.0), INF)],
     "div": [
         (f32, f32, (1.0, 3.0), THIRD),
         (f64, f64, (1.0, 0.0), INF),

@@ -72,7 +72,7 @@ func differentiated(%n: i32):
     %g: f32 = mul %o, %b
     yield %g
   %root: f32 = sqrt %back
-  %told: f32 = replaced %root, %back adjoint %d: f32:
+  %told: f32 = custom_vjp %root, %back adjoint %d: f32:
     %half: f32 = mul %d, 0.5f32
     %slope: f32 = div %half, %root
     yield %slope

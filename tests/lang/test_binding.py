@@ -321,3 +321,43 @@ def test_a_gradient_that_gets_its_place_later_is_seen() -> None:
     double(x)
     assert x.to_numpy().tolist() == [12] * 4
     assert len(double.instances) == 2, "one for arrays without a gradient, one for arrays with one"
+
+
+#: annotation, argument, what the message says after "must be", and a part of its hint
+NUMBERS_THAT_DO_NOT_FIT = [
+    (ti.f32, 1e300, "a number of type f32, not 1e+300", "annotate a wider type, such as `ti.f64`"),
+    (ti.f32, np.float64(-1e39), "a number of type f32, not np.float64(-1e+39)", "ti.f64"),
+    (ti.f32, 2**200, f"a number of type f32, not {2**200}", "ti.f64"),
+    (ti.f32, 10**400, "a number of type f32, not an integer of 1,329 bits", "ti.f64"),
+    (ti.f64, 10**5000, "a number of type f64, not an integer of 16,610 bits", ""),
+    (ti.f16, 70000.0, "a number of type f16, not 70000.0", "ti.f64"),
+    (ti.types.vector(2, ti.f32), [1.0, 1e300], "made of numbers of type f32, not 1e+300", "ti.f64"),
+    (ti.types.vector(2, ti.i32), [1.5, 2], "made of numbers of type i32, not 1.5", "round it"),
+    (ti.types.vector(2, ti.i32), [1, 2**40], f"made of numbers of type i32, not {2**40}", "ti.i64"),
+    (ti.types.matrix(2, 2, ti.u8), [[1, 2], [3, -4]], "made of numbers of type u8, not -4", "wider"),
+]
+
+
+@pytest.mark.parametrize("case", range(len(NUMBERS_THAT_DO_NOT_FIT)))  # a long integer has no text for an id
+@pytest.mark.parametrize("arch", [ti.cpu, ti.python])
+def test_numbers_that_do_not_fit_are_refused_by_name(case: int, arch: Any) -> None:
+    annotation, value, message, hint = NUMBERS_THAT_DO_NOT_FIT[case]
+    ti.init(arch=arch)
+
+    @ti.kernel
+    def run(first: ti.i32, given: annotation):
+        pass
+
+    with pytest.raises(KernelTypeError) as caught:
+        run(1, value)
+    assert caught.value.message == f"argument 'given' of kernel 'run' must be {message}"
+    assert hint in caught.value.hint
+
+
+@pytest.mark.parametrize("value", [math.inf, -math.inf, math.nan, 3.4028235e38, np.float64(3.4028235e38), 1e-300])
+def test_numbers_that_round_to_a_float_are_taken(value: float) -> None:
+    @ti.kernel
+    def run(given: ti.f32) -> ti.f32:
+        return given
+
+    np.testing.assert_equal(np.float32(run(value)), np.float32(value))

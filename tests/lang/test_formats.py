@@ -37,6 +37,45 @@ def test_a_format_holds_for_each_component(capsys: pytest.CaptureFixture[str]) -
     )
 
 
+#: formats with a precision and no type, and what is shown of 3.14159, at run time and of a constant
+PRECISIONS = {
+    ".2": "3.14",
+    ".0": "3",
+    "8.3": "   3.142",
+    "+.1": "+3.1",
+    "07.2": "0003.14",
+    ">7.2": "   3.14",
+    ".3g": "3.14",
+}
+
+
+@pytest.mark.parametrize("spec", PRECISIONS)
+def test_a_precision_counts_the_digits_after_the_point(spec: str, capsys: pytest.CaptureFixture[str]) -> None:
+    pattern = f"{{:{spec}}}"
+
+    @ti.kernel
+    def run(x: ti.f64):
+        v = ti.Vector([x, x])
+        print(f"{x:{spec}}|{3.14159:{spec}}|{v:{spec}}")
+        print(pattern.format(x), pattern.format(3.14159), sep="|")
+        assert x < 0, f"{x:{spec}}"
+
+    with pytest.raises(AssertionError) as caught:
+        run(3.14159)
+    shown = PRECISIONS[spec]
+    assert capsys.readouterr().out.splitlines() == [f"{shown}|{shown}|[{shown}, {shown}]", f"{shown}|{shown}"]
+    assert caught.value.message == shown
+
+
+def test_a_precision_of_an_integer_is_refused() -> None:
+    @ti.kernel
+    def run(n: ti.i32):
+        print(f"{n:.2}")
+
+    with pytest.raises(ti.TaichiSyntaxError, match="does not fit an integer"):
+        run(1)
+
+
 def test_str_format(capsys: pytest.CaptureFixture[str]) -> None:
     pattern = "{1:.1f} {0:>3}"
 

@@ -219,7 +219,7 @@ def test_inverse_and_determinant(n: int, dtype: Any, numpy_type: Any) -> None:
     run()
     eps = float(np.finfo(numpy_type).eps)
     # The error of cofactors grows with the square of the condition.
-    unit = A.astype(float) @ inverses.to_numpy().astype(float)
+    unit = A.astype(float) @ inverses.to_numpy(keep_dims=True).astype(float)
     bound = 32 * eps * np.linalg.cond(A.astype(float)) ** 2
     assert (np.abs(unit - np.eye(n)).max((1, 2)) < bound).all()
     scale = np.prod(np.linalg.norm(A.astype(float), axis=2), axis=1)
@@ -435,14 +435,6 @@ def test_gradients_at_repeated_singular_values(energy: Any, n: int) -> None:
 def test_the_gradient_of_the_corotated_energy_vanishes_at_rest() -> None:
     found, _ = gradient(corotated, np.array([np.eye(3)]))
     assert np.abs(found).max() < 1e-14
-
-
-@pytest.mark.parametrize("n", [2, 3])
-def test_gradients_of_degenerate_matrices_are_finite(n: int) -> None:
-    A = np.array([m for m in degenerate(n) if np.abs(m).max() in (0, 1, 3)])
-    for energy in (weighted, polar, symmetric):
-        found, _ = gradient(energy, A)
-        assert np.isfinite(found).all()
 
 
 def test_a_surrogate_has_the_value_of_one_and_the_derivative_of_the_other() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import linecache
 from typing import Any
 
 import numpy as np
@@ -328,3 +329,113 @@ def test_integers_stay_integers_in_python_scope() -> None:
     assert found == [14, 14, 6, 5, -2, 14]
     assert all(type(x) is int for x in found)
     assert type(a.norm()) is float and type((a / 1).dot(a)) is float
+
+
+@pytest.mark.parametrize("value", [2, 2.0, True, np.float32(2), np.int64(2)])
+@pytest.mark.parametrize("content", [[1, 2, 3], [2.0, 2.0], [[2, 1], [1, 2]], [True, False]])
+def test_comparisons_in_python_are_component_by_component(content: Any, value: Any) -> None:
+    m, a = ti.Matrix(content), np.array(content)
+    for compare in (lambda x, y: x == y, lambda x, y: x != y, lambda x, y: y == x, lambda x, y: y != x):
+        found = compare(m, value)
+        assert isinstance(found, ti.Matrix)
+        np.testing.assert_array_equal(found.to_numpy(), compare(a, value))
+    assert (m == content).all() and not (m != ti.Matrix(content)).any()
+
+
+@pytest.mark.parametrize("other", [None, "xy", object()])
+def test_a_vector_equals_nothing_that_is_no_number(other: Any) -> None:
+    v = ti.Vector([1, 2])
+    assert (v == other, v != other) == (False, True)
+
+
+#: what is computed of a 2 by 3 matrix m: rows, as Python has it
+WALKS = {
+    "comprehension": "[r[2] + 10 * r.sum() for r in m]",
+    "nested": "[x for r in m for x in r][1:3]",
+    "static loop": None,
+    "list": "[list(m)[0][1], list(m)[1].sum()]",
+    "tuple": "[tuple(m)[1][0], 0]",
+    "enumerate": "[k * r[0] for k, r in enumerate(m)]",
+    "zip": "[a * r[1] for a, r in zip([1, 2], m)]",
+    "reversed": "[r[0] for r in reversed(m)]",
+    "star": "[[*m][1][2], 0]",
+    "arguments": "both(*m)",
+    "length": "[len([r for r in m]), len(m)]",
+}
+
+
+@pytest.mark.parametrize("where", ["local", "constant", "run-time"])
+@pytest.mark.parametrize("name", WALKS)
+def test_a_matrix_is_walked_by_rows(name: str, where: str) -> None:
+    rows = np.arange(6.0).reshape(2, 3) ** 2
+    constant = ti.Matrix(rows.tolist())
+    source = {
+        "local": "ti.Matrix([[x[0], x[1], x[2]], [x[3], x[4], x[5]]])",
+        "constant": "constant",
+        "run-time": "f[0]",
+    }
+    walk = f"    v = {WALKS[name]}\n    out[0], out[1] = v[0], v[1]\n"
+    if name == "static loop":
+        walk = "    k = 0\n    for r in ti.static(m):\n        out[k] = r[1] - r[0]\n        k += 1\n"
+    text = f"@ti.kernel\ndef run():\n    m = {source[where]}\n{walk}"
+    text = f"@ti.func\ndef both(a, b):\n    return [a[0] + b[1], a.sum()]\n{text}"
+    x, out, f = ti.field(ti.f64, 6), ti.field(ti.f64, 2), ti.Matrix.field(2, 3, ti.f64, 1)
+    x.from_numpy(rows.ravel())
+    f.from_numpy(rows[None])
+    names: dict[str, Any] = {"ti": ti, "x": x, "out": out, "f": f, "constant": constant}
+    file = f"walk_{name}_{where}.py"
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+    exec(compile(text, file, "exec"), names)
+    names["run"]()
+    m: Any = rows
+    if name == "static loop":
+        wanted = [r[1] - r[0] for r in m]
+    else:
+        wanted = eval(WALKS[name] or "", {"m": m, "both": lambda a, b: [a[0] + b[1], a.sum()]})
+    assert out.to_numpy().tolist() == [float(w) for w in wanted[:2]]
+
+
+def test_rows_are_unpacked() -> None:
+    out = ti.field(ti.f64, 3)
+
+    @ti.kernel
+    def run(k: ti.f64):
+        m = ti.Matrix([[1.0, k], [3.0, 4.0], [5.0, 6.0]])
+        a, b, c = m
+        first, *rest = m
+        out[0], out[1], out[2] = a[1], b.sum() + first[0], c[1] + rest[1][0]
+
+    run(2.0)
+    assert out.to_numpy().tolist() == [2.0, 8.0, 11.0]
+    a, b = ti.Matrix([[1, 2], [3, 4]])
+    assert (a + b).to_list() == [4, 6]
+
+
+#: columns of a matrix, `keep_dims`, and the shape of what `to_numpy` gives for a field of 2 by 5
+SHAPES = [
+    (ti.Matrix.field, (3, 1), False, (2, 5, 3)),
+    (ti.Matrix.field, (3, 1), True, (2, 5, 3, 1)),
+    (ti.Matrix.field, (1, 1), False, (2, 5, 1)),
+    (ti.Matrix.field, (1, 3), False, (2, 5, 1, 3)),
+    (ti.Matrix.field, (2, 3), False, (2, 5, 2, 3)),
+    (ti.Vector.field, (3,), False, (2, 5, 3)),
+    (ti.Vector.field, (3,), True, (2, 5, 3)),
+    (ti.Vector.field, (1,), False, (2, 5, 1)),
+]
+
+
+@pytest.mark.parametrize("make, size, keep, shape", SHAPES)
+def test_matrices_of_one_column_are_vectors_in_numpy(make: Any, size: Any, keep: bool, shape: Any) -> None:
+    f = make(*size, ti.f32, shape=(2, 5))
+    content = np.arange(np.prod(shape), dtype=np.float32).reshape(shape)
+    f.from_numpy(content)
+    found = f.to_numpy(keep_dims=keep)
+    assert found.shape == shape
+    np.testing.assert_array_equal(found, content)
+    assert np.asarray(f).shape == np.array(f).shape == f.to_numpy(keep_dims=True).shape == (2, 5, *size)
+    assert f.to_numpy(np.float64).dtype == np.float64
+    full = content.reshape(2, 5, *size) + 1
+    f.from_numpy(full)
+    np.testing.assert_array_equal(f.to_numpy(keep_dims=True), full)
+    with pytest.raises(ti.errors.FieldError, match="needs an array of shape"):
+        f.from_numpy(np.zeros((2, 5, 7)))

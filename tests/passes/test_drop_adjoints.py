@@ -11,11 +11,11 @@ BEFORE = """\
 buffer @y: f64 field ()
 func told(%x: f64):
   %r: f64 = sqrt %x
-  %y: f64 = replaced %r, %x adjoint %g: f64:
+  %y: f64 = custom_vjp %r, %x adjoint %g: f64:
     %h: f64 = mul %g, %r
     yield %h
   %s: f64 = sin %x
-  %t: f64 = held %y
+  %t: f64 = stop_gradient_once %y
   %z: f64 = surrogate %t, %s
   store @y[], %z
 """

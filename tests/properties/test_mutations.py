@@ -64,7 +64,7 @@ def uses(prim: Primitive) -> Callable[[Program], bool]:
 
 #: without what these programs, in f64 alone, do not use: casts between floats, what custom gradients are made of, and
 #: what only derivatives are (`tests/autodiff/test_rules.py` and `test_strong_zeros.py` have it)
-RULED = [prim for prim, rule in RULES.items() if callable(rule) and prim not in (p.cast, p.surrogate, p.scale)]
+RULED = [prim for prim, rule in RULES.items() if callable(rule) and prim not in (p.cast, p.surrogate, p.strong_mul)]
 
 
 @pytest.mark.parametrize("prim", [prim for prim in RULED if prim.arity != 2], ids=repr)
@@ -114,7 +114,7 @@ def read_again(_storage: Any, op: Op, frame: Any) -> Supply:
 
 _supply_of = storage._Storage.supply_of
 DIFFERENTIATION = {
-    "overwritten values are not noticed": (gradient, "find_hazards", lambda fn, loads: ()),
+    "overwritten values are not noticed": (gradient, "find_overwrites", lambda fn, loads: ()),
     "no copies between loops": (
         gradient,
         "plan_storage",

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from itertools import product
 
-from tinote.autodiff.control_dependence import steering_reads
+from tinote.autodiff.control_dependence import controlling_reads
 from tinote.ir import primitives as p
 from tinote.ir.buffers import Buffer, BufferKind
 from tinote.ir.checked_accesses import Kind
@@ -28,14 +28,14 @@ class Accesses:
     """The accesses of a function (before anything is simplified), as the rules see them."""
 
     def __init__(self, fn: Function) -> None:
-        self._steering = steering_reads(fn)
+        self._controlling = controlling_reads(fn)
         self._uses = uses(fn.region)
 
     def kind(self, op: Op) -> Kind | None:
         """What an operation means to the rules; None for what they do not concern."""
         if not isinstance(op, Load | Store | Atomic) or not _is_followed(op.buffer):
             return None
-        matters = op.buffer.adjoint is not None or op in self._steering
+        matters = op.buffer.adjoint is not None or op in self._controlling
         if isinstance(op, Load):
             return Kind.READ if matters else None
         if isinstance(op, Store):

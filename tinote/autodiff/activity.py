@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from tinote.autodiff.rules import RULES, NoDerivative
 from tinote.ir import primitives as p
-from tinote.ir.custom_vjp import Replaced
+from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.nodes import (
     Atom,
     Atomic,
@@ -98,7 +98,7 @@ class _Activity:
             self.region(op.orelse)
             self.link(op.then.yields, op.outs)
             self.link(op.orelse.yields, op.outs)
-        elif isinstance(op, Replaced):
+        elif isinstance(op, CustomVJP):
             if any(map(self.is_varied, op.inputs)):
                 for out in op.outs:
                     self.mark(out)

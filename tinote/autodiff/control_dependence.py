@@ -16,10 +16,10 @@ from collections.abc import Iterable
 
 from tinote.ir.nodes import Atom, Atomic, Buffer, Function, Load, Memory, Op, Region, Set, Store, Var
 
-__all__ = ["steering_reads"]
+__all__ = ["controlling_reads"]
 
 
-def steering_reads(fn: Function, also: Iterable[Atom] = ()) -> set[Op]:
+def controlling_reads(fn: Function, also: Iterable[Atom] = ()) -> set[Op]:
     """The loads, and atomic operations whose old value is used, of memory without a gradient that matter, for these
     writes or for `also`.
     """

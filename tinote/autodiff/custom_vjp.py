@@ -24,14 +24,14 @@ from tinote.autodiff.reverse import Reverser
 from tinote.autodiff.storage import store
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.build import Builder
-from tinote.ir.custom_vjp import Replaced
+from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.nodes import Atom, Function, Load, Op, Region, Var
 from tinote.ir.prune import prune
 from tinote.ir.query import free_variables, has_effect, walk
 from tinote.ir.rewrite import KEEP, Decision, Rewriter, clone_region
 from tinote.ir.types import is_float
 
-__all__ = ["forward_told", "lift_values"]
+__all__ = ["lift_values", "transposed_vjp"]
 
 
 def lift_values(fn: Function) -> Function:
@@ -43,7 +43,7 @@ def lift_values(fn: Function) -> Function:
 
 class _Lift(Rewriter):
     def on(self, op: Op) -> Decision | Sequence[Atom]:
-        if not isinstance(op, Replaced) or not any(isinstance(inner, Load) for inner in walk(op.adjoint)):
+        if not isinstance(op, CustomVJP) or not any(isinstance(inner, Load) for inner in walk(op.adjoint)):
             return KEEP
         dependent: set[Var] = set(op.adjoint.params)
         rest: list[Op] = []
@@ -57,7 +57,7 @@ class _Lift(Rewriter):
         return op.outs
 
 
-def forward_told(builder: Builder, op: Replaced, directions: Sequence[Atom]) -> tuple[Atom, ...]:
+def transposed_vjp(builder: Builder, op: CustomVJP, directions: Sequence[Atom]) -> tuple[Atom, ...]:
     """The tangents of the outs, emitted. `directions`: those of the floats among the inputs. Raises a
     `DifferentiationError` for a gradient that is not linear in the adjoints of the results.
     """

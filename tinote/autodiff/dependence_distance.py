@@ -25,10 +25,10 @@ from tinote.ir.nodes import Atom, Atomic, Extent, For, If, Lit, Load, Memory, Op
 from tinote.ir.ranges import Loop
 from tinote.ir.types import is_float
 
-__all__ = ["Shift", "Takes", "find_shift", "keeps_apart", "refuse_shift", "takes"]
+__all__ = ["CarriedDependence", "Takes", "find_carried_dependence", "keeps_apart", "refuse_carried_dependence", "takes"]
 
 
-class Shift(NamedTuple):
+class CarriedDependence(NamedTuple):
     """What one turn of a parallel loop reads at `read` another one changes at `write`."""
 
     read: Load
@@ -43,19 +43,19 @@ class Takes(Enum):
     SOME = auto()  # anything else, such as every second one
 
 
-def refuse_shift(shift: Shift | None) -> None:
+def refuse_carried_dependence(dependence: CarriedDependence | None) -> None:
     """Raise a `DifferentiationError` if there is one."""
-    if shift is not None:
+    if dependence is not None:
         raise DifferentiationError(
-            f"each turn of this parallel loop reads an element of '{shift.read.buffer.name}' that another one changes: "
-            "without an order there is no gradient",
-            shift.read.loc,
+            f"each iteration of this parallel loop reads an element of '{dependence.read.buffer.name}' that another "
+            "one changes: without an order there is no gradient",
+            dependence.read.loc,
             hint="write the new values to another field, or ti.loop_config(serialize=True) in front of the loop",
-            notes=[Note("changed here", shift.write.loc)],
+            notes=[Note("changed here", dependence.write.loc)],
         )
 
 
-def find_shift(accesses: Accesses) -> Shift | None:
+def find_carried_dependence(accesses: Accesses) -> CarriedDependence | None:
     """Where turns of a parallel loop certainly meet over a float: of the reads and writes in branches that most turns
     take, the first such pair.
     """
@@ -68,9 +68,9 @@ def find_shift(accesses: Accesses) -> Shift | None:
             for write, ifs in writes:
                 if write.buffer in read:
                     for other, others in reads:
-                        if ifs == others and _surely_meet(other, write, accesses, loop):
+                        if ifs == others and _certainly_conflict(other, write, accesses, loop):
                             assert isinstance(other.op, Load) and isinstance(write.op, Store | Atomic)
-                            return Shift(other.op, write.op)
+                            return CarriedDependence(other.op, write.op)
     return None
 
 
@@ -121,7 +121,7 @@ def _is_computed(atom: Atom, accesses: Accesses) -> bool:
     return isinstance(op, Prim | Extent) and all(_is_computed(a, accesses) for a in op.args)
 
 
-def _surely_meet(read: Access, write: Access, accesses: Accesses, loop: Loop) -> bool:
+def _certainly_conflict(read: Access, write: Access, accesses: Accesses, loop: Loop) -> bool:
     """Whether one turn of the loop reads what another one writes, for certain: in each dimension the indices are the
     same multiple of the index of a loop around both, and differ by a number.
     """

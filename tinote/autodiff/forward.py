@@ -19,13 +19,13 @@ Method: tangent propagation; Griewank and Walther, "Evaluating Derivatives", 2nd
 from __future__ import annotations
 
 from tinote.autodiff.activity import can_vary, discardable_variables, reached_from
-from tinote.autodiff.custom_vjp import forward_told
+from tinote.autodiff.custom_vjp import transposed_vjp
 from tinote.autodiff.rules import RULES, Emit, NoDerivative
 from tinote.autodiff.unfold import unfold_atomics
 from tinote.errors import DifferentiationError, Note, broken_gradient_path
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
-from tinote.ir.custom_vjp import Replaced
+from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.nodes import (
     Atom,
     Atomic,
@@ -64,15 +64,15 @@ def forward(fn: Function, defaults: Defaults = DEFAULTS, *, arguments: bool = Fa
     located, for what has no derivative yet.
     """
     # Values and tangents are computed together: any order will do for what the turns of a parallel loop share.
-    unfolded = unfold_atomics(fn, lambda op, rivals: can_vary(op.buffer, tangents=True))
+    unfolded = unfold_atomics(fn, lambda op, conflicts: can_vary(op.buffer, tangents=True))
     transform = _Forward(unfolded, defaults, arguments)
     tangent = transform.function()
     for lost in transform.lost:
-        _refuse_broken_chain(fn, lost, arguments)
+        _refuse_broken_path(fn, lost, arguments)
     return tangent
 
 
-def _refuse_broken_chain(fn: Function, lost: Store | Atomic, arguments: bool) -> None:
+def _refuse_broken_path(fn: Function, lost: Store | Atomic, arguments: bool) -> None:
     """Raise when `fn` carries what `lost` writes, to a field without a dual, on into a field that has one, or returns
     it where that counts.
     """
@@ -155,8 +155,8 @@ class _Forward:
             self.atomic(op)
         elif isinstance(op, NewStack | Push | Pop):
             self.stack(op)
-        elif isinstance(op, Replaced):
-            self.replaced(op)
+        elif isinstance(op, CustomVJP):
+            self.custom_vjp(op)
         elif isinstance(op, If):
             self.branch(op)
         elif isinstance(op, For):
@@ -206,11 +206,11 @@ class _Forward:
         elif dual is not None and tangent is not None:
             self.builder.atomic(p.add, dual, op.index, tangent)
 
-    def replaced(self, op: Replaced) -> None:
+    def custom_vjp(self, op: CustomVJP) -> None:
         self.builder.emit(op)
         if any(self.tangent(a) is not None for a in op.inputs):
             directions = [self.tangent_or_zero(a) for a in op.inputs if is_float(a.type)]
-            self.tangents.update(zip(op.outs, forward_told(self.builder, op, directions), strict=True))
+            self.tangents.update(zip(op.outs, transposed_vjp(self.builder, op, directions), strict=True))
 
     def stack(self, op: NewStack | Push | Pop) -> None:
         """Beside a stack of floats lies one of their tangents."""

@@ -9,15 +9,15 @@ from typing import NamedTuple
 
 from tinote.autodiff.activity import can_vary, reached_from
 from tinote.autodiff.custom_vjp import lift_values
-from tinote.autodiff.dependence_distance import Shift, refuse_shift
+from tinote.autodiff.dependence_distance import CarriedDependence, refuse_carried_dependence
 from tinote.autodiff.old_values import NO_OLD_VALUES, OldValues, plan_old_values, replay
 from tinote.autodiff.overwriting import begins_anew, executed_loads, plan_storage, with_temporaries
-from tinote.autodiff.overwritten_inputs import Hazard, find_hazards, refuse
+from tinote.autodiff.overwritten_inputs import Overwrite, find_overwrites, refuse_overwrite
 from tinote.autodiff.reverse import Adjoint, Reverser
-from tinote.autodiff.sequential_reverse import put_in_order
+from tinote.autodiff.sequential_reverse import make_sequential
 from tinote.autodiff.storage import NO_PLAN, StoragePlan, store
-from tinote.autodiff.unfold import order_is_free, unfold_atomics
-from tinote.autodiff.write_conflicts import refuse_races
+from tinote.autodiff.unfold import is_commutative, unfold_atomics
+from tinote.autodiff.write_conflicts import refuse_write_conflicts
 from tinote.errors import DifferentiationError, Note, broken_gradient_path
 from tinote.ir.access import Access
 from tinote.ir.nodes import Atom, Atomic, Buffer, BufferKind, Function, Lit, Load, Prim, Region, Store
@@ -25,7 +25,7 @@ from tinote.ir.primitives import Defaults, surrogate
 from tinote.ir.query import definitions, free_variables, walk
 from tinote.source import Span
 
-__all__ = ["Gradient", "refuse_broken_chain", "refuse_gradient_access", "reverse"]
+__all__ = ["Gradient", "refuse_broken_path", "refuse_gradient_access", "reverse"]
 
 DEFAULTS = Defaults()
 
@@ -33,20 +33,20 @@ DEFAULTS = Defaults()
 class Gradient(NamedTuple):
     """The gradient function, and what must be known to trust it.
 
-    `needed_loads`: the primal loads that it executes again. `severed`: stores of a varying value into a buffer without
-    a gradient, behind which the chain from parameter to loss breaks if anybody reads it. `primal`: what was
-    differentiated. `restored`: the buffers that must be as they were before the primal launch when the gradient begins,
-    because of `hazards`. What the launch gives new values first need not be: the gradient works on a temporary.
-    `old_values`: what the primal launch must have saved, in the order in which a launch gets it behind its arrays.
-    `copies`: memory, and the array that has its shape, which the launch gets behind these.
+    `live_in_loads`: the primal loads that it executes again. `broken`: stores of a varying value into a buffer without
+    a gradient, where the gradient path breaks if anybody reads that. `primal`: what was differentiated. `restored`: the
+    buffers that must be as they were before the primal launch when the gradient begins, because of `overwrites`; those
+    that the launch fills first need not be, since the gradient works on a temporary instead. `old_values`: what the
+    primal launch must have saved, in the order in which a launch gets it behind its arrays. `copies`: memory, and the
+    array that has its shape, which the launch gets behind these.
     """
 
     function: Function
-    needed_loads: tuple[Load, ...]
-    severed: tuple[Store | Atomic, ...]
+    live_in_loads: tuple[Load, ...]
+    broken: tuple[Store | Atomic, ...]
     primal: Function
     restored: frozenset[Buffer] = frozenset()
-    hazards: tuple[Hazard, ...] = ()
+    overwrites: tuple[Overwrite, ...] = ()
     old_values: OldValues = NO_OLD_VALUES
     copies: tuple[tuple[Buffer, Buffer], ...] = ()
 
@@ -60,43 +60,45 @@ def reverse(
     """
     old = plan_old_values(fn)
     saved = {value.buffer for value in old.values}
-    given, (fn, shift) = fn, put_in_order(unfold_atomics(replay(lift_values(fn), old), _may_order), saved)
+    given, (fn, dependence) = fn, make_sequential(unfold_atomics(replay(lift_values(fn), old), _may_serialise), saved)
     adjoint = reverser(fn, defaults, arguments=arguments).adjoint()
-    _refuse(given, fn, shift, adjoint, arguments=arguments)
-    hazards: tuple[Hazard, ...] = ()
+    _refuse(given, fn, dependence, adjoint, arguments=arguments)
+    overwrites: tuple[Overwrite, ...] = ()
     plan = NO_PLAN
     while True:
-        gradient = _stored(fn, adjoint, plan, executed_loads(fn, plan, hazards), defaults)
-        further = tuple(find_hazards(fn, gradient.needed_loads))
+        gradient = _stored(fn, adjoint, plan, executed_loads(fn, plan, overwrites), defaults)
+        further = tuple(find_overwrites(fn, gradient.live_in_loads))
         if not further:
-            read = {load.buffer for load in gradient.needed_loads}
+            read = {load.buffer for load in gradient.live_in_loads}
             return gradient._replace(
-                needed_loads=tuple([load for load in gradient.needed_loads if load.buffer not in saved]),
-                hazards=tuple([h for h in hazards if h.load.buffer in gradient.restored]),
+                live_in_loads=tuple([load for load in gradient.live_in_loads if load.buffer not in saved]),
+                overwrites=tuple([o for o in overwrites if o.load.buffer in gradient.restored]),
                 old_values=old if read & saved else NO_OLD_VALUES,
             )
-        if all(hazard.load.buffer in plan.buffers for hazard in further):
-            refuse(
+        if all(overwrite.load.buffer in plan.buffers for overwrite in further):
+            refuse_overwrite(
                 further[0],
                 hint="write to another field, or let reading and overwriting be separate launches",
             )
         # Executing operations again for their effects may need what was not needed before.
-        hazards += further
-        plan = plan_storage(fn, hazards)
+        overwrites += further
+        plan = plan_storage(fn, overwrites)
 
 
-def _may_order(op: Atomic, rivals: Sequence[Access]) -> bool:
-    return can_vary(op.buffer) and order_is_free(op, rivals)
+def _may_serialise(op: Atomic, conflicts: Sequence[Access]) -> bool:
+    return can_vary(op.buffer) and is_commutative(op, conflicts)
 
 
-def _refuse(given: Function, fn: Function, shift: Shift | None, adjoint: Adjoint, *, arguments: bool) -> None:
+def _refuse(
+    given: Function, fn: Function, dependence: CarriedDependence | None, adjoint: Adjoint, *, arguments: bool
+) -> None:
     """Raise where `given` has no gradient that could be trusted; `fn` is what was differentiated in its place."""
     if adjoint.region.body:
         refuse_gradient_access(fn)
-        refuse_races(given)
-        refuse_shift(shift)
+        refuse_write_conflicts(given)
+        refuse_carried_dependence(dependence)
     for write in adjoint.broken:
-        refuse_broken_chain(write.buffer, write.loc, fn, arguments=arguments)
+        refuse_broken_path(write.buffer, write.loc, fn, arguments=arguments)
 
 
 def _stored(fn: Function, adjoint: Adjoint, plan: StoragePlan, found: Set[Load], defaults: Defaults) -> Gradient:
@@ -129,14 +131,14 @@ def _refuse_unavailable(region: Region, fn: Function) -> None:
         if isinstance(made.get(v), Atomic):
             raise DifferentiationError(
                 "the gradient needs the old value that this atomic operation returned, which depends on the order in "
-                "which the turns of a parallel loop ran, and is kept only where it is no differentiated value itself "
-                "and the number of turns is known before the launch",
+                "which the iterations of a parallel loop ran, and is kept only where it is no differentiated value "
+                "itself and the number of iterations is known before the launch",
                 made[v].loc,
                 hint="write ti.loop_config(serialize=True) in front of the loop",
             )
 
 
-def refuse_broken_chain(buffer: Buffer, place: Span, fn: Function, *, arguments: bool = False) -> list[Store | Atomic]:
+def refuse_broken_path(buffer: Buffer, place: Span, fn: Function, *, arguments: bool = False) -> list[Store | Atomic]:
     """Raise when `fn` carries values of `buffer`, which has no gradient, on into a field that has one, or returns them
     where `arguments` says that this counts: that way would silently count as constant. `place`: where a value that is
     differentiated was put into `buffer`.
@@ -180,12 +182,12 @@ def _stops(op: Prim) -> bool:
 
 
 def _refuse_needed_gradients(needed: Iterable[Load]) -> None:
-    """The way back changes gradients while it goes on: it cannot read one again as the kernel found it."""
+    """The reverse sweep changes gradients as it proceeds: it cannot read one again as the kernel found it."""
     for load in needed:
         if load.buffer.primal is not None:
             raise DifferentiationError(
                 f"the derivative needs the value of the gradient '{load.buffer.name}' as the kernel found it, "
-                "and the way back changes that",
+                "and the reverse sweep changes that",
                 load.loc,
                 hint="copy it into a field of its own before, and read that",
             )

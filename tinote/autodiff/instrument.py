@@ -73,11 +73,11 @@ class _Instrumenter(Rewriter):
 
     def visit(self, op: Op) -> None:
         if isinstance(op, For) and op.parallel:
-            self._in_order(op)
+            self._serial(op)
         else:
             super().visit(op)
 
-    def _in_order(self, op: For) -> None:
+    def _serial(self, op: For) -> None:
         """A parallel loop as a serial one that numbers its turns."""
         outer = self._nest
         first = self._next_turn(op) if outer is None else outer.first

@@ -22,8 +22,8 @@ from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
 from tinote.autodiff.activity import can_vary
-from tinote.autodiff.control_dependence import steering_reads
-from tinote.autodiff.unfold import rivals_of
+from tinote.autodiff.control_dependence import controlling_reads
+from tinote.autodiff.unfold import conflicts_of
 from tinote.ir import primitives as p
 from tinote.ir.access import Accesses
 from tinote.ir.buffers import root_of
@@ -85,11 +85,11 @@ def plan_old_values(fn: Function) -> OldValues:
     if not wanted:
         return NO_OLD_VALUES
     accesses = Accesses(fn)
-    matter = steering_reads(fn, fn.region.yields)
+    matter = controlling_reads(fn, fn.region.yields)
     nodes = _nodes(fn, accesses)
     found: list[OldValue] = []
     for op in wanted:
-        if op not in matter or not any(rival.writes for rival in rivals_of(accesses.of(op), accesses)):
+        if op not in matter or not any(conflict.writes for conflict in conflicts_of(accesses.of(op), accesses)):
             continue
         axes = [_axis(loop, nodes, accesses) for loop in accesses.of(op).loops]
         known = tuple([axis for axis in axes if axis is not None])

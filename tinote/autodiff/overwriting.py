@@ -6,10 +6,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from tinote.autodiff.overwritten_inputs import Hazard
+from tinote.autodiff.overwritten_inputs import Overwrite
 from tinote.autodiff.storage import StoragePlan
 from tinote.ir.buffers import Buffer, BufferKind
-from tinote.ir.custom_vjp import Replaced
+from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.nodes import Atom, Atomic, For, Function, If, Lit, Load, Memory, Op, Region, Store, Var, While
 from tinote.ir.query import walk
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
@@ -17,7 +17,7 @@ from tinote.ir.rewrite import KEEP, Decision, Rewriter
 __all__ = ["begins_anew", "executed_loads", "plan_storage", "with_temporaries"]
 
 
-def plan_storage(fn: Function, hazards: Sequence[Hazard]) -> StoragePlan:
+def plan_storage(fn: Function, overwrites: Sequence[Overwrite]) -> StoragePlan:
     """The top-level operations that touch what is overwritten, and the buffers that must begin as they were before the
     launch.
 
@@ -26,7 +26,7 @@ def plan_storage(fn: Function, hazards: Sequence[Hazard]) -> StoragePlan:
     needs none. So does a serial loop, `while` or branch beside parallel loops: what it saves would otherwise have to
     last from one task of the launch to another.
     """
-    buffers = frozenset(hazard.load.buffer for hazard in hazards)
+    buffers = frozenset(overwrite.load.buffer for overwrite in overwrites)
     touched: dict[Op, dict[Buffer, None]] = {}
     for op in fn.region.body:
         for inner in walk(Region((), (op,))):
@@ -83,7 +83,7 @@ def _fills(op: Op, store: Memory, indices: tuple[Var, ...]) -> bool:
     return any(_fills(inner, store, (*indices, op.index)) for inner in op.body.body)
 
 
-def executed_loads(fn: Function, plan: StoragePlan, hazards: Sequence[Hazard]) -> set[Load]:
+def executed_loads(fn: Function, plan: StoragePlan, overwrites: Sequence[Overwrite]) -> set[Load]:
     """The loads that find their values in any case, because what they read is as it was.
 
     Those of custom VJPs are executed along with adjoints: behind all of the operation that they are part of, which is
@@ -92,8 +92,8 @@ def executed_loads(fn: Function, plan: StoragePlan, hazards: Sequence[Hazard]) -
     found: set[Load] = set()
     for op in plan.executed:
         inside = set(walk(Region((), (op,))))
-        late = {load for inner in inside if isinstance(inner, Replaced) for load in walk(inner.adjoint)}
-        lost = {hazard.load for hazard in hazards if hazard.write in inside or op not in plan.fused}
+        late = {load for inner in inside if isinstance(inner, CustomVJP) for load in walk(inner.adjoint)}
+        lost = {overwrite.load for overwrite in overwrites if overwrite.write in inside or op not in plan.fused}
         for inner in inside:
             if isinstance(inner, Load) and inner.buffer in plan.buffers and not (inner in late and inner in lost):
                 found.add(inner)

@@ -17,24 +17,24 @@ from tinote.ir.access import Access, Accesses
 from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atomic, Buffer, For, Function, If, Load, Op, Region, Store
 
-__all__ = ["Hazard", "find_hazards", "refuse"]
+__all__ = ["Overwrite", "find_overwrites", "refuse_overwrite"]
 
 
-class Hazard(NamedTuple):
+class Overwrite(NamedTuple):
     """`write` may change what `load` read, after it was read."""
 
     load: Load
     write: Store | Atomic
 
 
-def refuse(hazard: Hazard, hint: str) -> NoReturn:
+def refuse_overwrite(overwrite: Overwrite, hint: str) -> NoReturn:
     """Raise a `DifferentiationError` that names the line that reads and the line that overwrites."""
     raise DifferentiationError(
-        f"the gradient needs the value of '{hazard.load.buffer.name}' that is read here, "
+        f"the gradient needs the value of '{overwrite.load.buffer.name}' that is read here, "
         "but the kernel overwrites it afterwards",
-        hazard.load.loc,
+        overwrite.load.loc,
         hint=hint,
-        notes=[Note("overwritten here", hazard.write.loc)],
+        notes=[Note("overwritten here", overwrite.write.loc)],
     )
 
 
@@ -43,8 +43,13 @@ def refuse(hazard: Hazard, hint: str) -> NoReturn:
 _Place = tuple[tuple[Op | None, int, int], ...]
 
 
+<<<<<<< HEAD
 def find_hazards(fn: Function, loads: tuple[Load, ...]) -> Iterator[Hazard]:
     """Each load among `loads` that a later write may meet, with the first such write."""
+=======
+def find_overwrites(fn: Function, loads: tuple[Load, ...]) -> Iterator[Overwrite]:
+    """Every pair of a load among `loads` and a later write that may meet it."""
+>>>>>>> main
     if not loads:
         return
     accesses = Accesses(fn)
@@ -63,8 +68,12 @@ def find_hazards(fn: Function, loads: tuple[Load, ...]) -> Iterator[Hazard]:
         for write in candidates[bisect_left(candidates, order[begins.op], key=lambda access: order[access.op]) :]:
             if _meets_later(read, write, accesses, places):
                 assert isinstance(write.op, Store | Atomic)
+<<<<<<< HEAD
                 yield Hazard(load, write.op)
                 break
+=======
+                yield Overwrite(load, write.op)
+>>>>>>> main
 
 
 def _places(region: Region, above: _Place, owner: Op | None = None, number: int = 0) -> Iterator[tuple[Op, _Place]]:

@@ -25,7 +25,7 @@ from tinote.autodiff.rules import RULES, Emit, NoDerivative
 from tinote.errors import DifferentiationError
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
-from tinote.ir.custom_vjp import Replaced
+from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.nodes import (
     Atom,
     Atomic,
@@ -188,7 +188,7 @@ class Reverser:
             self.backward_parallel(op, adjoints)
         elif isinstance(op, For | While):
             self.backward_loop(op, adjoints)
-        elif isinstance(op, Replaced):
+        elif isinstance(op, CustomVJP):
             self.backward_custom(op, adjoints)
 
     def backward_prim(self, op: Prim, g: Atom, adjoints: dict[Var, Atom]) -> None:
@@ -229,7 +229,7 @@ class Reverser:
         if isinstance(op, Atomic) and (op.prim is not p.add or returned):
             what = "the old value that this returns" if op.prim is p.add else f"the gradient of this atomic `{op.prim}`"
             raise DifferentiationError(
-                f"{what} depends on the order in which the turns of a parallel loop touch '{op.buffer.name}'",
+                f"{what} depends on the order in which the iterations of a parallel loop touch '{op.buffer.name}'",
                 op.loc,
                 hint="write ti.loop_config(serialize=True) in front of the loop",
             )
@@ -239,7 +239,7 @@ class Reverser:
             self.builder.store(target, op.index, Lit(0.0, target.dtype))
         self.accumulate(adjoints, op.value, g)
 
-    def backward_custom(self, op: Replaced, adjoints: dict[Var, Atom]) -> None:
+    def backward_custom(self, op: CustomVJP, adjoints: dict[Var, Atom]) -> None:
         """The adjoints of the inputs as the custom VJP computes them from those of the outs, where there are any."""
         seeds = {v: adjoints.pop(v) for v in op.outs if v in adjoints}
         if not seeds:

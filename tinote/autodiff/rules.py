@@ -7,9 +7,9 @@ since a Jacobian-vector product is the sum of these products applied to tangents
 At a kink the rule picks a subgradient: |x| and a root of a sum of squares give 0 at 0, `max(a, b)` follows its meaning
 (`a if a > b else b`).
 
-Zero is a strong zero: an adjoint (a tangent) that is 0 contributes 0, never NaN, through a slope that is infinite or no
-number. So the arm of a branch that was not taken contributes nothing, whatever it divides by. Singular rules (division,
-root, logarithm, power) say so by the primitive `scale`, whose own derivative keeps to it; all others where their result
+Zero is a strong zero: an adjoint (a tangent) that is 0 contributes 0, never NaN, through a slope that is infinite or
+NaN. So the arm of a branch that was not taken contributes nothing, whatever it divides by. Singular rules (division,
+root, logarithm, power) multiply by `strong_mul`, whose own derivative keeps to it; all others do so where their result
 may not count (`activity.discardable_variables`). Method: the strong zeros of ForwardDiff.jl and Enzyme.
 """
 
@@ -34,20 +34,20 @@ class Emit:
     count. `holds`: whether something is held constant.
     """
 
-    __slots__ = ("builder", "definitions", "discardable", "holds")
+    __slots__ = ("builder", "definitions", "discardable", "stops")
 
     def __init__(self, builder: Builder, definitions: dict[Var, Op], discardable: set[Var]) -> None:
         self.builder = builder
         self.definitions = definitions
         self.discardable = discardable
-        self.holds = any(isinstance(op, Prim) and op.prim is p.held for op in definitions.values())
+        self.stops = any(isinstance(op, Prim) and op.prim is p.stop_gradient_once for op in definitions.values())
 
     def released(self, atom: Atom) -> Atom:
         """What an atom is in a derivative: what was held constant for that is so no longer."""
-        op = self.definitions.get(atom) if self.holds and isinstance(atom, Var) else None
+        op = self.definitions.get(atom) if self.stops and isinstance(atom, Var) else None
         if not isinstance(op, Prim) or op.prim is p.surrogate:
             return atom
-        if op.prim is p.held:
+        if op.prim is p.stop_gradient_once:
             return op.args[0]
         args = tuple(map(self.released, op.args))
         return atom if args == op.args else self.builder.prim(op.prim, *args, type=op.out.type)
@@ -87,13 +87,13 @@ class Emit:
     def where(self, condition: Atom, a: Atom, b: Atom) -> Atom:
         return self.builder.prim(p.select, condition, a, b)
 
-    def scale(self, g: Atom, slope: Atom) -> Atom:
+    def strong_mul(self, g: Atom, slope: Atom) -> Atom:
         """`g` times a slope that may be infinite or no number; 0 where `g` is 0."""
-        return self.mul(g, slope) if isinstance(g, Lit) else self.builder.prim(p.scale, g, slope)
+        return self.mul(g, slope) if isinstance(g, Lit) else self.builder.prim(p.strong_mul, g, slope)
 
     def times(self, y: Var, g: Atom, slope: Atom, *, regular: bool = True) -> Atom:
         """`g` times the slope of `y`. `regular`: it is a number unless `y` is not."""
-        return self.mul(g, slope) if regular and y not in self.discardable else self.scale(g, slope)
+        return self.mul(g, slope) if regular and y not in self.discardable else self.strong_mul(g, slope)
 
     def is_sum_of_squares(self, a: Atom) -> bool:
         """Whether `a` is computed as t·t, or as a sum of such."""
@@ -161,13 +161,13 @@ def _logarithm(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom |
 def _power(e: Emit, g: Atom, y: Var, args: tuple[Atom, ...]) -> Sequence[Atom | None]:
     a, b = args
     zero, one = e.lit(0.0, g), e.lit(1.0, g)
-    slope = e.scale(g, e.mul(b, e.of(p.power, a, e.sub(b, one))))
+    slope = e.strong_mul(g, e.mul(b, e.of(p.power, a, e.sub(b, one))))
     base = e.where(e.of(p.eq, b, zero), zero, slope)
     if isinstance(b, Lit):
         return base, None
     positive = e.of(p.gt, a, zero)
     logarithm = e.of(p.log, e.where(positive, a, one))
-    return base, e.where(positive, e.scale(g, e.mul(y, logarithm)), zero)
+    return base, e.where(positive, e.strong_mul(g, e.mul(y, logarithm)), zero)
 
 
 def _absolute(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
@@ -177,7 +177,7 @@ def _absolute(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | 
 
 def _atan2(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
     inverse = e.div(e.lit(1.0, g), e.add(e.mul(a[0], a[0]), e.mul(a[1], a[1])))
-    return e.scale(g, e.mul(a[1], inverse)), e.neg(e.scale(g, e.mul(a[0], inverse)))
+    return e.strong_mul(g, e.mul(a[1], inverse)), e.neg(e.strong_mul(g, e.mul(a[0], inverse)))
 
 
 def _divide(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
@@ -191,7 +191,7 @@ def _divide(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | No
 
 def _rounded_quotient(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
     # y = a - q·b with q constant almost everywhere
-    return g, e.neg(e.scale(g, e.of(p.round_, e.div(e.sub(a[0], y), a[1]))))
+    return g, e.neg(e.strong_mul(g, e.of(p.round_, e.div(e.sub(a[0], y), a[1]))))
 
 
 def _cast(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
@@ -226,19 +226,20 @@ RULES: dict[Primitive, Rule | NoDerivative] = {
     p.select: lambda e, g, y, a: (None, *_choose(e, g, a[0])),
     p.sqrt: _sqrt,
     p.rsqrt: _inverse_sqrt,
-    p.exp: lambda e, g, y, a: (e.scale(g, y),),
+    p.exp: lambda e, g, y, a: (e.strong_mul(g, y),),
     p.log: _logarithm,
     p.sin: lambda e, g, y, a: (e.times(y, g, e.of(p.cos, a[0])),),
     p.cos: lambda e, g, y, a: (e.neg(e.times(y, g, e.of(p.sin, a[0]))),),
     p.tan: lambda e, g, y, a: (e.times(y, g, e.add(e.lit(1.0, g), e.mul(y, y))),),
-    p.asin: lambda e, g, y, a: (e.scale(g, e.div(e.lit(1.0, g), _root(e, a[0]))),),
-    p.acos: lambda e, g, y, a: (e.neg(e.scale(g, e.div(e.lit(1.0, g), _root(e, a[0])))),),
+    p.asin: lambda e, g, y, a: (e.strong_mul(g, e.div(e.lit(1.0, g), _root(e, a[0]))),),
+    p.acos: lambda e, g, y, a: (e.neg(e.strong_mul(g, e.div(e.lit(1.0, g), _root(e, a[0])))),),
     p.atan2: _atan2,
     p.tanh: lambda e, g, y, a: (e.times(y, g, e.sub(e.lit(1.0, g), e.mul(y, y))),),
     p.surrogate: lambda e, g, y, a: (None, g),
+    p.in_reverse: lambda e, g, y, a: (g, None),
     # What is 0 for an adjoint is 0 for what the adjoint depends on: forward mode over reverse mode.
-    p.scale: lambda e, g, y, a: (e.scale(g, a[1]), e.scale(a[0], g)),
-    p.held: NoDerivative("a constant for this derivative", zero=True),
+    p.strong_mul: lambda e, g, y, a: (e.strong_mul(g, a[1]), e.strong_mul(a[0], g)),
+    p.stop_gradient_once: NoDerivative("a constant for this derivative", zero=True),
     p.cast: _cast,
     p.floor: _STEP,
     p.ceil: _STEP,

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Set
 from typing import NamedTuple
 
 from tinote.autodiff.activity import can_vary
-from tinote.autodiff.dependence_distance import Shift, find_shift, keeps_apart
+from tinote.autodiff.dependence_distance import CarriedDependence, find_carried_dependence, keeps_apart
 from tinote.ir.access import Access, Accesses
 from tinote.ir.buffers import Buffer, root_of
 from tinote.ir.nodes import Atomic, For, Function, If, Load, Memory, Op, Region, Store
@@ -24,27 +24,29 @@ from tinote.ir.query import walk
 from tinote.ir.ranges import Loop
 from tinote.ir.rewrite import Rewriter
 
-__all__ = ["InOrder", "Ordered", "loops_of", "put_in_order"]
+__all__ = ["Sequential", "SerialiseLoops", "loops_of", "make_sequential"]
 
 
-class Ordered(NamedTuple):
-    """A function whose parallel loops may run in any order; or else `shift` says where they may not."""
+class Sequential(NamedTuple):
+    """A function whose parallel loops may run in any order; or else `dependence` says where they may not."""
 
     function: Function
-    shift: Shift | None = None
+    dependence: CarriedDependence | None = None
 
 
-def put_in_order(fn: Function, distinct: Set[Buffer] = frozenset()) -> Ordered:
+def make_sequential(fn: Function, distinct: Set[Buffer] = frozenset()) -> Sequential:
     """`fn` with such loops made serial. What is loaded from `distinct` is another number in each turn."""
     if not any(_may_matter(op) for op in fn.region.body if isinstance(op, For) and op.parallel):
-        return Ordered(fn)
+        return Sequential(fn)
     accesses = Accesses(fn)
-    shift = find_shift(accesses)
-    if shift is not None:
-        return Ordered(fn, shift)
+    dependence = find_carried_dependence(accesses)
+    if dependence is not None:
+        return Sequential(fn, dependence)
     search = _Search(fn, accesses, distinct)
     meeting = [loop for loop in accesses.loops if isinstance(loop, For) and loop.parallel and search.meets(loop)]
-    return Ordered(InOrder({inner for loop in meeting for inner in loops_of(loop)}).run(fn) if meeting else fn)
+    return Sequential(
+        SerialiseLoops({inner for loop in meeting for inner in loops_of(loop)}).run(fn) if meeting else fn
+    )
 
 
 def loops_of(op: Op) -> list[Op]:
@@ -127,7 +129,7 @@ def _branches(region: Region, around: tuple[If, ...]) -> Iterator[tuple[Op, tupl
             yield from _branches(inner, (*around, op) if isinstance(op, If) else around)
 
 
-class InOrder(Rewriter):
+class SerialiseLoops(Rewriter):
     """Makes the loops `serial` serial."""
 
     def __init__(self, serial: set[Op]) -> None:

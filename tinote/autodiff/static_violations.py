@@ -19,10 +19,10 @@ from tinote.ir.nodes import Atom, Atomic, Buffer, Function, Lit, Load, Memory, O
 from tinote.ir.query import definitions, walk
 from tinote.source import Span
 
-__all__ = ["Proof", "proved_violations"]
+__all__ = ["StaticViolation", "find_static_violations"]
 
 
-class Proof(NamedTuple):
+class StaticViolation(NamedTuple):
     """Whoever runs this code breaks a rule: the element of `buffer` that was accessed at `earlier` is changed at
     `later` (at the same place, where one operation does both).
     """
@@ -45,7 +45,7 @@ class Proof(NamedTuple):
         return f"{what}; a tape that validates refuses it ({RULES[self.rule]})"
 
 
-def proved_violations(fn: Function) -> list[Proof]:
+def find_static_violations(fn: Function) -> list[StaticViolation]:
     """What is certain about `fn` (FIRST or TYPED form), in the order of the program; each pair of places once."""
     if any(isinstance(op, Memory) and op.buffer.primal is not None for op in walk(fn.region)):
         return []
@@ -56,7 +56,7 @@ def proved_violations(fn: Function) -> list[Proof]:
 
 class _Search:
     def __init__(self, fn: Function) -> None:
-        self.found: dict[Proof, None] = {}
+        self.found: dict[StaticViolation, None] = {}
         self._accesses = Accesses(fn)
         self._definitions = definitions(fn.region)
 
@@ -89,7 +89,7 @@ class _Search:
             self._note(1, op, op)
 
     def _note(self, rule: int, op: Load | Store | Atomic, earlier: Op) -> None:
-        self.found[Proof(rule, op.buffer, earlier.loc, op.loc)] = None
+        self.found[StaticViolation(rule, op.buffer, earlier.loc, op.loc)] = None
 
     def _meaning(self, atom: Atom) -> object:
         """The same for two atoms only if they hold the same number."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from tinote.autodiff.sequential_reverse import InOrder, loops_of
+from tinote.autodiff.sequential_reverse import SerialiseLoops, loops_of
 from tinote.ir import primitives as p
 from tinote.ir.access import Access, Accesses
 from tinote.ir.buffers import root_of
@@ -25,13 +25,14 @@ from tinote.ir.query import walk
 from tinote.ir.ranges import Loop
 from tinote.ir.rewrite import KEEP, Decision
 
-__all__ = ["order_is_free", "rivals_of", "unfold_atomics"]
+__all__ = ["conflicts_of", "is_commutative", "unfold_atomics"]
 
 
-def unfold_atomics(fn: Function, may_order: Callable[[Atomic, Sequence[Access]], bool]) -> Function:
+def unfold_atomics(fn: Function, may_serialise: Callable[[Atomic, Sequence[Access]], bool]) -> Function:
     """`fn` with the atomic operations unfolded that run alone on their element, or may be put in an order.
 
-    `may_order` decides about an operation that is not alone, given everything that other turns may do to its elements.
+    `may_serialise` decides about an operation that is not alone, given all that other iterations may do to its
+    elements.
     """
     wanted = [op for op in walk(fn.region) if isinstance(op, Atomic) and (op.prim is not p.add or op.outs)]
     if not wanted:
@@ -40,23 +41,24 @@ def unfold_atomics(fn: Function, may_order: Callable[[Atomic, Sequence[Access]],
     chosen: set[Op] = set()
     serial: set[Op] = set()
     for op in wanted:
-        rivals = rivals_of(accesses.of(op), accesses)
-        if not any(rival.writes for rival in rivals):
+        conflicts = conflicts_of(accesses.of(op), accesses)
+        if not any(conflict.writes for conflict in conflicts):
             chosen.add(op)
-        elif may_order(op, rivals):
+        elif may_serialise(op, conflicts):
             chosen.add(op)
             serial.update(loops_of(_parallel_loops(accesses.of(op))[0].op))
     return _Unfold(chosen, serial).run(fn) if chosen else fn
 
 
-def order_is_free(op: Atomic, rivals: Sequence[Access]) -> bool:
-    """Whether what is left of the elements that `op` changes, after all of `rivals`, depends on no order."""
+def is_commutative(op: Atomic, conflicts: Sequence[Access]) -> bool:
+    """Whether what is left of the elements that `op` changes, after all of `conflicts`, depends on no order."""
     return op.prim in (p.mul, p.minimum, p.maximum) and all(
-        isinstance(rival.op, Atomic) and rival.op.prim is op.prim and not rival.op.outs for rival in rivals
+        isinstance(conflict.op, Atomic) and conflict.op.prim is op.prim and not conflict.op.outs
+        for conflict in conflicts
     )
 
 
-def rivals_of(access: Access, accesses: Accesses) -> list[Access]:
+def conflicts_of(access: Access, accesses: Accesses) -> list[Access]:
     """What may touch the elements of `access` in other turns of the parallel loops around it; itself included."""
     loops = _parallel_loops(access)
     return [
@@ -71,7 +73,7 @@ def _parallel_loops(access: Access) -> list[Loop]:
     return [loop for loop in access.loops if isinstance(loop.op, For) and loop.op.parallel]
 
 
-class _Unfold(InOrder):
+class _Unfold(SerialiseLoops):
     """Operations are looked up before they are rewritten: a rewritten one is another object."""
 
     def __init__(self, chosen: set[Op], serial: set[Op]) -> None:

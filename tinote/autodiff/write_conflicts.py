@@ -17,10 +17,10 @@ from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atomic, Buffer, For, Function, If, Lit, Load, Memory, Op, Region, Store, While
 from tinote.ir.query import walk
 
-__all__ = ["refuse_races"]
+__all__ = ["refuse_write_conflicts"]
 
 
-def refuse_races(fn: Function) -> None:
+def refuse_write_conflicts(fn: Function) -> None:
     """Raise a `DifferentiationError` where turns of a parallel loop certainly meet over a float: all touch one element,
     some read and some write it, and one of the two happens in every turn. Branches that all turns take alike are left
     out: they may not be taken at all.
@@ -29,7 +29,7 @@ def refuse_races(fn: Function) -> None:
     if loops:
         accesses = Accesses(fn)
         for loop in loops:
-            _refuse_races_in(loop, accesses)
+            _refuse_write_conflicts_in(loop, accesses)
 
 
 def _floats_in(op: For) -> list[Memory]:
@@ -44,7 +44,7 @@ def _reads_what_it_writes(op: For) -> bool:
     return any(isinstance(inner, Store | Atomic) and root_of(inner.buffer) in loaded for inner in inside)
 
 
-def _refuse_races_in(op: For, accesses: Accesses) -> None:
+def _refuse_write_conflicts_in(op: For, accesses: Accesses) -> None:
     loop = accesses.loop_over(op.index)
     always, alike = set(_always(op.body)), set(_taken_alike(op.body, accesses, loop))
     found = map(accesses.of, _floats_in(op))
@@ -57,8 +57,8 @@ def _refuse_races_in(op: For, accesses: Accesses) -> None:
         for write in writes.get(root_of(read.buffer), ()):
             if (read.op in always or write.op in always) and accesses.may_meet_across(read, write, loop):
                 raise DifferentiationError(
-                    f"every turn of this parallel loop may read '{read.op.buffer.name}' here, which others change: "
-                    "without an order there is no gradient",
+                    f"every iteration of this parallel loop may read '{read.op.buffer.name}' here, which others "
+                    "change: without an order there is no gradient",
                     read.op.loc,
                     hint="write ti.loop_config(serialize=True) in front of the loop",
                     notes=[Note("changed here", write.op.loc)],

@@ -1,4 +1,4 @@
-"""Where a definition ends: its text and syntax tree, from the lines of the file that it begins in.
+"""Definitions as text: where one ends, and whether it is still the one that Python runs.
 
 Method: a definition ends in front of a line that stands as far left as its first one, provided that what is above that
 line parses, so that the line is inside no bracket, string or continued line. Python's tokenizer finds the same end, but
@@ -6,14 +6,19 @@ compiles a regular expression first, which takes longer than most kernels take t
 """
 
 from __future__ import annotations
+import __future__
 
 import ast
+import functools
 import inspect
+import os
+import time
 import tokenize
+import types
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-__all__ = ["read_definition"]
+__all__ = ["is_text_of", "read_definition"]
 
 #: Lines that may turn out to stand inside a string or a bracket, before the tokenizer is asked instead.
 _MOST_TRIES = 16
@@ -68,3 +73,84 @@ def _parsed(text: str, first: int, file: str) -> list[ast.stmt]:
         assert isinstance(outer, ast.If)
         return [*outer.body, *others]
     return ast.parse("\n" * (first - 1) + text, file).body
+
+
+# ---- a file that has changed
+
+
+def is_text_of(code: types.CodeType, lines: Sequence[str], file: str) -> bool:
+    """Whether the file's lines, as they are now, still hold what `code` was compiled from where it says it stood. Files
+    that have not changed since the process began are taken at their word: import hooks such as pytest's compile another
+    tree than the text gives.
+    """
+    if not _may_have_changed(file):
+        return True
+    # The whole of it: what stands around a function, and even what the module imports, takes part in its code.
+    found = _compiled("".join(lines), file, code.co_flags & _FUTURE)
+    return any(
+        _same_code(one, code)
+        for one in _codes_in(found)
+        if one.co_qualname == code.co_qualname and one.co_firstlineno == code.co_firstlineno
+    )
+
+
+@functools.lru_cache(maxsize=8)
+def _compiled(text: str, file: str, flags: int) -> types.CodeType | None:
+    try:
+        return compile(text, file, "exec", flags, dont_inherit=True)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+_LOADED = time.time()
+_FUTURE = 0
+for _name in __future__.all_feature_names:
+    _FUTURE |= getattr(__future__, _name).compiler_flag
+
+
+@functools.cache
+def _process_start() -> float:
+    """When this process began, in seconds since the epoch; where nobody tells, when this module was loaded."""
+    try:
+        with open("/proc/self/stat", "rb") as status:
+            ticks = int(status.read().rpartition(b")")[2].split()[19])
+        return time.time() - time.clock_gettime(time.CLOCK_BOOTTIME) + ticks / os.sysconf("SC_CLK_TCK")
+    except (OSError, ValueError, IndexError, AttributeError):
+        return _LOADED
+
+
+def _may_have_changed(file: str) -> bool:
+    """Whether a file was written, or put in the place of another, since the process began. Cells are no files."""
+    try:
+        status = os.stat(file)
+    except OSError:
+        return False
+    return max(status.st_mtime, status.st_ctime) >= _process_start()
+
+
+def _codes_in(code: types.CodeType | None) -> Iterator[types.CodeType]:
+    for constant in () if code is None else code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield constant
+            yield from _codes_in(constant)
+
+
+_COMPARED = (
+    *("co_code", "co_names", "co_varnames", "co_cellvars", "co_freevars", "co_exceptiontable"),
+    *("co_argcount", "co_posonlyargcount", "co_kwonlyargcount", "co_flags"),
+)
+
+
+def _same_code(a: types.CodeType, b: types.CodeType) -> bool:
+    """Whether two functions do the same, wherever they stand."""
+    if any(getattr(a, name) != getattr(b, name) for name in _COMPARED) or len(a.co_consts) != len(b.co_consts):
+        return False
+    return all(_same_item(x, y) for x, y in zip(a.co_consts, b.co_consts, strict=True))
+
+
+def _same_item(a: object, b: object) -> bool:
+    if isinstance(a, types.CodeType) and isinstance(b, types.CodeType):
+        return _same_code(a, b)
+    if isinstance(a, tuple) and isinstance(b, tuple):
+        return len(a) == len(b) and all(map(_same_item, a, b))
+    return type(a) is type(b) and (a == b if isinstance(a, frozenset) else repr(a) == repr(b))

@@ -13,6 +13,7 @@ import importlib
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinote.compiler.launch.metadata import Facts, GradientFacts, Signature
@@ -39,6 +40,7 @@ if TYPE_CHECKING:
     from tinote.compiler.cache.kernel_cache import KernelCache
     from tinote.compiler.launch.metadata import ExecutableMetadata
     from tinote.compiler.pipeline import Context, Listener, Snapshot
+    from tinote.ir.access_region import Effects
     from tinote.runtime.jit import Binary
     from tinote.runtime.store import Store
 
@@ -139,7 +141,7 @@ class Specialisation:
         """
         if not self.config.debug:
             return []
-        proofs = importlib.import_module("tinote.autodiff.static_violations").proved_violations(fn)
+        proofs = importlib.import_module("tinote.autodiff.static_violations").find_static_violations(fn)
         return [Warned(proof.message, proof.later) for proof in proofs]
 
     @property
@@ -204,13 +206,20 @@ class Specialisation:
             found = self._differentiated[request] = gradient.primal
         return found
 
+    @cached_property
+    def effects(self) -> Effects:
+        """What a launch does to memory, element by element. Runs the passes."""
+        pipeline = _load("pipeline")
+        fn, _ = pipeline.run_pipeline(self.lowered.function, pipeline.SCALAR_PRIMAL, self.config)
+        return importlib.import_module("tinote.ir.access_region").effects_of(fn)
+
     def refuse_broken_path(self, buffer: Buffer, place: Span, request: Request) -> list[tuple[Buffer, Span]]:
         """What becomes of a varying value in `buffer`, which has no gradient and was stored to at `place`: the stores
         that carry it on. Raises `DifferentiationError` when the kernel differentiates with respect to it.
         """
         gradient = importlib.import_module("tinote.autodiff.gradient")
         fn = self.differentiated(request)
-        writes = gradient.refuse_broken_chain(buffer, place, fn, arguments=request.arguments)
+        writes = gradient.refuse_broken_path(buffer, place, fn, arguments=request.arguments)
         return [(write.buffer, write.loc) for write in writes]
 
     def refuse_gradient_access(self, request: Request) -> None:

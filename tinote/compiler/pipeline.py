@@ -20,6 +20,7 @@ from tinote.compiler.passes.accumulate import accumulate
 from tinote.compiler.passes.check_bounds import check_bounds
 from tinote.compiler.passes.check_finite import check_finite
 from tinote.compiler.passes.check_overflow import check_overflow
+from tinote.compiler.passes.choose_values import choose_values
 from tinote.compiler.passes.cse import cse
 from tinote.compiler.passes.demote_atomics import demote_atomics
 from tinote.compiler.passes.drop_adjoints import drop_adjoints
@@ -49,6 +50,7 @@ from tinote.ir.verify import Form, InvalidIR, verify
 
 __all__ = [
     "LOWERING",
+    "SCALAR_PRIMAL",
     "Context",
     "Fixpoint",
     "Listener",
@@ -193,6 +195,8 @@ LOWERING: Steps = (
     _simplify(Form.LOWERED),
 )
 
+CHOOSING = Step(lambda fn, _: choose_values(fn, reverse=False), Form.TYPED, "choose_values")
+CHOOSING_FOR_REVERSE = Step(lambda fn, _: choose_values(fn, reverse=True), Form.TYPED, "choose_values")
 DROPPING = _plain(drop_adjoints, Form.TYPED)
 INSTRUMENTING = Step(_instrument, Form.TYPED, "instrument")
 RECORDING = Step(_record, Form.SCALAR, "record")
@@ -211,6 +215,7 @@ def steps_for(request: Request, *, lower: bool = True) -> Steps:
     asks = request.records or checks is Checks.FINITE
     return (
         INFERENCE,
+        CHOOSING_FOR_REVERSE if request.reverses and not request.has_tangents else CHOOSING,
         *_when(values_only and not asks, DROPPING),
         *_when(checks is Checks.ACCESS_RULES, INSTRUMENTING),  # before anything is simplified: it sees every access
         *SIMPLIFICATION,
@@ -223,9 +228,13 @@ def steps_for(request: Request, *, lower: bool = True) -> Steps:
     )
 
 
+#: What brings the primal into the form in which its accesses are looked at.
+SCALAR_PRIMAL: Steps = (INFERENCE, DROPPING, *SIMPLIFICATION)
+
+
 def python_steps_for(request: Request) -> Steps:
     """What precedes plain Python: a kernel as it was written, with types; derivatives before they speak of machines."""
-    return (INFERENCE, DROPPING) if request is PRIMAL else steps_for(request, lower=False)
+    return (INFERENCE, CHOOSING, DROPPING) if request is PRIMAL else steps_for(request, lower=False)
 
 
 def run_pipeline(

@@ -30,11 +30,12 @@ import ast
 import builtins
 import linecache
 import types
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import Enum
+from itertools import islice
 from typing import Any, NamedTuple
 
-from tinote.compiler.definitions import read_definition
+from tinote.compiler.definitions import is_text_of, read_definition
 from tinote.compiler.private_names import spell_out
 from tinote.errors import KernelSyntaxError
 from tinote.ir.nodes import Buffer, Function
@@ -49,6 +50,7 @@ __all__ = [
     "ArrayArgument",
     "Capture",
     "CaptureKind",
+    "Evaluation",
     "FunctionSource",
     "Lowered",
     "StructArgument",
@@ -153,6 +155,12 @@ def function_source(function: types.FunctionType, is_func: bool = False) -> Func
         raise KernelSyntaxError(
             "a kernel or device function is made from a `def`", place, "lambdas and async functions cannot be compiled"
         )
+    if not is_text_of(code, lines, file):
+        raise KernelSyntaxError(
+            f"the file has changed since Python read `{function.__name__}`: another definition stands here now",
+            place,
+            "import the module again, or start anew",
+        )
     if "__" in text:
         spell_out(statement, code.co_qualname)
     closure = dict(zip(code.co_freevars, function.__closure__ or (), strict=True))
@@ -232,6 +240,32 @@ class CaptureKind(Enum):
     BUILTIN = "builtin"  # owner: a namespace that does not have the name, so that it is Python's own
     ATTRIBUTE = "attribute"  # owner: any object
     CONTENT = "content"  # owner: a list, dict, set or constant vector or matrix; the value is a copy of its content
+    EVALUATION = "evaluation"  # owner: an `Evaluation`, made again at each launch
+
+
+#: How many items of an iterator are taken.
+_MOST_ITEMS = 100_001
+
+
+class Evaluation(NamedTuple):
+    """A call of Python while a kernel is compiled, whose result may change: a function of the user's, or what an object
+    of the user's answers. Of an iterator, the items are the result.
+    """
+
+    function: Callable[..., Any]
+    args: tuple[Any, ...] = ()
+    kwargs: Mapping[str, Any] = {}
+
+    def __call__(self) -> Any:
+        found = self.function(*self.args, **self.kwargs)
+        return tuple(islice(found, _MOST_ITEMS)) if isinstance(found, Iterator) else found
+
+    @property
+    def key(self) -> tuple[int, ...]:
+        """Equal for the same function of the same objects, as long as both are alive."""
+        method = isinstance(self.function, types.MethodType | types.BuiltinMethodType)
+        parts = (self.function.__self__, self.function.__name__) if method else (self.function,)
+        return tuple(map(id, (*parts, *self.args, *self.kwargs, *self.kwargs.values())))
 
 
 class Capture(NamedTuple):
@@ -255,6 +289,8 @@ class Capture(NamedTuple):
                 return getattr(self.owner, self.key)
             case CaptureKind.CONTENT:
                 return content_of(self.owner)
+            case CaptureKind.EVALUATION:
+                return self.owner()
 
     def is_same(self) -> bool:
         """Whether reading it again gives the very object."""
@@ -264,7 +300,14 @@ class Capture(NamedTuple):
             return False
 
     def unchanged(self) -> bool:
-        """Whether the same object, or an equal number, text or tuple of them, still stands there."""
+        """Whether the same object, or an equal number, text or tuple of them, still stands there; whether an evaluation
+        gives the same again.
+        """
+        if self.kind is CaptureKind.EVALUATION:
+            try:
+                return same_answer(self.current(), self.value)
+            except Exception:  # the user's own code: compiling again says what is wrong
+                return False
         try:
             now = self.current()
         except (LookupError, AttributeError, ValueError):
@@ -291,6 +334,8 @@ def same_constant(a: Any, b: Any) -> bool:
     if isinstance(a, _CONSTANTS):
         return a == b and str(a) == str(b)  # the text tells 0.0 from -0.0
     # A method is a new object each time it is looked up.
+    if isinstance(a, types.MethodType):
+        return a.__self__ is b.__self__ and a.__func__ is b.__func__
     source = function_of(a)
     return (
         source is not None
@@ -298,6 +343,33 @@ def same_constant(a: Any, b: Any) -> bool:
         and getattr(a, "__tinote_self__", None) is getattr(b, "__tinote_self__", None)
         and getattr(a, "__tinote_replacement__", None) is getattr(b, "__tinote_replacement__", None)
     )
+
+
+#: How deep the answers of Python functions are compared; deeper ones count as different.
+_DEEPEST_ANSWER = 20
+
+
+def same_answer(a: Any, b: Any, depth: int = 0) -> bool:
+    """Whether two results of one evaluation mean the same to a kernel: constants by value, containers, NumPy arrays and
+    objects made anew by what they hold.
+    """
+    if same_constant(a, b):
+        return True
+    if type(a) is not type(b) or depth > _DEEPEST_ANSWER:
+        return False
+    if isinstance(a, tuple | list):
+        return len(a) == len(b) and all(same_answer(x, y, depth + 1) for x, y in zip(a, b, strict=True))
+    if isinstance(a, dict):
+        return same_answer(list(a.items()), list(b.items()), depth + 1)
+    if isinstance(a, set | frozenset | range):
+        return a == b
+    if type(a).__module__ == "numpy" and hasattr(a, "tobytes"):
+        return (a.dtype, a.shape, a.tobytes()) == (b.dtype, b.shape, b.tobytes())
+    if constant_of(a) is not None:
+        return same_answer(constant_of(a), constant_of(b), depth + 1)
+    held = getattr(a, "__dict__", None)
+    is_function = isinstance(a, types.FunctionType | types.ModuleType | type)
+    return isinstance(held, dict) and not is_function and same_answer(held, b.__dict__, depth + 1)
 
 
 def content_of(owner: Any) -> Any:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from tinote.ir.nodes import Atom, Op, Region, Var
 from tinote.source import NOWHERE, Span
 
-__all__ = ["Replaced"]
+__all__ = ["CustomVJP"]
 
 
-class Replaced(Op):
+class CustomVJP(Op):
     """`results`, which were computed from `inputs`, with a gradient of their own; `outs` are their values.
 
     args = (*results, *inputs), as many results as outs. regions[0] computes the adjoints of the inputs, its yields,

@@ -30,7 +30,7 @@ from tinote.errors import (
 )
 from tinote.ir import primitives as p
 from tinote.ir.buffers import root_of
-from tinote.ir.custom_vjp import Replaced
+from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.memory import DictMemory, Index, Number, Storage
 from tinote.ir.messages import formatted, split_message
 from tinote.ir.nodes import (
@@ -147,7 +147,7 @@ class _Machine:
             For: self.for_,
             While: self.while_,
             If: self.if_,
-            Replaced: lambda op: self.bind(op.outs, [self.value(a) for a in op.results]),
+            CustomVJP: lambda op: self.bind(op.outs, [self.value(a) for a in op.results]),
             Local: self.local,
             Get: self.get,
             Set: self.set,

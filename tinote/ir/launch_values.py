@@ -273,7 +273,7 @@ class Element(NamedTuple):
         if len(index) < len(self.position):
             return None
         lengths = (*self.buffer.shape, *self.buffer.element)
-        inside = all(i >= 0 and (n is None or i < n) for i, n in zip(index, lengths, strict=True))
+        inside = all(i >= 0 and (n is None or i < n) for i, n in zip(index, lengths, strict=False))
         return launch.read(self.buffer, index) if inside else None  # out of range: the launch says so
 
 

@@ -11,7 +11,7 @@ import json
 import re
 from collections.abc import Callable
 
-from tinote.ir.custom_vjp import Replaced
+from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.nodes import (
     Atom,
     Atomic,
@@ -287,7 +287,7 @@ class _Parser:
             "while": self.while_,
             "if": self.if_,
             "task": self.task,
-            "replaced": self.replaced,
+            "custom_vjp": self.custom_vjp,
         }
         if word in structured:
             op = structured[word](outs)
@@ -398,13 +398,13 @@ class _Parser:
                 orelse = self.block(second)
         return If(condition, then, orelse, outs, line.span())
 
-    def replaced(self, outs: tuple[Var, ...]) -> Op:
+    def custom_vjp(self, outs: tuple[Var, ...]) -> Op:
         line = self.line
         args = tuple(line.separated(self.atom, "adjoint"))
         seeds = tuple(line.separated(self.binding, ":"))
         line.done()
         count = len(outs)
-        return Replaced(args[:count], args[count:], self.block(line, seeds), outs, line.span())
+        return CustomVJP(args[:count], args[count:], self.block(line, seeds), outs, line.span())
 
     def task(self, outs: tuple[Var, ...]) -> Op:
         line = self.line

@@ -190,7 +190,7 @@ def _divide(t: Scalar, a: Number, b: Number) -> Number:
     return math.copysign(math.inf, a) * math.copysign(1.0, b)
 
 
-def _scale(t: Scalar, a: Number, b: Number) -> Number:
+def _strong_mul(t: Scalar, a: Number, b: Number) -> Number:
     return t.round(a * b) if a != 0 else a
 
 
@@ -384,10 +384,12 @@ ceil = _define("ceil", 1, _numbers, _integral(math.ceil))
 round_ = _define("round", 1, _numbers, _integral(round))
 # surrogate(x, z): the value of x with the derivative of z, which is computed only where a derivative is asked for
 surrogate = _define("surrogate", 2, _first, lambda t, x, z: x, cost=0)
-# scale(a, b): a · b, and a where that is 0, whatever b is: a factor that does not count may be infinite or NaN
-scale = _define("scale", 2, _floats, _scale, cost=2)
-# held(x): x, which is a constant for the derivative that is taken, and not for the derivative of that one
-held = _define("held", 1, _first, lambda t, x: x, cost=0)
+# in_reverse(x, y): the value x; for a reverse sweep y, which is as good a value and has a better derivative
+in_reverse = _define("in_reverse", 2, _first, lambda t, x, y: x, cost=0)
+# strong_mul(a, b): a · b, and a where that is 0, whatever b is: a factor that does not count may be infinite or NaN
+strong_mul = _define("strong_mul", 2, _floats, _strong_mul, cost=2)
+# stop_gradient_once(x): x, which is a constant for the derivative that is taken, and not for the derivative of that one
+stop_gradient_once = _define("stop_gradient_once", 1, _first, lambda t, x: x, cost=0)
 # conversions: the result type is given where the operation is built
 cast = _define("cast", 1, None, cast_number)
 bitcast = _define("bitcast", 1, None, _reinterpret)

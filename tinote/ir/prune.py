@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from tinote.ir.custom_vjp import Replaced
+from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.nodes import Atom, Atomic, Buffer, BufferKind, For, If, Load, Op, Region, Store, Task, Var, While
 from tinote.ir.query import walk
 from tinote.ir.rewrite import same
@@ -98,7 +98,7 @@ class _Marker:
                 first = _carried_from(op)
                 for inner in op.regions:
                     for k, param in enumerate(inner.params):
-                        owner[param] = (op, -1 if isinstance(op, Task | Replaced) else k - first)
+                        owner[param] = (op, -1 if isinstance(op, Task | CustomVJP) else k - first)
                     self.collect(inner, op)
                 if isinstance(op, Task) or (self.keep_while and isinstance(op, While)):
                     self.effects.append(op)
@@ -125,7 +125,7 @@ class _Marker:
                 self.mark(at.condition.yields)
             else:
                 self.mark(at.args)
-                if isinstance(at, Replaced):
+                if isinstance(at, CustomVJP):
                     self.mark(at.adjoint.yields)
             at = self.parent[at]
 
@@ -163,7 +163,7 @@ def _sweep(region: Region, params: tuple[Var, ...], yields: tuple[Atom, ...], ma
 
 def _sweep_inside(op: Op, marker: _Marker) -> Op:
     """A live operation with regions, with only the outs that are needed."""
-    kept = [k for k in range(len(op.outs)) if (op, k) in marker.needed or isinstance(op, Replaced)]
+    kept = [k for k in range(len(op.outs)) if (op, k) in marker.needed or isinstance(op, CustomVJP)]
     if len(kept) == len(op.outs):
         regions = tuple([_sweep(r, r.params, r.yields, marker) for r in op.regions])
         return op if all(a is b for a, b in zip(regions, op.regions, strict=True)) else op.rebuilt(op.args, regions)

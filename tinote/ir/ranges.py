@@ -15,7 +15,7 @@ from math import gcd
 
 from tinote.ir import primitives as p
 from tinote.ir.affine import Affine, Interval, apply_to_intervals, constant, contains, span_of_type, variable
-from tinote.ir.custom_vjp import Replaced
+from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.nodes import Atom, Buffer, Check, Extent, For, If, Lit, Op, Prim, Region, Task, Var, While
 from tinote.ir.types import Scalar, i32
 
@@ -119,7 +119,7 @@ class Ranges:
             if isinstance(op, If):
                 self._walk(op.then, loop, Known(known, op.condition, True))
                 self._walk(op.orelse, loop, Known(known, op.condition, False))
-            elif isinstance(op, Replaced):
+            elif isinstance(op, CustomVJP):
                 for seed in op.adjoint.params:
                     self._bind(seed, loop, known)
                 self._walk(op.adjoint, loop, known)

@@ -24,7 +24,7 @@ import re
 import unicodedata
 from typing import NamedTuple
 
-from tinote.ir.custom_vjp import Replaced
+from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.nodes import (
     Atom,
     Atomic,
@@ -319,8 +319,8 @@ class _Printer:
             if op.orelse.body or op.orelse.yields:
                 self.lines.append(Line(f"{indent}else:", op))
                 self.block(op.orelse, inner)
-        elif isinstance(op, Replaced):
-            head = f"replaced {self.atoms(op.args)} adjoint {self.bindings(op.adjoint.params)}:"
+        elif isinstance(op, CustomVJP):
+            head = f"custom_vjp {self.atoms(op.args)} adjoint {self.bindings(op.adjoint.params)}:"
             self.lines.append(Line(start + head, op))
             self.block(op.adjoint, inner)
         elif isinstance(op, Task):

@@ -14,9 +14,9 @@ __all__ = ["KEYWORDS", "NUMBER", "ParseError", "SourceLine", "Token"]
 T = TypeVar("T")
 
 _GRAMMAR = """\
-adjoint array as assert atomic axis bounds buffer carrying check division do else extent field flat for func get if in
-load local memory of overflow parallel pass plain pop print private push replaced return reverse serial set stack
-store strides tangent task temporary vectorize while yield
+adjoint array as assert atomic axis bounds buffer carrying check custom_vjp division do else extent field flat for
+func get if in load local memory of overflow parallel pass plain pop print private push return reverse serial set
+stack store strides tangent task temporary vectorize while yield
 """
 #: The words of the grammar, beside the names of types and primitives.
 KEYWORDS = frozenset(_GRAMMAR.split())

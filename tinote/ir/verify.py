@@ -9,7 +9,7 @@ from collections.abc import Sequence
 
 from tinote.ir import primitives as p
 from tinote.ir.buffers import root_of
-from tinote.ir.custom_vjp import Replaced
+from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.forms import Form, InvalidIR
 from tinote.ir.nodes import (
     Atom,
@@ -214,8 +214,8 @@ class _Verifier:
             self.while_(op)
         elif isinstance(op, If):
             self.if_(op)
-        elif isinstance(op, Replaced):
-            self.replaced(op)
+        elif isinstance(op, CustomVJP):
+            self.custom_vjp(op)
         elif isinstance(op, Local | Get | Set):
             self.cell(op)
         elif isinstance(op, NewStack | Push | Pop):
@@ -373,8 +373,8 @@ class _Verifier:
             self.region(region)
             self.matched(region.yields, op.outs, "a yield")
 
-    def replaced(self, op: Replaced) -> None:
-        self.require(self.form < Form.TASKS, "a replaced gradient after differentiation")
+    def custom_vjp(self, op: CustomVJP) -> None:
+        self.require(self.form < Form.TASKS, "a custom VJP after differentiation")
         self.matched(op.results, op.outs, "an out")
         self.region(op.adjoint)
         self.matched(op.adjoint.params, op.outs, "a parameter")

@@ -281,6 +281,49 @@ def run(a: ti.f32) -> ti.f32:
     assert is_recalled(second.run)
 
 
+CUSTOM = """
+x = ti.field(ti.f32, shape=(), needs_grad=True)
+y = ti.field(ti.f32, shape=(), needs_grad=True)
+
+@ti.ad.grad_replaced
+@ti.func
+def cube(v):
+    return v ** 3
+
+@ti.ad.grad_for(cube)
+@ti.func
+def backward(v, d):
+    return d * SCALE * v
+
+@ti.kernel
+def run():
+    y[None] += cube(x[None])
+
+def main():
+    x[None] = 2.0
+    with ti.ad.Tape(y):
+        run()
+    return x.grad[None]
+"""
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "gradient", "same"),
+    [
+        ("", "", 6.0, True),
+        ("SCALE = 3.0", "SCALE = 4.0", 8.0, False),
+        ("d * SCALE * v", "d * SCALE", 3.0, False),
+        ("return v ** 3", "return v ** 2", 6.0, False),
+    ],
+)
+def test_a_gradient_of_a_functions_own_counts(load: Any, old: str, new: str, gradient: float, same: bool) -> None:
+    text = "SCALE = 3.0\n" + CUSTOM
+    assert load(text).main() == 6.0
+    second = load(text.replace(old, new) if old else text)
+    assert second.main() == gradient
+    assert is_recalled(second.run) is same
+
+
 def test_the_modules_of_the_language(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     text = """
 @ti.kernel

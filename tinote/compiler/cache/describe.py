@@ -173,10 +173,10 @@ class Describer:
             raise Undescribable(f"{value!r} may do anything")
         source = function_of(value)
         if source is not None:
-            if getattr(value, "__tinote_replacement__", None) is not None:
-                raise Undescribable(f"{value!r} has a gradient that may be registered anew")
+            # The gradient of its own, if it has one, is a capture: it may be registered anew.
+            tag = "func" if getattr(value, "__tinote_replacement__", None) is None else "func with a gradient"
             owner = getattr(value, "__tinote_self__", None)
-            return ("func", self.source(source), None if owner is None else self.describe(owner))
+            return (tag, self.source(source), None if owner is None else self.describe(owner))
         if not _is_ours(kind.__module__):
             return self._object(value, kind)
         component, info, members = component_of(value), struct_of(value), members_of(value)

@@ -125,6 +125,9 @@ class _Reachable:
                 owner = getattr(value, "__tinote_self__", None)
                 if owner is not None:
                     self.add(owner, ["self", path])
+                replacement = getattr(value, "__tinote_replacement__", None)
+                if replacement is not None:
+                    self.paths.setdefault(id(replacement), ["replacement", path])
 
     def _add_source(self, source: FunctionSource) -> None:
         if any(source is known for known in self.sources):
@@ -328,6 +331,8 @@ def _follow(reachable: _Reachable, captures: Sequence[Capture], path: _Path) -> 
             return None if info is None else info.methods[name]
         case ["self", of]:
             return _follow(reachable, captures, of).__tinote_self__
+        case ["replacement", of]:
+            return _follow(reachable, captures, of).__tinote_replacement__
         case ["module", name]:
             return _module(name)
         case ["namespace", name]:

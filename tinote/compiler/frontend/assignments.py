@@ -7,7 +7,7 @@ from typing import Any
 
 from tinote.compiler.frontend import analysis, structs
 from tinote.compiler.frontend.arithmetic import AUGMENTED, binary
-from tinote.compiler.frontend.bindings import declare, rebind, store_all, unpacked
+from tinote.compiler.frontend.bindings import declare, parts_of, rebind, store_all, unpacked
 from tinote.compiler.frontend.callees import annotation_value, is_static_call
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter, Expressions, Silenced, Statements
@@ -59,7 +59,9 @@ def _unpack(e: Emitter, target: ast.Tuple | ast.List, front: Any, static: bool, 
     if starred is None:
         parts = unpacked(e, front, len(targets))
     else:
-        given = e.components(front)
+        given = parts_of(e, front)
+        if given is None:
+            e.error(f"{describe(front)} cannot be unpacked into {len(targets)}")
         rest = len(given) - len(targets) + 1
         if rest < 0:
             e.error(f"{len(given)} values cannot be unpacked into {len(targets) - 1} names and more")

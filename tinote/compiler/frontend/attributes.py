@@ -71,7 +71,8 @@ def attribute(e: Emitter, node: ast.Attribute) -> Any:
         if fixed and plain and (callable(found) or isinstance(found, types.ModuleType)):
             return found
     elif callable(found) and not hasattr(found, "__tinote_function__") and buffer_of(found) is None:
-        return found
+        of_users = isinstance(found, types.FunctionType | types.MethodType)
+        return captured(e, CaptureKind.ATTRIBUTE, base, name, found) if of_users else found
     return captured(e, CaptureKind.ATTRIBUTE, base, name, found)
 
 

@@ -7,15 +7,16 @@ from typing import Any
 
 from tinote.compiler.frontend import structs
 from tinote.compiler.frontend.descriptions import describe
+from tinote.compiler.frontend.domains import rows
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.places import store
 from tinote.compiler.frontend.scopes import Constant, Variable
-from tinote.compiler.frontend.values import CellPlace, MemoryPlace, Place, StaticTensor, StructValue, Text, Value
+from tinote.compiler.frontend.values import CellPlace, MemoryPlace, Place, StructValue, Text, Value
 from tinote.errors import Note
 from tinote.ir.nodes import Buffer, BufferKind, Var
 from tinote.ir.types import shape_of
 
-__all__ = ["bind_target", "cells_for", "declare", "rebind", "store_all", "unpacked"]
+__all__ = ["bind_target", "cells_for", "declare", "parts_of", "rebind", "store_all", "unpacked"]
 
 
 def bind_target(e: Emitter, target: ast.expr, front: Any, what: str) -> None:
@@ -31,11 +32,18 @@ def bind_target(e: Emitter, target: ast.expr, front: Any, what: str) -> None:
             e.unsupported("a loop target other than names", "loop over a name and assign inside")
 
 
+def parts_of(e: Emitter, front: Any) -> list[Any] | None:
+    """What something can be unpacked into: items, components, the rows of a matrix; `None` for a number."""
+    if isinstance(front, tuple | list):
+        return [e.force(item) for item in front]
+    return rows(e, front) if e.is_value(front) and e.shape(front) else None
+
+
 def unpacked(e: Emitter, front: Any, count: int) -> list[Any]:
     """The parts of something that is assigned to `count` targets."""
-    if not isinstance(front, tuple | list | StaticTensor) and not (e.is_value(front) and e.shape(front)):
+    parts = parts_of(e, front)
+    if parts is None:
         e.error(f"{describe(front)} cannot be unpacked into {count}")
-    parts = e.components(front)
     if len(parts) != count:
         e.error(f"{len(parts)} values cannot be unpacked into {count} names")
     return parts

@@ -22,9 +22,9 @@ from tinote.compiler.frontend.functions import inline
 from tinote.compiler.frontend.literals import evaluate_all
 from tinote.compiler.frontend.names import captured, outside
 from tinote.compiler.frontend.scopes import Constant, Frame
-from tinote.compiler.frontend.values import BoundMethod, is_number
+from tinote.compiler.frontend.values import BoundMethod, is_fixed, is_number, is_plain
 from tinote.compiler.protocol import FUNCTIONS, CaptureKind, FunctionSource, function_of, struct_of, type_of
-from tinote.errors import KernelSyntaxError
+from tinote.errors import KernelSyntaxError, TinoteError
 from tinote.ir.types import Scalar
 
 __all__ = ["EXPRESSIONS"]
@@ -35,20 +35,6 @@ __all__ = ["EXPRESSIONS"]
 _PURE = {isinstance, issubclass, getattr, hasattr, type, str, repr, sorted, divmod, set, dict, round, id}
 #: How often a function may be inlined in itself.
 _DEEPEST = 64
-
-
-def _is_fixed(callee: Any) -> bool:
-    """Whether one of Python's own functions is called, which gives the same for the same numbers and texts."""
-    return callee is not id and getattr(callee, "__module__", None) in ("builtins", "math")
-
-
-def _is_plain(front: Any) -> bool:
-    """Whether a compile-time value is numbers, texts, types of these, and containers of such."""
-    if isinstance(front, dict):
-        return _is_plain(list(front)) and _is_plain(list(front.values()))
-    if isinstance(front, tuple | list | set):
-        return all(_is_plain(item) for item in front)
-    return front is None or type(front) in (bool, int, float, str) or _is_fixed(front)
 
 
 def call(e: Emitter, node: ast.Call) -> Any:
@@ -160,14 +146,16 @@ def _call_python_function(e: Emitter, node: ast.Call, callee: Any) -> Any:
 
 
 def _evaluate_in_python(e: Emitter, callee: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
-    if not (_is_fixed(callee) and _is_plain([*args, *kwargs.values()])) and callee is not getattr:
-        # What a user's function does, or an object answers, may change without a capture that tells.
-        e.reproducible = False
     try:
-        found = callee(*args, **kwargs)
         if callee is getattr and hasattr(args[0], args[1]):
-            return captured(e, CaptureKind.ATTRIBUTE, args[0], args[1], found)
-        return outside(e, found)
+            return captured(e, CaptureKind.ATTRIBUTE, args[0], args[1], callee(*args))
+        if not (is_fixed(callee) and is_plain([*args, *kwargs.values()])):
+            e.reproducible = False  # what it gives cannot be told to another process
+        if getattr(callee, "__tinote_static__", False):
+            return outside(e, callee(*args, **kwargs))
+        return outside(e, e.ask(callee, *args, **kwargs))
+    except TinoteError:
+        raise
     except Exception as error:
         name = getattr(callee, "__name__", callee)
         e.error(f"calling `{name}` at compile time failed: {type(error).__name__}: {error}")

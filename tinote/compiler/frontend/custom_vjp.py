@@ -14,7 +14,7 @@ from tinote.compiler.frontend.names import captured
 from tinote.compiler.frontend.values import Value
 from tinote.compiler.protocol import CaptureKind, FunctionSource, function_of
 from tinote.errors import Note
-from tinote.ir.custom_vjp import Replaced
+from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.nodes import Atom, Load, Memory, Op, Region, Store, Var
 from tinote.ir.query import walk
 from tinote.ir.types import element_type
@@ -61,7 +61,7 @@ def inline_replaced(
         _refuse_memory(e, op, function_of(gradient) or source, "computes with its arguments alone")
     inputs = tuple([arguments[name].atom for name in given])
     outs = tuple([Var(r.type, source.name) for r in results])
-    e.b.emit(Replaced(tuple([r.atom for r in results]), inputs, adjoint.close(*yields), outs, e.b.loc))
+    e.b.emit(CustomVJP(tuple([r.atom for r in results]), inputs, adjoint.close(*yields), outs, e.b.loc))
     found = [Value(out) for out in outs]
     return type(result)(found) if isinstance(result, tuple | list) else found[0]
 

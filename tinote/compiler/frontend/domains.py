@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import islice, product
 from math import prod
 from typing import Any
 
+from tinote.compiler.frontend.arithmetic import tensor
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.values import (
@@ -23,7 +24,7 @@ from tinote.compiler.protocol import space_of
 from tinote.errors import KernelSyntaxError
 from tinote.ir.nodes import Lit
 
-__all__ = ["UNROLLED", "Domain", "check_unrolled", "domain_of", "is_domain", "static_items"]
+__all__ = ["UNROLLED", "Domain", "check_unrolled", "domain_of", "is_domain", "rows", "static_items"]
 
 Domain = IndexRange | NdRange | FieldDomain | Grouped | StaticSequence
 
@@ -103,6 +104,15 @@ def _walked(e: Emitter, numbers: range) -> tuple[int, ...]:
     return tuple(numbers)
 
 
+def rows(e: Emitter, front: Any) -> list[Any]:
+    """What Python gives for a vector or matrix when it is iterated or unpacked: components, or rows as vectors."""
+    shape, components = e.shape(front), e.components(front)
+    if len(shape) < 2:
+        return components
+    height, width = shape
+    return [tensor(e, components[r * width : (r + 1) * width], (width,)) for r in range(height)]
+
+
 def static_items(e: Emitter, front: Any) -> tuple[Any, ...]:
     """Everything that an unrolled loop over `front` walks over."""
     if isinstance(front, StaticSequence):
@@ -133,11 +143,11 @@ def static_items(e: Emitter, front: Any) -> tuple[Any, ...]:
     if buffer is not None:
         return static_items(e, FieldDomain(buffer))
     if e.static_tensor(front) is not None or (isinstance(front, Value) and front.shape):
-        return tuple(e.components(front))
+        return tuple(rows(e, front))
     if isinstance(front, range):
         return _walked(e, front)
     if isinstance(front, Iterable):
-        items = tuple(islice(front, UNROLLED + 1))
+        items = tuple(islice(front, UNROLLED + 1)) if isinstance(front, Iterator) else e.ask(iter, front)
         check_unrolled(e, len(items))
         return items
     e.error(f"{describe(front)} cannot be looped over")

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from math import prod
 from typing import Any, NamedTuple, NoReturn
 
@@ -25,9 +25,10 @@ from tinote.compiler.frontend.values import (
     Value,
     indices_of,
     is_number,
+    is_settled,
     literal_indices,
 )
-from tinote.compiler.protocol import Capture, CaptureKind, Warned, buffer_of, constant_of
+from tinote.compiler.protocol import Capture, CaptureKind, Evaluation, Warned, buffer_of, constant_of
 from tinote.config import Config
 from tinote.errors import CompilationError, KernelSyntaxError, KernelTypeError, NotAvailableError, Note, TinoteError
 from tinote.ir import primitives as p
@@ -219,10 +220,14 @@ class Emitter:
         self.placed = type(error)(error.message, self.b.loc, error.hint, [*made, *error.notes])
         return self.placed
 
-    @contextmanager
-    def at(self, node: ast.AST) -> Iterator[None]:
+    def at(self, node: ast.AST) -> AbstractContextManager[None]:
         """Operations emitted and errors raised within are about `node`."""
-        saved, self.b.loc = self.b.loc, self.span(node)
+        return self.at_span(self.span(node))
+
+    @contextmanager
+    def at_span(self, span: Span) -> Iterator[None]:
+        """Operations emitted and errors raised within are about what stands there."""
+        saved, self.b.loc = self.b.loc, span
         try:
             yield
         finally:
@@ -551,6 +556,18 @@ class Emitter:
             return Value(self.fitting(value.atom, t))
         return Value(self.b.cast(value.atom, with_element(value.type, t)))
 
+    def ask(self, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+        """What Python gives for constants. Where a function or an object of the user's answers, that may change without
+        a capture that tells: it is asked again at each launch.
+        """
+        asked = Evaluation(function, args, kwargs)
+        found = asked()
+        if not is_settled(function, (*args, *kwargs.values())):
+            self.reproducible = False
+            capture = Capture(CaptureKind.EVALUATION, asked, None, found)
+            self.captures.setdefault((capture.kind, id(function), asked.key), capture)
+        return found
+
     def truth(self, front: Any) -> bool | Value:
         """Whether a value counts as true: known at compile time, or a truth value at run time."""
         front = self.force(front)
@@ -567,7 +584,7 @@ class Emitter:
             return bool(front)
         if buffer_of(front) is not None:
             self.error(f"the truth of field `{buffer_of(front).name}` is not defined", "read one of its elements")  # type: ignore[union-attr]
-        return bool(front)
+        return self.ask(bool, front)
 
 
 Expressions = dict[type[ast.expr], Callable[[Emitter, Any], Any]]

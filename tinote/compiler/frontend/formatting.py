@@ -30,9 +30,10 @@ def joined_text(e: Emitter, node: ast.JoinedStr) -> Any:
         front = e.evaluate(item.value)
         spec = joined_text(e, item.format_spec) if isinstance(item.format_spec, ast.JoinedStr) else ""
         if e.is_static(front) and isinstance(spec, str):
-            shown = {ord("r"): repr, ord("s"): str, ord("a"): ascii}.get(item.conversion, lambda v: v)(front)
+            conversion = {ord("r"): repr, ord("s"): str, ord("a"): ascii}.get(item.conversion)
             try:
-                parts.append(format(shown, spec))
+                shown = front if conversion is None else e.ask(conversion, front)
+                parts.append(e.ask(format, shown, _with_type(spec, [shown])))
             except (TypeError, ValueError) as error:
                 e.error(str(error), node=item.value)
         elif not isinstance(spec, str):
@@ -60,6 +61,7 @@ def formatted(e: Emitter, front: Any, spec: str) -> Formatted:
     """A value that exists at run time, with a format that is checked now."""
     front = e.force(front)
     if spec:
+        spec = _with_type(spec, _samples(e, front))
         if any(int(number) > _WIDEST for number in re.findall(r"\d+", spec)):
             e.error(f"the format `{spec}` is wider than {_WIDEST} characters", kind=KernelSyntaxError)
         for number in _samples(e, front):
@@ -69,6 +71,19 @@ def formatted(e: Emitter, front: Any, spec: str) -> Formatted:
                 kind = {bool: "a truth value", float: "a float", int: "an integer"}[type(number)]
                 e.error(f"the format `{spec}` does not fit {kind}: {error}", kind=KernelSyntaxError)
     return Formatted(front, spec)
+
+
+#: A format with a precision and no type.
+_UNTYPED = re.compile(r".*\.\d+")
+#: The end of such a one in a text for `str.format`.
+_UNTYPED_FIELD = re.compile(r"\.\d+}")
+
+
+def _with_type(spec: str, numbers: list[Any]) -> str:
+    """A format as the dialect reads it: a precision without a type counts the digits of floats after the point."""
+    if _UNTYPED.fullmatch(spec) and all(isinstance(number, float) for number in numbers):
+        return spec + "f"
+    return spec
 
 
 def _samples(e: Emitter, front: Any) -> list[Any]:
@@ -81,9 +96,10 @@ def _samples(e: Emitter, front: Any) -> list[Any]:
 
 def format_text(e: Emitter, template: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """`template.format(*args, **kwargs)`."""
-    if all(e.is_static(a) for a in (*args, *kwargs.values())):
+    untyped = _UNTYPED_FIELD.search(template)
+    if not untyped and all(e.is_static(a) for a in (*args, *kwargs.values())):
         try:
-            return template.format(*args, **kwargs)
+            return e.ask(template.format, *args, **kwargs)
         except (LookupError, ValueError, TypeError, AttributeError) as error:
             e.error(f"this text cannot be formatted: {error}")
     parts: list[Any] = []
@@ -109,7 +125,7 @@ def format_text(e: Emitter, template: str, args: list[Any], kwargs: dict[str, An
             e.error(f"the text asks for `{{{field}}}`, which `format` is not given")
         if e.is_static(front):
             try:
-                parts.append(format(front, spec or ""))
+                parts.append(e.ask(format, front, _with_type(spec or "", [front])))
             except (ValueError, TypeError) as error:
                 e.error(f"this text cannot be formatted: {error}")
         else:
@@ -160,7 +176,7 @@ def text_parts(e: Emitter, parts: Sequence[Any]) -> list[str | tuple[Atom, str]]
 def static_text(e: Emitter, front: Any) -> str:
     """What Python shows of something known at compile time."""
     try:
-        return str(front)
+        return e.ask(str, front)
     except Exception as error:
         e.error(f"{describe(front)} cannot be shown: {type(error).__name__}: {error}")
 

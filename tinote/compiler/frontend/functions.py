@@ -10,13 +10,13 @@ from tinote.compiler.frontend.bindings import declare
 from tinote.compiler.frontend.callees import annotation_value, is_static_call, written_arguments
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
-from tinote.compiler.frontend.scopes import Frame, Results, Variable
+from tinote.compiler.frontend.scopes import Annotated, Frame, Results, Variable
 from tinote.compiler.frontend.statements import lower_body
 from tinote.compiler.frontend.values import CellPlace, Place
 from tinote.compiler.protocol import FunctionSource, is_template, struct_of, type_of
-from tinote.ir.types import Scalar, shape_of
+from tinote.ir.types import Scalar, Tensor, element_type, shape_of
 
-__all__ = ["inline", "lower_body", "survey"]
+__all__ = ["annotated_body", "inline", "result_types", "survey"]
 
 
 def inline(e: Emitter, source: FunctionSource, arguments: dict[str, Any]) -> Any:
@@ -38,7 +38,8 @@ def inline(e: Emitter, source: FunctionSource, arguments: dict[str, Any]) -> Any
             if extra is not None:
                 with e.at(extra):
                     e.bind(extra.arg, arguments[extra.arg], "parameter of the function")
-        return lower_body(e, frame)
+        frame.annotated = result_types(e, source)
+        return annotated_body(e, frame)
     finally:
         e.frame, e.scope, e.b.loc, e.loop_options = saved
 
@@ -92,13 +93,44 @@ def _as_annotated(e: Emitter, name: str, annotation: Any, front: Any) -> Any:
         if t is not None:
             e.error(f"parameter `{name}` is a {t}, and is called with {describe(front)}")
         return front
-    if isinstance(t, Scalar):
-        if e.shape(front):
-            e.error(f"parameter `{name}` is a number of type {t}, and is called with {describe(front)}")
-        value = e.as_value(front, t)
-        if t.kind in "iu" and value.dtype.kind == "f":
-            e.warn(f"parameter `{name}` is an integer: the fraction of its argument is cut off")
-        return e.cast(front, t)
     if e.shape(front) != shape_of(t):
-        e.error(f"parameter `{name}` has shape {shape_of(t)}, and is called with {describe(front)}")
-    return e.cast(front, t.dtype)
+        is_what = f"is a number of type {t}" if isinstance(t, Scalar) else f"has shape {t.shape}"
+        e.error(f"parameter `{name}` {is_what}, and is called with {describe(front)}")
+    dtype = element_type(t)
+    if dtype.kind in "iu" and e.as_value(front, dtype).dtype.kind == "f":
+        what = "is an integer" if isinstance(t, Scalar) else "holds integers"
+        e.warn(f"parameter `{name}` {what}: the fraction of its argument is cut off")
+    return e.cast(front, dtype)
+
+
+def result_types(e: Emitter, source: FunctionSource) -> Annotated | None:
+    """What a function is annotated to return; `None` where nothing is said."""
+    node = source.tree.returns
+    if node is None:
+        return None
+    with e.at(node):
+        annotation = annotation_value(e, source, node, "return")
+    if annotation is None:
+        return None
+    parts = (
+        getattr(annotation, "__args__", None)
+        if getattr(annotation, "__origin__", None) is tuple
+        else annotation
+        if isinstance(annotation, tuple) and not isinstance(annotation, Tensor)
+        else None
+    )
+    listed = (annotation,) if parts is None else tuple(parts)
+    types = tuple([struct_of(part) or type_of(part, e.fp, e.ip) for part in listed])
+    return Annotated(listed, types, parts is not None)
+
+
+def annotated_body(e: Emitter, frame: Frame) -> Any:
+    """Lower the body of the function of `frame`; its result, which is none only if no type is annotated."""
+    failures = e.failures
+    result = lower_body(e, frame)
+    if result is None and e.failures == failures and frame.annotated is not None and any(frame.annotated.types):
+        source = frame.source
+        e.error(
+            f"`{source.name}` is annotated to return a value, and returns none", "add a `return`", source.tree.returns
+        )
+    return result

@@ -14,6 +14,7 @@ from typing import Any
 from tinote.compiler.frontend import analysis, structs
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Control, Emitter
+from tinote.compiler.frontend.results import as_annotated
 from tinote.compiler.frontend.scopes import Anchor, Results, Way
 from tinote.compiler.frontend.values import CellPlace, StructValue, Text, Value
 from tinote.errors import Note
@@ -96,6 +97,8 @@ def return_(e: Emitter, node: ast.Return, rest: list[ast.stmt], tail: bool) -> W
     front = None if node.value is None else e.evaluate(node.value)
     if isinstance(front, Text):
         e.error("text cannot be returned")
+    if e.frame.annotated is not None and front is not None:
+        front = as_annotated(e, e.frame.annotated, front)
     e.show("result", front)
     if results.seen and (front is None) != (results.cells is None and results.direct is None):
         e.error(

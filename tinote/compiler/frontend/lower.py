@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import Any
 
-from tinote.compiler.frontend.callees import annotation_value
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter, Silenced
-from tinote.compiler.frontend.functions import lower_body, survey
+from tinote.compiler.frontend.functions import annotated_body, result_types, survey
 from tinote.compiler.frontend.handlers import HANDLERS
 from tinote.compiler.frontend.names import outside
-from tinote.compiler.frontend.scopes import Frame, Results
-from tinote.compiler.frontend.structs import fitted, leaves_of
+from tinote.compiler.frontend.scopes import Annotated, Frame, Results
+from tinote.compiler.frontend.structs import leaves_of
 from tinote.compiler.frontend.values import POISON, ArrayValue, StructValue, Value, indices_of
 from tinote.compiler.protocol import (
     ArgumentSpec,
@@ -22,13 +21,11 @@ from tinote.compiler.protocol import (
     StructArgument,
     StructInfo,
     TemplateArgument,
-    struct_of,
-    type_of,
 )
 from tinote.config import Config
-from tinote.errors import KernelSyntaxError, KernelTypeError, TinoteError, raise_together
-from tinote.ir.nodes import Atom, Function, Lit, Region, Var
-from tinote.ir.types import Scalar, Tensor, shape_of
+from tinote.errors import KernelSyntaxError, TinoteError, raise_together
+from tinote.ir.nodes import Atom, Function, Region, Var
+from tinote.ir.types import Scalar, Tensor
 
 __all__ = ["lower"]
 
@@ -63,11 +60,12 @@ def _lowered(e: Emitter, source: FunctionSource, arguments: Sequence[ArgumentSpe
         try:
             _bind_arguments(e, params, source, arguments)
             survey(e)
-            annotated = _return_types(e, source)
-            result = lower_body(e, frame)
+            annotated = frame.annotated = result_types(e, source)
+            types = None if annotated is None else _returned_types(e, source, annotated)
+            result = annotated_body(e, frame)
             if not e.errors:
                 yields = _yields(e, source, annotated, result)
-                returns = None if annotated is None else _flat(annotated.types)
+                returns = None if types is None else _flat(types)
                 is_tuple = annotated is not None and (annotated.is_tuple or returns != annotated.types)
         except TinoteError as error:
             e.report(error)
@@ -136,41 +134,8 @@ def _parameter(e: Emitter, params: list[Var], name: str, t: Scalar | Tensor) -> 
     return Value(e.b.pack(found, t, name))
 
 
-def _return_types(e: Emitter, source: FunctionSource) -> Annotated | None:
-    """What the kernel's annotation says that it returns."""
-    node = source.tree.returns
-    if node is None:
-        return None
-    with e.at(node):
-        annotation = annotation_value(e, source, node, "return")
-        if annotation is None:
-            return None
-        parts = (
-            getattr(annotation, "__args__", None)
-            if getattr(annotation, "__origin__", None) is tuple
-            else annotation
-            if isinstance(annotation, tuple)
-            else None
-        )
-        if isinstance(annotation, Tensor):
-            parts = None
-        found: list[Scalar | Tensor | StructInfo] = []
-        for part in [annotation] if parts is None else parts:
-            t = struct_of(part) or type_of(part, e.fp, e.ip)
-            if t is None:
-                e.error(
-                    f"a kernel cannot return {describe(part)}",
-                    "it returns numbers, vectors, matrices, structs, or tuples of them",
-                    kind=KernelTypeError,
-                )
-            found.append(t)
-        return Annotated(tuple(found), parts is not None)
-
-
 def _yields(e: Emitter, source: FunctionSource, annotated: Annotated | None, result: Any) -> tuple[Atom, ...]:
-    results = e.frame.results
-    place = results.span or source.span
-    e.b.loc = place
+    e.b.loc = e.frame.results.span or source.span
     if result is POISON:
         raise Silenced
     if annotated is None:
@@ -180,40 +145,25 @@ def _yields(e: Emitter, source: FunctionSource, annotated: Annotated | None, res
                 f"write `def {source.name}(…) -> ti.f32:` with the type it returns",
             )
         return ()
-    types, is_tuple = annotated
-    if result is None:
-        node = source.tree.returns
-        e.error(f"`{source.name}` is annotated to return a value, and returns none", "add a `return`", node)
-    parts = list(result) if isinstance(result, tuple | list) and is_tuple else [result]
-    if len(parts) != len(types):
-        e.error(f"{len(parts)} values are returned, and {len(types)} are annotated")
-    leaves: list[Any] = []
-    for part, t in zip(parts, types, strict=True):
-        leaves += leaves_of(fitted(e, part, t)) if isinstance(t, StructInfo) else [part]
-    found: list[Atom] = []
-    for part, t in zip(leaves, _flat(types), strict=True):
-        if e.shape(part) != shape_of(t):
-            e.error(f"{describe(part)} is returned where {describe_annotation(t)} is annotated")
-        value = e.cast(part, t if isinstance(t, Scalar) else t.dtype)
-        found += [
-            c.atom if isinstance(c, Value) else Lit(c, value.dtype)
-            for c in (e.components(value) if value.shape else [value])
-        ]
-    return tuple(found)
+    parts = result if annotated.is_tuple else (result,)
+    leaves = [leaf for part in parts for leaf in (leaves_of(part) if isinstance(part, StructValue) else [part])]
+    return tuple([component.atom for leaf in leaves for component in (e.components(leaf) if leaf.shape else [leaf])])
 
 
-class Annotated(NamedTuple):
-    """What a kernel is annotated to return: the types in order, and whether they stand in a tuple."""
-
-    types: tuple[Scalar | Tensor | StructInfo, ...]
-    is_tuple: bool
+def _returned_types(
+    e: Emitter, source: FunctionSource, annotated: Annotated
+) -> tuple[Scalar | Tensor | StructInfo, ...]:
+    """The types that a kernel returns. Raises for an annotation that is none."""
+    for part, t in zip(annotated.parts, annotated.types, strict=True):
+        if t is None:
+            e.error(
+                f"a kernel cannot return {describe(part)}",
+                "it returns numbers, vectors, matrices, structs, or tuples of them",
+                source.tree.returns,
+            )
+    return tuple([t for t in annotated.types if t is not None])
 
 
 def _flat(types: tuple[Scalar | Tensor | StructInfo, ...]) -> tuple[Scalar | Tensor, ...]:
     """The types with those of each struct's members in its place."""
     return tuple([leaf for t in types for leaf in (t.leaves() if isinstance(t, StructInfo) else (t,))])
-
-
-def describe_annotation(t: Scalar | Tensor) -> str:
-    """An annotated type in a person's words."""
-    return f"a number of type {t}" if isinstance(t, Scalar) else f"a vector or matrix of shape {t.shape}"

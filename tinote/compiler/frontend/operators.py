@@ -67,9 +67,9 @@ def _compared(e: Emitter, left: Any, op: ast.cmpop, right: Any) -> Any:
         return apply(e, prim, left, right)
     if e.is_static(left) and e.is_static(right):
         if prim is p.eq or prim is p.ne:
-            return (left == right) is (prim is p.eq)
+            return e.truth(e.ask(operator.eq, left, right)) is (prim is p.eq)
         try:
-            return _ORDER[prim](left, right)
+            return e.ask(_ORDER[prim], left, right)
         except TypeError:
             e.error(f"{describe(left)} and {describe(right)} cannot be compared")
     for side in (left, right):
@@ -81,11 +81,11 @@ def _member(e: Emitter, left: Any, op: ast.cmpop, right: Any) -> Any:
     negated = isinstance(op, ast.NotIn)
     if e.is_static(left) and e.is_static(right):
         try:
-            return (left in right) is not negated
+            return e.ask(operator.contains, right, left) is not negated
         except TypeError:
             e.error(f"`in` has no meaning with {describe(right)}")
     found: Any = False
-    for item in static_items(e, right):
+    for item in e.components(right) if e.is_value(right) and e.shape(right) else static_items(e, right):
         same = apply(e, p.eq, left, item)
         found = same if found is False else apply(e, p.or_, found, same)
     return apply(e, p.logical_not, found) if negated else found

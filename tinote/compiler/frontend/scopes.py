@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from enum import IntEnum
-from typing import Any
+from typing import Any, NamedTuple
 
 from tinote.compiler.frontend.values import Declared, Place
-from tinote.compiler.protocol import FunctionSource
+from tinote.compiler.protocol import FunctionSource, StructInfo
 from tinote.ir.build import OpenRegion
 from tinote.ir.nodes import Atom, Op, Var
+from tinote.ir.types import Scalar, Tensor
 from tinote.source import Span
 
-__all__ = ["Anchor", "Constant", "Frame", "Loop", "ParallelNest", "Results", "Scope", "Variable", "Way"]
+__all__ = ["Anchor", "Annotated", "Constant", "Frame", "Loop", "ParallelNest", "Results", "Scope", "Variable", "Way"]
 
 
 class Anchor:
@@ -129,6 +130,16 @@ class Loop:
         self.start: Anchor | None = None
 
 
+class Annotated(NamedTuple):
+    """What a function is annotated to return: each part of the annotation and its type (`None` for what is no type of
+    the language), and whether they stand in a tuple.
+    """
+
+    parts: tuple[Any, ...]
+    types: tuple[Scalar | Tensor | StructInfo | None, ...]
+    is_tuple: bool
+
+
 class Results:
     """What a function gives back: the value itself when a single `return` is reached, and at the end; cells shaped
     like the first `return` otherwise.
@@ -152,6 +163,7 @@ class Frame:
     """One function that is being lowered: the kernel, or a device function at one of its calls."""
 
     __slots__ = (
+        "annotated",
         "assigned",
         "builtin",
         "depth",
@@ -180,6 +192,8 @@ class Frame:
         self.results = results
         #: whether this is a function of the language: what it emits is at its call
         self.builtin = builtin
+        #: what the function is annotated to return
+        self.annotated: Annotated | None = None
         #: run-time regions open around the function's body
         self.depth = depth
         self.scope = Scope()

@@ -6,9 +6,11 @@ places that can be written, and for what a `for` can walk over. `Any` in a signa
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterator, Sequence
 from itertools import product
 from math import prod
+from types import FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
 from tinote.compiler.protocol import StructInfo
@@ -39,7 +41,10 @@ __all__ = [
     "Text",
     "Value",
     "indices_of",
+    "is_fixed",
     "is_number",
+    "is_plain",
+    "is_settled",
     "literal_indices",
 ]
 
@@ -333,6 +338,72 @@ class Formatted(NamedTuple):
 
     value: Any
     spec: str
+
+
+def is_fixed(callee: Any) -> bool:
+    """Whether one of Python's own functions is called, which gives the same for the same numbers and texts."""
+    if isinstance(getattr(callee, "__self__", None), str):
+        return True
+    return callee is not id and getattr(callee, "__module__", None) in ("builtins", "math", "_operator")
+
+
+def is_plain(front: Any) -> bool:
+    """Whether a compile-time value is numbers, texts, types of these, and containers of such."""
+    if isinstance(front, dict):
+        return is_plain(list(front)) and is_plain(list(front.values()))
+    if isinstance(front, tuple | list | set):
+        return all(is_plain(item) for item in front)
+    return front is None or type(front) in (bool, int, float, str, range) or is_fixed(front)
+
+
+#: What Python asks of an object's class only, or of methods that few classes have.
+_ASK_THE_CLASS = frozenset(
+    [
+        *(operator.eq, operator.lt, operator.le, operator.gt, operator.ge, operator.contains),
+        *(bool, iter, format, str, repr, ascii, isinstance, issubclass, type, id),
+    ]
+)
+_ANSWERS = frozenset(
+    f"__{name}__"
+    for name in (
+        "eq",
+        "ne",
+        "lt",
+        "le",
+        "gt",
+        "ge",
+        "contains",
+        "bool",
+        "len",
+        "iter",
+        "getitem",
+        "str",
+        "repr",
+        "format",
+    )
+)
+
+
+def is_settled(function: Callable[..., Any], constants: Sequence[Any]) -> bool:
+    """Whether a function of these constants gives the same whenever it is asked."""
+    if not is_fixed(function) and function is not id:
+        return False
+    by_class = function in _ASK_THE_CLASS or isinstance(getattr(function, "__self__", None), str)
+    return all(_has_no_answers(c) if by_class else is_plain(c) for c in constants)
+
+
+def _has_no_answers(front: Any) -> bool:
+    """Whether an object's class leaves comparing, truth and text to Python, or is one of ours."""
+    if isinstance(front, dict):
+        return _has_no_answers(list(front)) and _has_no_answers(list(front.values()))
+    if isinstance(front, tuple | list | set | frozenset):
+        return all(_has_no_answers(item) for item in front)
+    if is_plain(front) or isinstance(front, type | ModuleType | FunctionType | MethodType):
+        return True
+    return all(
+        base.__module__.partition(".")[0] in ("builtins", "enum", "numpy", "tinote") or _ANSWERS.isdisjoint(vars(base))
+        for base in type(front).__mro__
+    )
 
 
 def is_number(candidate: Any) -> bool:

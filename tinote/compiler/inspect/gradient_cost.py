@@ -2,9 +2,9 @@
 how it adds to adjoints. All is read off the gradient's own IR, so that it cannot say otherwise than what runs: what is
 saved and computed again before lowering, where loops are still the user's, additions behind the last pass.
 
-Saved values lie on stacks that live for one turn of a parallel loop, so that a thread holds those of one turn at a
-time; copies of whole fields lie beside. How often a loop pushes is the sum over the turns of the loops around the push
-since the stack was made.
+Saved values lie on stacks that live for one iteration of a parallel loop, so that a thread holds those of one iteration
+at a time; copies of whole fields lie beside. How often a loop pushes is the sum over the iterations of the loops around
+the push since the stack was made.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from tinote.autodiff.old_values import OldValue
 from tinote.compiler.inspect.schedule import bytes_of
 from tinote.ir import primitives as p
 from tinote.ir.buffers import root_of
+from tinote.ir.launch_values import ExactNodes, Launch, Number, Read, exact_values
 from tinote.ir.nodes import (
     Atom,
     Atomic,
@@ -39,17 +40,15 @@ from tinote.ir.nodes import (
     While,
 )
 from tinote.ir.query import buffers_of, definitions, walk
-from tinote.ir.types import Scalar, Stack, element_type, shape_of
+from tinote.ir.types import Stack, element_type, shape_of
 from tinote.source import NOWHERE, Span
 
 __all__ = ["Accumulation", "GradientCosts", "Recomputed", "Saved", "gradient_costs", "saved_values"]
 
-#: Turns that are counted one by one where the trip count of one loop depends on another.
+#: Iterations that are counted one by one where the trip count of one loop depends on another.
 _MOST_COUNTED = 100_000
 
-Number = int | float
-#: The number at a place in memory before the launch, and the length of a buffer along an axis; None where not known.
-Read = Callable[[Buffer, tuple[int, ...]], Number | None]
+#: The length of a buffer along an axis; None where not known.
 Length = Callable[[Buffer, int], int | None]
 
 
@@ -57,8 +56,8 @@ class Saved(NamedTuple):
     """Values that the gradient saves: `name` of them, of `size` bytes each, where `place` computes them.
 
     `expression`: how many, in terms of the program's own names. `count`: how many for the arguments asked about, at
-    most if not `exact`; None where only the launch tells. `in_turn`: so many in each turn of a parallel loop, which
-    each thread holds for one turn at a time. `copy`: a copy of a field.
+    most if not `exact`; None where only the launch tells. `in_turn`: so many in each iteration of a parallel
+    loop, which each thread holds for one iteration at a time. `copy`: a copy of a field.
     """
 
     name: str
@@ -73,7 +72,7 @@ class Saved(NamedTuple):
 
     @property
     def nbytes(self) -> int | None:
-        """How many bytes these are, in one turn if they are saved in turns."""
+        """How many bytes these are, in one iteration if each makes its own."""
         return None if self.count is None else self.count * self.size
 
 
@@ -209,10 +208,15 @@ class _Counter:
     def __init__(self, fn: Function, arguments: Sequence[Number], read: Read, length: Length) -> None:
         self.found: list[Saved] = []
         self._made: dict[Var, tuple[Op, ...]] = {}
-        self._known: dict[Var, Number] = dict(zip(fn.region.params, arguments, strict=False))
         self._definitions = definitions(fn.region)
-        self._read = read
-        self._length = length
+        self._nodes = nodes = ExactNodes(self._definitions, fn.region.params)
+        self._bounds_of: dict[For, tuple[int | None, int | None]] = {}
+        self._indices: dict[For, int] = {}
+        for op in walk(fn.region):
+            if isinstance(op, For):
+                self._indices[op] = nodes.index(op.index)
+                self._bounds_of[op] = nodes.node(op.lo), nodes.node(op.hi)
+        self._launch = Launch(arguments, [length(buffer, axis) for buffer, axis in nodes.lengths], read)
 
     def region(self, region: Region, path: tuple[Op, ...]) -> None:
         for op in region.body:
@@ -245,7 +249,7 @@ class _Counter:
                 repr(content),
                 size,
                 " · ".join([self._trip(loop) for loop in loops]) or "1",
-                self._most([loop for loop in outer if isinstance(loop, For)], loops, dict(self._known)),
+                self._most([loop for loop in outer if isinstance(loop, For)], loops, {}),
                 exact,
                 any(isinstance(loop, For) and loop.parallel for loop in outer),
             )
@@ -253,18 +257,19 @@ class _Counter:
 
     # ---- how often
 
-    def _most(self, outer: list[For], loops: list[For | While], env: dict[Var, Number]) -> int | None:
-        """The most pushes in a turn of the loops `outer`."""
+    def _most(self, outer: list[For], loops: list[For | While], env: dict[int, Number]) -> int | None:
+        """The most pushes in an iteration of the loops `outer`. `env`: indices of the loops around, by their nodes."""
         count = self._count(loops, env)
         if count is not None or not outer:
             return count
         bounds = self._bounds(outer[0], env)
         if bounds is None or len(bounds) > _MOST_COUNTED:
             return None
-        counts = [self._most(outer[1:], loops, env | {outer[0].index: turn}) for turn in bounds]
+        index = self._indices[outer[0]]
+        counts = [self._most(outer[1:], loops, env | {index: value}) for value in bounds]
         return None if any(c is None for c in counts) else max([c for c in counts if c is not None], default=0)
 
-    def _count(self, loops: list[For | While], env: dict[Var, Number]) -> int | None:
+    def _count(self, loops: list[For | While], env: dict[int, Number]) -> int | None:
         if not loops:
             return 1
         loop, *further = loops
@@ -278,35 +283,19 @@ class _Counter:
             return None
         assert isinstance(loop, For)
         total = 0
-        for turn in bounds:
-            count = self._count(further, env | {loop.index: turn})
+        for value in bounds:
+            count = self._count(further, env | {self._indices[loop]: value})
             if count is None:
                 return None
             total += count
         return total
 
-    def _bounds(self, loop: For, env: dict[Var, Number]) -> range | None:
-        lo, hi = self._value(loop.lo, env), self._value(loop.hi, env)
-        return None if lo is None or hi is None else range(int(lo), int(hi))
-
-    def _value(self, atom: Atom, env: dict[Var, Number]) -> Number | None:
-        """What an atom is, as far as that is known before the launch."""
-        if isinstance(atom, Lit):
-            return atom.value
-        if atom in env:
-            return env[atom]
-        op = self._definitions.get(atom)
-        if isinstance(op, Extent):
-            return self._length(op.buffer, op.axis)
-        if not isinstance(op, Prim | Load):
+    def _bounds(self, loop: For, env: dict[int, Number]) -> range | None:
+        first, end = self._bounds_of[loop]
+        if first is None or end is None:
             return None
-        values = [self._value(a, env) for a in op.args]
-        if any(v is None for v in values) or not isinstance(atom.type, Scalar):
-            return None
-        numbers = [v for v in values if v is not None]
-        if isinstance(op, Load):
-            return self._read(op.buffer, tuple(map(int, numbers)))
-        return op.prim.evaluate(atom.type, *numbers)
+        low, high = exact_values(self._nodes.all, (first, end), self._launch, env)
+        return None if low is None or high is None else range(int(low), int(high))
 
     # ---- in words
 

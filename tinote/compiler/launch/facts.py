@@ -31,8 +31,8 @@ def facts_of(context: Context, request: Request, arrays: tuple[Buffer, ...]) -> 
 
 def _gradient_facts(gradient: Gradient, *, tangents: bool) -> GradientFacts:
     """`tangents`: those of what is read are read too."""
-    live_in, before = frozenset([op.buffer for op in gradient.needed_loads]), gradient.restored
-    regions = regions_of(gradient.primal, gradient.needed_loads, gradient.restored)
+    live_in, before = frozenset([op.buffer for op in gradient.live_in_loads]), gradient.restored
+    regions = regions_of(gradient.primal, gradient.live_in_loads, gradient.restored)
     if tangents:
         live_in, before = _with_tangents(live_in), _with_tangents(before)
         regions = regions._replace(
@@ -42,10 +42,10 @@ def _gradient_facts(gradient: Gradient, *, tangents: bool) -> GradientFacts:
     return GradientFacts(
         live_in,
         before,
-        tuple([OverwrittenInput(h.load.buffer, h.load.loc, h.write.loc) for h in gradient.hazards]),
+        tuple([OverwrittenInput(h.load.buffer, h.load.loc, h.write.loc) for h in gradient.overwrites]),
         tuple([Place(value.op.buffer, value.op.loc) for value in gradient.old_values.values]),
         tuple([array for _, array in gradient.copies]),
-        tuple([Place(store.buffer, store.loc) for store in gradient.severed]),
+        tuple([Place(store.buffer, store.loc) for store in gradient.broken]),
         regions,
     )
 

@@ -1,8 +1,8 @@
 """Forgets what was told about derivatives, where nothing is differentiated: gradients of functions, and what stands in
-for the derivative of a value (`surrogate`, `held`).
+for the derivative of a value (`surrogate`, `stop_gradient_once`).
 
 %r: f64 = sqrt %x                               %r: f64 = sqrt %x
-%y: f64 = replaced %r, %x adjoint %g: f64:      store @y[], %r
+%y: f64 = custom_vjp %r, %x adjoint %g: f64:      store @y[], %r
   yield %g                                ->
 %s: f64 = surrogate %y, %z                      store @y[], %r
 store @y[], %s
@@ -12,9 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from tinote.ir.custom_vjp import Replaced
+from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.nodes import Atom, Function, Op, Prim
-from tinote.ir.primitives import held, surrogate
+from tinote.ir.primitives import stop_gradient_once, surrogate
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 
 __all__ = ["drop_adjoints"]
@@ -27,6 +27,6 @@ def drop_adjoints(fn: Function) -> Function:
 
 class _Drop(Rewriter):
     def on(self, op: Op) -> Decision | Sequence[Atom]:
-        if isinstance(op, Replaced):
+        if isinstance(op, CustomVJP):
             return op.results
-        return op.args[:1] if isinstance(op, Prim) and op.prim in (surrogate, held) else KEEP
+        return op.args[:1] if isinstance(op, Prim) and op.prim in (surrogate, stop_gradient_once) else KEEP

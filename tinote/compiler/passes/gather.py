@@ -9,13 +9,14 @@
                                                       %s: i32 = add %a, %b
                                                       atomic add @y[%p], %s
 
-That is what the derivative of a stencil looks like. Afterwards each element belongs to one turn, so that its update is
-an ordinary one and the loop is fit for vector code. In the middle, all of an element's contributions exist. At the rim,
-where some do not, those that do are written out, element by element and row by row; where that would be too much code,
-or where bounds may lie closer together than the contributions, each is tested for.
+That is what the derivative of a stencil looks like. Afterwards each element belongs to one iteration, so that its
+update is an ordinary one and the loop is fit for vector code. In the middle, all of an element's contributions exist.
+At the rim, where some do not, those that do are written out, element by element and row by row; where that would be too
+much code, or where bounds may lie closer together than the contributions, each is tested for.
 
-A contribution is computed once for each distance rather than once a turn: only cheap ones are. They may read nothing
-that other turns of the nest write; what the same turn writes later is left to the nest that remains, behind.
+A contribution is computed once for each distance rather than once an iteration: only cheap ones are. They may read
+nothing that other iterations of the nest write; what the same iteration writes later is left to the nest that remains,
+behind.
 
 Sums of floats are reassociated. In a parallel loop their order is open anyway; in a serial one it takes `fast_math`.
 
@@ -25,18 +26,21 @@ adjoint stencil loops", 2019.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
-from tinote.compiler.passes.gathered import Dimension, Nest, Update, needed, span, sums_of
 from tinote.ir import primitives as p
 from tinote.ir.access import Access, Accesses, base_and_offset, buffers_may_meet
 from tinote.ir.affine import contains, span_of_type
+from tinote.ir.build import Builder
 from tinote.ir.nodes import (
+    Atom,
     Atomic,
     Buffer,
     Extent,
     For,
     Function,
+    If,
     Lit,
     Load,
     Op,
@@ -44,6 +48,7 @@ from tinote.ir.nodes import (
     Region,
     Store,
     Var,
+    true,
 )
 from tinote.ir.query import walk
 from tinote.ir.rewrite import Rewriter, same
@@ -58,6 +63,33 @@ _COST_OF_UPDATE = 32.0
 _COST_OF_LOAD = 1.0
 #: How far apart the offsets at one level may be.
 _WIDEST = 8
+#: How many copies of contributions the rim may take; what would need more tests for each.
+_MOST_COPIES = 300
+
+
+class _Nest:
+    """Loops inside one another that carry nothing, the outermost one parallel, with nothing beside the inner ones but
+    operations without effects. `work`: the operations of all levels in order.
+    """
+
+    def __init__(self, loops: tuple[For, ...], work: tuple[Op, ...]) -> None:
+        self.loops = loops
+        self.work = work
+        self.indices = tuple([loop.index for loop in loops])
+        self.definitions: dict[Var, Op] = {op.out: op for op in work if op.outs}
+
+
+#: One dimension of an update's index: the level of the loop whose index stands there, or what has one value in the nest
+#: (a variable or None for zero, and a number that is added to it).
+_Dimension = int | tuple[Var | None, int]
+
+
+class _Update(NamedTuple):
+    """An update that can be gathered. `offsets`: what is added to the index of each level."""
+
+    op: Atomic
+    place: tuple[_Dimension, ...]
+    offsets: tuple[int, ...]
 
 
 def gather(fn: Function, fast_math: bool = False) -> Function:
@@ -85,40 +117,40 @@ class _Gatherer(Rewriter):
         if nest is None or not updates:
             self.out.append(op)
             return
-        self.out += sums_of(nest, updates)
+        self.out += _sums_of(nest, updates)
         rest = _without(op, {id(update.op) for update in updates})
         if any(inner.writes for inner in walk(rest.body)):
             self.out.append(rest)
 
     # what can be gathered
 
-    def any_order(self, nest: Nest) -> bool:
+    def any_order(self, nest: _Nest) -> bool:
         """Whether the updates may be made in another order than serial loops have them."""
         return self.fast_math or not any(isinstance(op, Atomic) and op.buffer.dtype.kind == "f" for op in nest.work)
 
-    def updates(self, nest: Nest) -> list[Update]:
+    def updates(self, nest: _Nest) -> list[_Update]:
         """The updates of a nest to gather; empty unless that pays."""
         found = [u for op in nest.work if isinstance(op, Atomic) and (u := self.update_of(op, nest)) is not None]
         found = [u for u in found if self.alone(u, found, nest) and self.repeatable(u, nest)]
-        offsets: dict[tuple[Buffer, tuple[Dimension, ...]], set[tuple[int, ...]]] = {}
+        offsets: dict[tuple[Buffer, tuple[_Dimension, ...]], set[tuple[int, ...]]] = {}
         for u in found:
             offsets.setdefault((u.op.buffer, u.place), set()).add(u.offsets)
-        # What each turn adds to an element of its own is well where it is.
+        # What each iteration adds to an element of its own is well where it is.
         found = [u for u in found if len(offsets[u.op.buffer, u.place]) > 1]
         if not found or not self.loops_can_grow(nest, found):
             return []
         contributions: dict[tuple[int, ...], dict[Op, None]] = {}
         for u in found:
-            contributions.setdefault(u.offsets, {}).update(dict.fromkeys(needed(u.op.args, nest)))
+            contributions.setdefault(u.offsets, {}).update(dict.fromkeys(_needed(u.op.args, nest)))
         cost = sum([_cost(op) for several in contributions.values() for op in several])
         return found if cost <= _COST_OF_UPDATE * len(found) else []
 
-    def update_of(self, op: Atomic, nest: Nest) -> Update | None:
+    def update_of(self, op: Atomic, nest: _Nest) -> _Update | None:
         """An update whose index names the index of each loop once, plus a number, and else nothing of the nest."""
         if op.outs or op.prim is not p.add or op.buffer.dtype is u1:
             return None
         outermost = self.accesses.loops[nest.loops[0]]
-        place: list[Dimension] = []
+        place: list[_Dimension] = []
         offsets: dict[int, int] = {}
         for a, form in zip(op.index, self.accesses.of(op).forms, strict=True):
             base, offset = base_and_offset(a, self.accesses.definitions)
@@ -134,9 +166,9 @@ class _Gatherer(Rewriter):
                 return None
         if len(offsets) < len(nest.loops):
             return None
-        return Update(op, tuple(place), tuple([offsets[level] for level in range(len(nest.loops))]))
+        return _Update(op, tuple(place), tuple([offsets[level] for level in range(len(nest.loops))]))
 
-    def alone(self, update: Update, found: Sequence[Update], nest: Nest) -> bool:
+    def alone(self, update: _Update, found: Sequence[_Update], nest: _Nest) -> bool:
         """Whether the nest touches the elements in no other way than by updates of the same sort."""
         mine = self.accesses.of(update.op)
         alike = {other.op for other in found if _congruent(update, other)}
@@ -146,13 +178,13 @@ class _Gatherer(Rewriter):
             if other.op not in alike and buffers_may_meet(mine.buffer, other.buffer)
         )
 
-    def of_nest(self, nest: Nest) -> list[Access]:
+    def of_nest(self, nest: _Nest) -> list[Access]:
         return [self.accesses.of(op) for op in nest.work if isinstance(op, Load | Store | Atomic)]
 
-    def repeatable(self, update: Update, nest: Nest) -> bool:
+    def repeatable(self, update: _Update, nest: _Nest) -> bool:
         """Whether the nest does not change what a contribution is computed from before it is."""
         writes = [(k, self.accesses.of(op)) for k, op in enumerate(nest.work) if isinstance(op, Store | Atomic)]
-        for op in needed(update.op.args, nest):
+        for op in _needed(update.op.args, nest):
             if isinstance(op, Load):
                 access, place = self.accesses.of(op), nest.work.index(op)
                 around = [loop for loop in access.loops if loop.op in nest.loops]
@@ -165,10 +197,10 @@ class _Gatherer(Rewriter):
                         return False
         return True
 
-    def loops_can_grow(self, nest: Nest, updates: Sequence[Update]) -> bool:
+    def loops_can_grow(self, nest: _Nest, updates: Sequence[_Update]) -> bool:
         """Whether the bounds plus any of the offsets are numbers of their type, and far enough apart if literal."""
         for level, loop in enumerate(nest.loops):
-            least, most = span([u.offsets for u in updates], level)
+            least, most = _span([u.offsets for u in updates], level)
             assert isinstance(loop.lo.type, Scalar)
             whole = span_of_type(loop.lo.type)
             for bound in loop.args:
@@ -182,11 +214,11 @@ class _Gatherer(Rewriter):
         return True
 
 
-def _congruent(a: Update, b: Update) -> bool:
+def _congruent(a: _Update, b: _Update) -> bool:
     return a.op.buffer is b.op.buffer and a.place == b.place
 
 
-def _nest_of(op: For) -> Nest | None:
+def _nest_of(op: For) -> _Nest | None:
     """The nest that begins with a parallel loop, if it is one and does nothing but arithmetic, loads and writes."""
     loops: list[For] = []
     work: list[Op] = []
@@ -205,7 +237,7 @@ def _nest_of(op: For) -> Nest | None:
         work += body
         outer_bound.add(loops[-1].index)
         outer_bound.update([v for o in body for v in o.outs])
-    return Nest(tuple(loops), tuple(work))
+    return _Nest(tuple(loops), tuple(work))
 
 
 def _cost(op: Op) -> float:
@@ -223,3 +255,258 @@ def _without(loop: For, gone: set[int]) -> For:
     rebuilt = loop.rebuilt(loop.args, (Region(loop.body.params, tuple(body)),))
     assert isinstance(rebuilt, For)
     return rebuilt
+
+
+# ---- the nest in which each element sums up what it gets
+
+
+def _sums_of(nest: _Nest, updates: Sequence[_Update]) -> list[Op]:
+    """What does `updates`, and nothing else that the nest does."""
+    return _Emitter(nest, updates).nest_of_sums()
+
+
+def _span(distances: Iterable[tuple[int, ...]], level: int) -> tuple[int, int]:
+    """The least and the greatest offset at a level."""
+    several = [offsets[level] for offsets in distances]
+    return min(several), max(several)
+
+
+def _needed(atoms: Sequence[Atom], nest: _Nest) -> list[Op]:
+    """The operations of a nest from which `atoms` are computed, in order."""
+    found: set[Op] = set()
+    pending = list(atoms)
+    while pending:
+        a = pending.pop()
+        op = nest.definitions.get(a) if type(a) is Var else None
+        if op is not None and op not in found:
+            found.add(op)
+            pending += op.args
+    return [op for op in nest.work if op in found]
+
+
+class _Emitter:
+    """Emits the nest in which each element sums up what it gets. The loops run over elements: an index p stands where
+    the index plus an offset stood, and a contribution at that offset is the one of the iteration p - offset.
+    """
+
+    def __init__(self, nest: _Nest, updates: Sequence[_Update]) -> None:
+        self.nest = nest
+        self.depth = len(nest.loops)
+        self.builder = Builder(loc=nest.loops[0].loc, origin=nest.loops[0].origin)
+        self.distances: dict[tuple[int, ...], list[_Update]] = {}
+        for update in updates:
+            self.distances.setdefault(update.offsets, []).append(update)
+        #: on which levels the result of each operation depends
+        self.levels: dict[Var, frozenset[int]] = {v: frozenset([k]) for k, v in enumerate(nest.indices)}
+        for op in nest.work:
+            depends = [self.levels[a] for a in op.args if type(a) is Var and a in self.levels]
+            self.levels.update(dict.fromkeys(op.outs, frozenset[int]().union(*depends)))
+        #: from this level inwards, the rim is written out
+        copies = len(self.distances)
+        self.written_out = self.depth
+        while self.written_out > 0:
+            least, most = _span(self.distances, self.written_out - 1)
+            copies *= 2 * (most - least) + 1
+            if copies > _MOST_COPIES:
+                break
+            self.written_out -= 1
+
+    def nest_of_sums(self) -> list[Op]:
+        """The nest, for bounds so far apart that each offset has a contribution somewhere in the middle; and another
+        one, which tests for each contribution, for bounds of which this is not known and does not hold.
+        """
+        everything = frozenset(range(self.depth))
+        with self.builder.region() as opened:
+            wide = self.wide()
+            if wide is None:
+                self.level((), list(self.distances), frozenset(), parallel=True)
+            else:
+                self.level((), list(self.distances), frozenset(), parallel=True, when=wide)
+                with self.builder.region() as narrow:
+                    self.level((), list(self.distances), everything, parallel=False)
+                loop = self.nest.loops[0]
+                self.builder.emit(If(wide, Region((), ()), narrow.close(), (), loop.loc, loop.origin))
+        return opened.body
+
+    def wide(self) -> Atom | None:
+        """Whether the bounds are so far apart, where they are not literal."""
+        found: Atom | None = None
+        for level, loop in enumerate(self.nest.loops):
+            least, most = _span(self.distances, level)
+            if least == most or all(isinstance(bound, Lit) for bound in loop.args):
+                continue
+            here = self.builder.prim(p.ge, self.moved(loop.hi, least), self.moved(loop.lo, most))
+            found = here if found is None else self.builder.prim(p.and_, found, here)
+        return found
+
+    # the loops
+
+    def level(
+        self,
+        places: tuple[Atom, ...],
+        distances: list[tuple[int, ...]],
+        tested: frozenset[int],
+        *,
+        parallel: bool,
+        when: Atom | None = None,
+    ) -> None:
+        """The loops from this level inwards. `places`: the indices of the elements further out; `distances`: the
+        offsets that have contributions there; `tested`: the levels at which this has to be tested. `when`: whether
+        there is anything to be done.
+        """
+        level = len(places)
+        if level == self.depth:
+            self.iteration(places, distances, tested)
+            return
+        lo, hi = self.nest.loops[level].args
+        least, most = _span(distances, level)
+        begin, end = self.moved(lo, most), self.moved(hi, least)
+        if least == most or tested:
+            first, last = self.moved(lo, least), self.moved(hi, most)
+            if least < most:
+                tested |= {level}
+            self.loop(first, self.choice(when, last, first), places, distances, tested, parallel=parallel)
+        elif level < self.written_out:
+            self.rows(places, distances, when)
+        else:
+            with self.builder.region() as rim:
+                for k in range(least, most):
+                    below = [d for d in distances if d[level] <= k]
+                    self.level((*places, self.moved(lo, k)), below, tested, parallel=False)
+                    above = [d for d in distances if d[level] > k]
+                    self.level((*places, self.moved(hi, k)), above, tested, parallel=False)
+            self.builder.innermost.body.extend(
+                rim.body if when is None else [If(when, rim.close(), Region((), ()), (), self.builder.loc)]
+            )
+            self.loop(begin, self.choice(when, end, begin), places, distances, tested, parallel=parallel)
+
+    def loop(
+        self,
+        lo: Atom,
+        hi: Atom,
+        places: tuple[Atom, ...],
+        distances: list[tuple[int, ...]],
+        tested: frozenset[int],
+        *,
+        parallel: bool,
+    ) -> None:
+        old = self.nest.loops[len(places)]
+        place = Var(old.index.type, old.index.name)
+        with self.builder.region(place) as opened:
+            self.level((*places, place), distances, tested, parallel=parallel)
+        self.builder.emit(For(lo, hi, (), opened.close(), (), old.loc, parallel=parallel, origin=old.origin))
+
+    def rows(self, places: tuple[Atom, ...], distances: list[tuple[int, ...]], when: Atom | None) -> None:
+        """A loop with further loops inside: whether anything has to be tested for is settled once an iteration."""
+        level = len(places)
+        old = self.nest.loops[level]
+        place = Var(old.index.type, old.index.name)
+        least, most = _span(distances, level)
+        with self.builder.region(place) as opened:
+            inside = self.within(place, self.moved(old.lo, most), self.moved(old.hi, least))
+            with self.builder.region() as middle:
+                self.level((*places, place), distances, frozenset(), parallel=True)
+            with self.builder.region() as rim:
+                self.level((*places, place), distances, frozenset([level]), parallel=False)
+            self.builder.emit(If(inside, middle.close(), rim.close(), (), old.loc, old.origin))
+        first, last = self.moved(old.lo, least), self.moved(old.hi, most)
+        bounds = first, self.choice(when, last, first)
+        self.builder.emit(For(*bounds, (), opened.close(), (), old.loc, parallel=True, origin=old.origin))
+
+    def within(self, place: Atom, lo: Atom, hi: Atom) -> Atom:
+        above, below = self.builder.prim(p.ge, place, lo), self.builder.prim(p.lt, place, hi)
+        return self.builder.prim(p.and_, above, below)
+
+    def moved(self, atom: Atom, by: int) -> Atom:
+        assert isinstance(atom.type, Scalar)
+        if by == 0:
+            return atom
+        if isinstance(atom, Lit):
+            return Lit(int(atom.value) + by, atom.type)
+        return self.builder.prim(p.add, atom, Lit(by, atom.type))
+
+    def choice(self, when: Atom | None, a: Atom, b: Atom) -> Atom:
+        return a if when is None else self.builder.prim(p.select, when, a, b)
+
+    # one iteration
+
+    def iteration(self, places: tuple[Atom, ...], distances: list[tuple[int, ...]], tested: frozenset[int]) -> None:
+        """All updates of one element."""
+        if tested:
+            for offsets in distances:
+                self.contribution(places, offsets, sorted(tested))
+            return
+        copies = _Copies(self, places)
+        sums: dict[tuple[Buffer, tuple[_Dimension, ...]], tuple[_Update, Atom]] = {}
+        for offsets in distances:
+            for update in self.distances[offsets]:
+                value = copies.value(update.op.value, offsets)
+                known = sums.get((update.op.buffer, update.place))
+                total = value if known is None else self.builder.prim(p.add, known[1], value)
+                sums[update.op.buffer, update.place] = update, total
+        for update, total in sums.values():
+            copies.update(update, total)
+
+    def contribution(self, places: tuple[Atom, ...], offsets: tuple[int, ...], tested: Sequence[int]) -> None:
+        """What an element gets from the iteration at some distance, if there is such an iteration."""
+        copies = _Copies(self, places)
+        exists: Atom = true
+        for level in tested:
+            loop = self.nest.loops[level]
+            here = self.within(copies.index(level, offsets[level]), loop.lo, loop.hi)
+            exists = here if exists is true else self.builder.prim(p.and_, exists, here)
+        updates = self.distances[offsets]
+        with self.builder.region() as opened:
+            for update in updates:
+                copies.update(update, copies.value(update.op.value, offsets))
+        loc, origin = updates[0].op.loc, updates[0].op.origin
+        self.builder.emit(If(exists, opened.close(), Region((), ()), (), loc, origin))
+
+
+class _Copies:
+    """Copies of the operations of an iteration, each made once for each distance that it depends on."""
+
+    def __init__(self, emitter: _Emitter, places: tuple[Atom, ...]) -> None:
+        self.emitter = emitter
+        self.places = places
+        self.made: dict[tuple[Var, tuple[int, ...]], Atom] = {}
+
+    def index(self, level: int, offset: int) -> Atom:
+        """The index of the iteration that contributes at an offset."""
+        if offset == 0:
+            return self.places[level]
+        key = self.emitter.nest.indices[level], (offset,)
+        found = self.made.get(key)
+        if found is None:
+            found = self.made[key] = self.emitter.moved(self.places[level], -offset)
+        return found
+
+    def value(self, atom: Atom, offsets: tuple[int, ...]) -> Atom:
+        """What `atom` is in the iteration that contributes at `offsets`."""
+        nest = self.emitter.nest
+        for op in _needed((atom,), nest):
+            levels = self.emitter.levels[op.out]
+            key = op.out, tuple([offsets[level] for level in sorted(levels)])
+            if key not in self.made:
+                out = self.made[key] = Var(op.out.type, op.out.name)
+                self.emitter.builder.emit(op.rebuilt(tuple([self.known(a, offsets) for a in op.args]), (), (out,)))
+        return self.known(atom, offsets)
+
+    def known(self, atom: Atom, offsets: tuple[int, ...]) -> Atom:
+        if type(atom) is not Var:
+            return atom
+        nest = self.emitter.nest
+        if atom in nest.indices:
+            level = nest.indices.index(atom)
+            return self.index(level, offsets[level])
+        if atom not in nest.definitions:
+            return atom
+        return self.made[atom, tuple([offsets[level] for level in sorted(self.emitter.levels[atom])])]
+
+    def update(self, update: _Update, value: Atom) -> None:
+        """Emit one update of the element."""
+        index = [
+            self.places[d] if isinstance(d, int) else self.value(a, update.offsets)
+            for d, a in zip(update.place, update.op.index, strict=True)
+        ]
+        self.emitter.builder.emit(update.op.rebuilt((*index, value)))

@@ -160,7 +160,7 @@ def _mul(c: Algebra, args: tuple[Atom, ...], t: Type) -> Result:
     return None
 
 
-def _scale(c: Algebra, args: tuple[Atom, ...], t: Type) -> Result:
+def _strong_mul(c: Algebra, args: tuple[Atom, ...], t: Type) -> Result:
     x, y = args
     if _zero(x) or _is(y, 1.0):
         return x
@@ -388,7 +388,7 @@ _RULES: dict[Primitive, Callable[[Algebra, tuple[Atom, ...], Type], Result]] = {
     p.add: _add,
     p.sub: _sub,
     p.mul: _mul,
-    p.scale: _scale,
+    p.strong_mul: _strong_mul,
     p.div: _div,
     p.floordiv: _floordiv,
     p.raw_div: _floordiv,

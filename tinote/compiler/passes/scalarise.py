@@ -19,7 +19,7 @@ from itertools import product
 
 from tinote.errors import KernelTypeError
 from tinote.ir import primitives as p
-from tinote.ir.custom_vjp import Replaced
+from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.messages import Hole, join_message, merged, nested_parts, split_message
 from tinote.ir.nodes import (
     Atom,
@@ -109,7 +109,7 @@ class _Webs:
             self.joined(op.body.params, op.condition.params, op.initial, op.body.yields, op.outs)
         elif isinstance(op, If):
             self.joined(op.outs, op.then.yields, op.orelse.yields)
-        elif isinstance(op, Replaced):
+        elif isinstance(op, CustomVJP):
             self.joined(op.outs, op.results, op.adjoint.params)
             self.joined(op.inputs, op.adjoint.yields)
         elif isinstance(op, Push | Pop):

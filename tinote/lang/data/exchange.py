@@ -30,13 +30,13 @@ class Exchanged:
         copy: a shared array counts as a write, which would clear the dual.
         """
         if copy is True or (copy is None and clears_duals()):
-            return self.to_numpy(dtype)
+            return self.to_numpy(dtype, keep_dims=True)
         view = self.numpy_view()
         if dtype is None or np.dtype(dtype) == view.dtype:
             return view
         if copy is False:
             raise ValueError(f"'{self.name}' holds {self.dtype}: as {np.dtype(dtype)} it must be copied")
-        return self.to_numpy(dtype)
+        return self.to_numpy(dtype, keep_dims=True)
 
     def __dlpack__(self, **options: Any) -> Any:
         """The memory itself, for any library that takes part in DLPack: `torch.from_dlpack(x)`."""
@@ -45,13 +45,15 @@ class Exchanged:
     def __dlpack_device__(self) -> tuple[int, int]:
         return self._array.__dlpack_device__()
 
-    def to_torch(self, device: Any = None) -> Any:
-        """A copy as a PyTorch tensor, of shape `shape + element shape`, on the CPU or on `device`."""
-        tensor = importlib.import_module("torch").from_numpy(self.to_numpy())
+    def to_torch(self, device: Any = None, *, keep_dims: bool = False) -> Any:
+        """A copy as a PyTorch tensor, of shape `shape + element shape`, on the CPU or on `device`; `keep_dims` as in
+        `to_numpy`.
+        """
+        tensor = importlib.import_module("torch").from_numpy(self.to_numpy(keep_dims=keep_dims))
         return tensor if device is None else tensor.to(device)
 
     def from_torch(self, tensor: Any) -> None:
-        """Copy a PyTorch tensor of the field's shape (`shape + element shape`) in, from any device."""
+        """Copy a PyTorch tensor of the shapes that `from_numpy` takes in, from any device."""
         if not isinstance(tensor, importlib.import_module("torch").Tensor):
             raise FieldError(f"from_torch takes a PyTorch tensor, not {type(tensor).__name__}")
         self.from_numpy(tensor.detach().cpu().numpy())

@@ -355,15 +355,27 @@ class Field(Located, Exchanged):
         self._wrote()
         self._array[...] = source
 
-    def to_numpy(self, dtype: Any = None) -> np.ndarray[Any, Any]:
-        """A copy of shape `shape + element shape`."""
+    def to_numpy(self, dtype: Any = None, *, keep_dims: bool = False) -> np.ndarray[Any, Any]:
+        """A copy of shape `shape + element shape`, as `dtype`. Matrices of one column are vectors in it, unless
+        `keep_dims`.
+        """
         self._require_alive()
-        return self._array.astype(dtype) if dtype is not None else self._array.copy()
+        found = self._array.astype(dtype) if dtype is not None else self._array.copy()
+        return found[..., 0] if self._is_column and not keep_dims else found
+
+    @property
+    def _is_column(self) -> bool:
+        """Whether the elements are matrices of one column."""
+        return len(self.element) == 2 and self.element[1] == 1
 
     def from_numpy(self, array: Any) -> None:
-        """Copy an array of shape `shape + element shape` in. Raises `FieldError` when the shapes differ."""
+        """Copy an array of shape `shape + element shape` in; for matrices of one column, one of vectors will do. Raises
+        `FieldError` when the shapes differ.
+        """
         self._require_alive()
         source = self._source(array)
+        if self._is_column and source.shape == self._array.shape[:-1]:
+            source = source[..., None]
         if source.shape != self._array.shape:
             raise FieldError(f"'{self.name}' needs an array of shape {self._array.shape}, not {source.shape}")
         self._wrote()

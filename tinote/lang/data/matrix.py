@@ -31,6 +31,13 @@ def _unwrap(value: Any) -> Any:
     return value.values if isinstance(value, Matrix) else value
 
 
+def _is_compared(other: object) -> bool:
+    """Whether `==` and `!=` compare with it component by component."""
+    return isinstance(other, Matrix | int | float | np.generic | np.ndarray) or (
+        isinstance(other, Sequence) and not isinstance(other, str | bytes)
+    )
+
+
 class Matrix:
     """A matrix (or, with one dimension, a vector) of numbers.
 
@@ -97,7 +104,8 @@ class Matrix:
         return self.n
 
     def __iter__(self) -> Iterator[Any]:
-        return iter(self.to_list())
+        """The components of a vector, the rows of a matrix."""
+        return iter(self.to_list() if self.values.ndim == 1 else [Matrix(row) for row in self.values])
 
     # ---- access
 
@@ -152,18 +160,10 @@ class Matrix:
         return f"{'Vector' if self.values.ndim == 1 else 'Matrix'}({self.values.tolist()})"
 
     def __eq__(self, other: object) -> Any:
-        return (
-            Matrix(self.values == _unwrap(other))
-            if isinstance(other, Matrix | Sequence | np.ndarray)
-            else NotImplemented
-        )
+        return Matrix(self.values == _unwrap(other)) if _is_compared(other) else NotImplemented
 
     def __ne__(self, other: object) -> Any:
-        return (
-            Matrix(self.values != _unwrap(other))
-            if isinstance(other, Matrix | Sequence | np.ndarray)
-            else NotImplemented
-        )
+        return Matrix(self.values != _unwrap(other)) if _is_compared(other) else NotImplemented
 
     __hash__ = None  # type: ignore[assignment]
 

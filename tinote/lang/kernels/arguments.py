@@ -17,7 +17,7 @@ from tinote.compiler.launch.summary import TaskSummary, Touched
 from tinote.compiler.requests import GRADIENT, PRIMAL, Request
 from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer, BufferKind
-from tinote.lang.kernels.access_region import Footprint, RegionEvaluator
+from tinote.lang.kernels.access_region import Footprint, Places, RegionEvaluator
 from tinote.lang.kernels.stand_ins import stand_ins, viewed_field
 from tinote.lang.session.state import memory_of
 from tinote.source import Span
@@ -120,6 +120,22 @@ class Arguments:
         `DifferentiationError`.
         """
         return self._regions.of(values[len(self.specialisation.arrays) :] if self.values else values)
+
+    def effects(self, values: Sequence[Any]) -> Footprint:
+        """Which elements of fields and ndarrays a launch with these values reads as it finds them (`needed`), and which
+        it may write to (`written`). Does not ask for its gradient.
+        """
+        return self._effects[0].of(values[len(self.specialisation.arrays) :])
+
+    def definite_stores(self, values: Sequence[Any]) -> Places:
+        """Elements of fields and ndarrays to which a launch with these values stores for certain."""
+        return self._effects[1].of(values[len(self.specialisation.arrays) :]).written
+
+    @cached_property
+    def _effects(self) -> tuple[RegionEvaluator, RegionEvaluator]:
+        effects = self.specialisation.effects
+        touched, definite = [RegionEvaluator(regions, self.actual, _outlives_a_launch) for regions in effects]
+        return touched, definite
 
     def pairs(self, formals: Iterable[Buffer]) -> Iterable[tuple[Buffer, Buffer]]:
         """Buffers of the code with the memory that they stand for."""

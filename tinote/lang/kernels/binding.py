@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import ast
 import functools
+import math
 import types
 from collections.abc import Callable
 from enum import Enum
@@ -37,7 +38,7 @@ from tinote.compiler.protocol import (
 from tinote.compiler.requests import Defaults, defaults_of
 from tinote.config import Config
 from tinote.errors import KernelTypeError
-from tinote.ir.types import Scalar, Tensor, i64
+from tinote.ir.types import Scalar, Tensor, f64, i64
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.ndarrays import ArrayBuffers, argument_error
 from tinote.lang.data.structured import numbers_in
@@ -170,21 +171,34 @@ class Binding:
         """
         at = self.arrays
         for node, t in zip(self._parameters.nodes, self.types, strict=True):
-            match t:
-                case Scalar():
-                    if not _fits(t, values[at]):
-                        problem = self._bad_argument(node, values[at], f"a number of type {t}")
-                        problem.hint = _wider(t, values[at])
-                        raise problem from None
-                    at += 1
-                case Tensor() | StructInfo():
-                    at += t.count
-                case Passed():
-                    pass
+            if isinstance(t, Passed):
+                continue
+            for scalar in _scalars(t):
+                if not _fits(scalar, values[at]):
+                    what = "a number" if isinstance(t, Scalar) else "made of numbers"
+                    problem = self._bad_argument(node, values[at], f"{what} of type {scalar}")
+                    problem.hint = _wider(scalar, values[at])
+                    raise problem from None
+                at += 1
 
     def _bad_argument(self, node: ast.arg, value: Any, expected: str) -> KernelTypeError:
         source = self._parameters.source
+        if isinstance(value, int) and value.bit_length() > 256:  # Python refuses to spell out still longer ones
+            value = _Text(f"an integer of {value.bit_length():,} bits")
         return bad_argument(source.name, node.arg, expected, value, self._parameters.span_of(node))
+
+
+class _Text(str):
+    """What stands for a value in a message, as it is."""
+
+    __repr__ = str.__str__
+
+
+def _scalars(t: Scalar | Tensor | StructInfo) -> list[Scalar]:
+    """The type of each number that an argument consists of, in order."""
+    if isinstance(t, StructInfo):
+        return [scalar for leaf in t.leaves() for scalar in _scalars(leaf)]
+    return [t.dtype] * t.count if isinstance(t, Tensor) else [t]
 
 
 def _declared(arguments: ast.arguments) -> str:
@@ -210,8 +224,10 @@ def _matrix_or_none(value: Any) -> Matrix | None:
 
 def _wider(t: Scalar, value: Any) -> str:
     """What to do about a number that does not fit `t`; nothing when it is no number."""
-    if t.kind == "f" or not isinstance(value, Real):
+    if not isinstance(value, Real):
         return ""
+    if t.kind == "f":
+        return "" if t is f64 else f"it is too large for {t}: annotate a wider type, such as `ti.f64`"
     if not isinstance(value, Integral):
         return "round it with `int(…)`, or annotate a float type"
     return "annotate a wider type, such as `ti.i64`" if i64.lowest <= int(value) <= i64.highest else ""
@@ -221,9 +237,9 @@ def _fits(t: Scalar, value: Any) -> bool:
     """Whether a Python value may be passed for a number of type `t`."""
     try:
         if t.kind == "f":
-            float(value)
-            return not isinstance(value, str)
+            number = float(value)
+            return not isinstance(value, str) and (not math.isfinite(number) or math.isfinite(t.round(number)))
         number = value.__index__()
-    except (TypeError, ValueError, AttributeError):
+    except (TypeError, ValueError, AttributeError, OverflowError):
         return False
     return t.lowest <= number <= t.highest

@@ -114,7 +114,7 @@ class StandIns:
                     hint="write to the argument itself",
                 )
         for one in self._all.values():
-            now = one.field.to_numpy()
+            now = one.field.to_numpy(keep_dims=True)
             if _same(now, one.start):
                 continue
             if one.others:

@@ -5,13 +5,13 @@ from __future__ import annotations
 from tinote.lang.maths import arithmetic, bits, elementary, language, shading, vectors
 from tinote.lang.maths.builtin import BuiltinFunction
 
-__all__ = ["make_builtins"]
+__all__ = ["INNER", "make_builtins"]
 
 _MODULES = (arithmetic, elementary, bits, vectors, shading, language)
 #: What only linear algebra asks for.
-_INNER = ("held", "machine_epsilon")
+INNER = ("stop_gradient_once", "in_reverse", "machine_epsilon", "strong_zero")
 
 
 def make_builtins() -> dict[str, BuiltinFunction]:
     """The functions that are public names of the package."""
-    return {name: vars(module)[name] for module in _MODULES for name in module.__all__ if name not in _INNER}
+    return {name: vars(module)[name] for module in _MODULES for name in module.__all__ if name not in INNER}

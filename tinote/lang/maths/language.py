@@ -29,7 +29,7 @@ __all__ = [
     "block_local",
     "cache_read_only",
     "grouped",
-    "held",
+    "in_reverse",
     "loop_config",
     "loop_unique",
     "machine_epsilon",
@@ -42,6 +42,8 @@ __all__ = [
     "static_print",
     "stop_grad",
     "stop_gradient",
+    "stop_gradient_once",
+    "strong_zero",
     "surrogate",
 ]
 
@@ -203,8 +205,20 @@ def surrogate(x: Any, z: Any) -> Any:
     return np.broadcast_to(np.asarray(x, float), np.broadcast_shapes(np.shape(x), np.shape(z))).copy()[()]
 
 
-@primitive(p.held)
-def held(x: Any) -> Any:
+@primitive(p.in_reverse)
+def in_reverse(x: Any, y: Any) -> Any:
+    """The value x; for reverse mode y, which is as good a value and has a better derivative."""
+    return _copy(x)
+
+
+@primitive(p.strong_mul)
+def strong_zero(a: Any, b: Any) -> Any:
+    """a · b, and a where that is 0, whatever b is."""
+    return np.where(np.equal(a, 0), a, np.multiply(a, b))[()]
+
+
+@primitive(p.stop_gradient_once)
+def stop_gradient_once(x: Any) -> Any:
     """The value x, which is a constant for the derivative that is taken, and not for the derivative of that one."""
     return _copy(x)
 

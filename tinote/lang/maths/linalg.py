@@ -2,20 +2,29 @@
 eigenvalues, linear systems. Works in kernels and device functions, and in Python scope on whatever `ti.Matrix` accepts.
 
 Decompositions are computed by iterations whose own derivative is worthless at repeated singular values. So each result
-is a `surrogate`: its value comes from the iteration, its derivative from first-order perturbation theory (Kato,
-"Perturbation Theory for Linear Operators", 1966; for singular values Papadopoulo and Lourakis, "Estimating the Jacobian
-of the singular value decomposition", 2000). With A = U Σ Vᵀ and B = Uᵀ dA V:
+has the value of the iteration and the derivative of first-order perturbation theory (Kato, "Perturbation Theory for
+Linear Operators", 1966; for singular values Papadopoulo and Lourakis, "Estimating the Jacobian of the singular value
+decomposition", 2000). With A = U Σ Vᵀ and B = Uᵀ dA V:
 
     dσᵢ = Bᵢᵢ        dU = U (P + Q)    Pᵢⱼ = (Bᵢⱼ + Bⱼᵢ) / 2(σⱼ - σᵢ)
                      dV = V (P - Q)    Qᵢⱼ = (Bᵢⱼ - Bⱼᵢ) / 2(σⱼ + σᵢ)
 
-P turns U and V together. Where σᵢ = σⱼ to rounding, U and V are determined only up to such a turn, and have no
-derivative; P is taken as 0 there. The derivative of whatever does not depend on the turn is then exact: of isotropic
-functions of Σ, and of U Vᵀ.
+P turns U and V together. Where σᵢ = σⱼ, U and V are determined only up to such a turn, and have no derivative. (The
+same holds of Q, which turns them against each other, where σᵢ = -σⱼ.) What does not depend on the choice, such as
+U g(Σ) Vᵀ, has one, but as 0/0: P counts as (g(σⱼ) - g(σᵢ)) P there. So for reverse mode values that are closer than
+`_least` are moved apart by that much (`in_reverse`); then P counts as a difference quotient, right to about √ε. It is
+that of something that depends on the choice if the adjoint of the turn is not small beside the adjoints that it is the
+difference of; then the derivative is NaN. The bound is the fourth root of ε, which leaves as much room on either side.
+What it cannot know: something that depends on the choice, but not to first order at this one, counts as independent;
+where g is almost 0 beside σ g' and only mixed adjoints count (i ≠ j), the result is NaN too. A single one of repeated
+values is taken as `max` takes equal ones: its derivative is that of one branch.
 
-In these formulas U, Σ and V are `held` constant. Once they carry their own first derivatives, the derivative of the
-formulas is the second one of the decomposition: so they are applied twice. The second derivative is not a number where
-P is taken as 0, since the turn does not cancel in it.
+Forward mode cannot tell the two apart, since what cancels does so further on. There U and V vary by NaN where values
+are closer than `_least`, but for directions that do not turn them. Functions of the values alone have their derivative.
+
+In the formulas of forward mode U, Σ and V are held constant. Once they carry their own first derivatives, the
+derivative of the formulas is the second one of the decomposition: so they are applied twice. The second derivative is
+not a number where values are closer than ∛ε.
 """
 
 from __future__ import annotations
@@ -25,19 +34,34 @@ from typing import Any
 
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.types import template
-from tinote.lang.kernels.func import func
+from tinote.lang.kernels.func import Func, func
 from tinote.lang.maths.arithmetic import abs as abs_
 from tinote.lang.maths.arithmetic import max as max_
 from tinote.lang.maths.arithmetic import select, zero
 from tinote.lang.maths.elementary import sqrt
-from tinote.lang.maths.language import held, machine_epsilon, static, static_assert, stop_gradient, surrogate
+from tinote.lang.maths.language import (
+    in_reverse,
+    machine_epsilon,
+    static,
+    static_assert,
+    stop_gradient,
+    stop_gradient_once,
+    strong_zero,
+    surrogate,
+)
 
 __all__ = ["eig", "polar_decompose", "solve", "svd", "sym_eig"]
 
 #: Sweeps after which an iteration ends in any case. Convergence is quadratic: 4 or 5 are usual in double precision.
 _SWEEPS = 16
-#: Singular values or eigenvalues that differ by less than so many rounding errors of the largest one count as equal.
-_EQUAL = 16
+
+
+def _with_adjoint(function: Any, adjoint: Any) -> Func:
+    """A device function with a gradient of its own, `adjoint`."""
+    found = func(function).replaced()
+    assert found.__tinote_replacement__ is not None
+    found.__tinote_replacement__.gradient = func(adjoint)
+    return found
 
 
 @func
@@ -66,10 +90,86 @@ def _rotation(alpha: Any, beta: Any, gamma: Any) -> Any:
 
 
 @func
-def _reciprocal(d: Any, scale: Any, otherwise: template = 0.0) -> Any:  # type: ignore[valid-type]
-    """1/d, or `otherwise` where d is nothing but rounding on this scale."""
-    counts = abs_(d) > _EQUAL * machine_epsilon(d) * scale
-    return select(counts, 1.0 / select(counts, d, 1.0), otherwise)
+def _least(x: Any, scale: Any) -> Any:
+    """Values of this scale that are closer than this count as repeated: the rounding errors of a difference, divided by
+    it, are as large as what the difference quotient is off.
+    """
+    return 2.0 * sqrt(machine_epsilon(x)) * scale
+
+
+@func
+def _cube_root(x: Any) -> Any:
+    """That of the rounding error of a type."""
+    return machine_epsilon(x) ** (1.0 / 3.0)
+
+
+@func
+def _change(a: Any) -> Any:
+    """What varies by NaN when `a` does, to first and to second order (but for directions that nobody comes upon)."""
+    total = 0.0 * a[0, 0]
+    for i in static(range(a.n)):
+        for j in static(range(a.n)):
+            total += (1.0 + 0.6180339887498949 * (i * a.n + j)) * a[i, j]
+    return math.nan * (2.0 * total + sqrt(1.0 + total * total))
+
+
+@func
+def _over(B: Any, d: Any, least: Any, otherwise: Any) -> Any:
+    """B / d, or `otherwise` where |d| is at most `least`."""
+    counts = abs_(d) > least
+    return select(counts, B / select(counts, d, 1.0), otherwise)
+
+
+@func
+def _apart(values: Any, least: Any) -> Any:
+    """Descending values with differences of about `least` at least, and their mean."""
+    found = 1.0 * values  # a copy, in Python too
+    if static(values.n == 2):
+        widened = max_(least - (values[0] - values[1]), 0.0)
+        found[0] += 0.5 * widened
+        found[1] -= 0.5 * widened
+    else:
+        upper = max_(least - (values[0] - values[1]), 0.0)
+        lower = max_(least - (values[1] - values[2]), 0.0)
+        both = 1.0 if upper > 0.0 and lower > 0.0 else 0.5
+        found[0] += both * upper
+        found[1] += (1.0 - both) * (lower - upper)
+        found[2] -= both * lower
+    return found
+
+
+@func
+def _quotient(numerator: Any, gap: Any, gap_before: Any, least: Any, size: Any) -> Any:
+    """The adjoint of a turn as a difference quotient: over `gap`, to which values were moved apart that were
+    `gap_before`. NaN if it is that of something which depends on the choice: `size` is that of the adjoints.
+    """
+    found = numerator / gap
+    if abs_(gap_before) < least:
+        if not abs_(numerator) <= sqrt(sqrt(machine_epsilon(gap))) * size:
+            found = math.nan
+    return found
+
+
+@func
+def _mean_of_repeated(adjoints: Any, values: Any, least: Any) -> Any:
+    """The adjoints of values that nothing else depends on: those of repeated ones are equal."""
+    found = 1.0 * adjoints
+    n = static(adjoints.n)
+    if static(n == 3):
+        if values[0] - values[2] < least:
+            mean = adjoints.sum() / 3.0
+            found[0], found[1], found[2] = mean, mean, mean
+        elif values[0] - values[1] < least:
+            mean = 0.5 * (adjoints[0] + adjoints[1])
+            found[0], found[1] = mean, mean
+        elif values[1] - values[2] < least:
+            mean = 0.5 * (adjoints[1] + adjoints[2])
+            found[1], found[2] = mean, mean
+    else:
+        if values[0] - values[1] < least:
+            mean = 0.5 * (adjoints[0] + adjoints[1])
+            found[0], found[1] = mean, mean
+    return found
 
 
 @func
@@ -147,25 +247,27 @@ def _second(u: Any, y: Any) -> Any:
 
 
 @func
-def _turns(B: Any, sigma: Any, turn: template) -> Any:  # type: ignore[valid-type]
-    """P and Q of the module's docstring for B = Uᵀ A V. `turn`: what stands for 1/(σⱼ - σᵢ) where these are equal."""
+def _turns(B: Any, sigma: Any, least: Any, a: Any, once: template) -> Any:  # type: ignore[valid-type]
+    """P and Q of the module's docstring for B = Uᵀ A V; for values closer than `least` what varies by NaN: where only
+    `once` is differentiated if B turns them, otherwise with every change of A.
+    """
     n = static(B.n)
-    scale = abs_(sigma).max()
     P, Q = zero(B), zero(B)
     for j in static(range(1, n)):
         for i in static(range(j)):
-            P[i, j] = 0.5 * (B[i, j] + B[j, i]) * _reciprocal(sigma[j] - sigma[i], scale, turn)
-            Q[i, j] = 0.5 * (B[i, j] - B[j, i]) * _reciprocal(sigma[j] + sigma[i], scale)
+            p, q = 0.5 * (B[i, j] + B[j, i]), 0.5 * (B[i, j] - B[j, i])
+            P[i, j] = _over(p, sigma[j] - sigma[i], least, strong_zero(p, math.nan) if static(once) else _change(a))
+            Q[i, j] = _over(q, sigma[j] + sigma[i], least, strong_zero(q, math.nan) if static(once) else _change(a))
             P[j, i], Q[j, i] = -P[i, j], -Q[i, j]
     return P, Q
 
 
 @func
-def _with_derivative(a: Any, u: Any, sigma: Any, v: Any, turn: template) -> Any:  # type: ignore[valid-type]
-    """U, singular values and V with the derivative of the module's docstring; see `_turns`."""
-    u, sigma, v = held(u), held(sigma), held(v)
+def _with_derivative(a: Any, u: Any, sigma: Any, v: Any, least: Any, once: template) -> Any:  # type: ignore[valid-type]
+    """U, singular values and V with the derivative of the module's docstring, for forward mode. See `_turns`."""
+    u, sigma, v = stop_gradient_once(u), stop_gradient_once(sigma), stop_gradient_once(v)
     B = u.transpose() @ a @ v
-    P, Q = _turns(B, sigma, turn)
+    P, Q = _turns(B, sigma, least, a, once)
     diagonal = zero(sigma)
     for k in static(range(a.n)):
         diagonal[k] = B[k, k]
@@ -173,12 +275,54 @@ def _with_derivative(a: Any, u: Any, sigma: Any, v: Any, turn: template) -> Any:
 
 
 @func
+def _magnitudes_apart(sigma: Any, least: Any) -> Any:
+    """Singular values whose magnitudes differ by about `least` at least."""
+    last = static(sigma.n - 1)
+    sign = select(sigma[last] < 0.0, -1.0, 1.0)
+    found = 1.0 * sigma
+    found[last] *= sign
+    found = _apart(found, least)
+    found += max_(-found[last], 0.0)
+    found[last] *= sign
+    return found
+
+
+def _svd_for_reverse(a: Any, u: Any, sigma: Any, v: Any) -> Any:
+    """U, singular values that are apart, and V. The derivative by `a` is `_svd_reversed`."""
+    return u, _magnitudes_apart(sigma, _least(a, _scale(a))), v
+
+
+def _svd_reversed(a: Any, u: Any, sigma: Any, v: Any, gu: Any, gs: Any, gv: Any) -> Any:
+    """The adjoint of A from those of U, the singular values and V: U G Vᵀ, where G is what B counts."""
+    least = _least(a, _scale(a))
+    moved = _magnitudes_apart(sigma, least)
+    X, Y = u.transpose() @ gu, v.transpose() @ gv
+    vectors = max_(abs_(X).max(), abs_(Y).max())
+    size = max_(vectors, abs_(sigma).max() * abs_(gs).max())
+    diagonal = gs
+    if vectors == 0.0:
+        diagonal = _mean_of_repeated(gs, sigma, least)
+    G = zero(X)
+    for j in static(range(a.n)):
+        G[j, j] = diagonal[j]
+        for i in static(range(j)):
+            x, y = X[i, j] - X[j, i], Y[i, j] - Y[j, i]
+            p = 0.5 * _quotient(x + y, moved[j] - moved[i], sigma[j] - sigma[i], least, size)
+            q = 0.5 * _quotient(x - y, moved[j] + moved[i], sigma[j] + sigma[i], least, size)
+            G[i, j], G[j, i] = p + q, p - q
+    return u @ G @ v.transpose(), zero(u), zero(sigma), zero(v)
+
+
+_svd_for_reverse = _with_adjoint(_svd_for_reverse, _svd_reversed)
+
+
+@func
 def _rotation_with_derivative(a: Any, R: Any) -> Any:
     """The rotation R of A = R S in three dimensions with its derivative dR = R Ω, where Ω is skew and Ω S + S Ω is
     Rᵀ dA - dAᵀ R: of the vectors that belong to these, ω and w, (tr S - S) ω = w.
     """
-    S = held(0.5 * (R.transpose() @ a + a.transpose() @ R))
-    R = held(R)
+    S = stop_gradient_once(0.5 * (R.transpose() @ a + a.transpose() @ R))
+    R = stop_gradient_once(R)
     M = R.transpose() @ a
     w = Matrix([M[2, 1] - M[1, 2], M[0, 2] - M[2, 0], M[1, 0] - M[0, 1]])
     K = -S
@@ -186,7 +330,10 @@ def _rotation_with_derivative(a: Any, R: Any) -> Any:
         K[k, k] += S.trace()
     x, y, z = K[:, 0], K[:, 1], K[:, 2]
     across = Matrix.rows([y.cross(z), z.cross(x), x.cross(y)])
-    omega = across @ w * _reciprocal(x.dot(y.cross(z)), abs_(K).max() ** 3)
+    size = abs_(K).max()
+    determinant = x.dot(y.cross(z))
+    counts = abs_(determinant) > 16.0 * machine_epsilon(size) * size**3
+    omega = across @ w * select(counts, 1.0 / select(counts, determinant, 1.0), math.nan)
     skew = Matrix([[0.0, -omega[2], omega[1]], [omega[2], 0.0, -omega[0]], [-omega[1], omega[0], 0.0]])
     return surrogate(R, R @ skew)
 
@@ -204,13 +351,22 @@ def svd(A: Any, dt: template = None) -> Any:  # type: ignore[valid-type]
     U and V are rotations (their determinant is +1); the singular values descend in magnitude, and the last one is
     negative when det A is. One-sided Jacobi rotations (Hestenes, "Inversion of matrices by biorthogonalization and
     related results", 1958): accurate to rounding for every finite matrix, singular ones included.
-    `dt`: the float type to compute in; that of A when left out. Derivatives: see the module.
+    `dt`: the float type to compute in; that of A when left out.
+
+    Derivatives where singular values are repeated (closer than 2√ε of the largest entry; ε is the rounding error of
+    the type): in reverse mode, what does not depend on the choice of U and V, such as U g(Σ) Vᵀ or a symmetric function
+    of Σ, has its derivative to about √ε, and what does has NaN, which `ti.ad.find_nan` finds. In forward mode functions
+    of Σ alone have their derivative, and others NaN. Second derivatives are NaN where values are closer than ∛ε.
     """
     a = _floats(A, dt)
     static_assert(a.n == a.m and a.n in (2, 3), "svd needs a matrix of 2 by 2 or 3 by 3")
     u, sigma, v = _svd(stop_gradient(a))
-    u, sigma, v = _with_derivative(a, stop_gradient(u), stop_gradient(sigma), stop_gradient(v), math.nan)
-    u, sigma, v = _with_derivative(a, u, sigma, v, 0.0)
+    u, sigma, v = stop_gradient(u), stop_gradient(sigma), stop_gradient(v)
+    ru, rs, rv = _svd_for_reverse(a, u, sigma, v)
+    scale = _scale(stop_gradient(a))
+    fu, fs, fv = _with_derivative(a, u, sigma, v, _cube_root(scale) * scale, False)
+    fu, fs, fv = _with_derivative(a, fu, fs, fv, _least(scale, scale), True)
+    u, sigma, v = in_reverse(fu, ru), in_reverse(fs, rs), in_reverse(fv, rv)
     S = zero(v)
     for k in static(range(a.n)):
         S[k, k] = sigma[k]
@@ -224,7 +380,7 @@ def polar_decompose(A: Any, dt: template = None) -> Any:  # type: ignore[valid-t
     R is the rotation nearest to A; when det A is negative, S has one negative eigenvalue. In two dimensions in closed
     form (Shoemake and Duff, "Matrix animation and polar decomposition", 1992), in three by `svd`. `dt`: the float type
     to compute in; that of A when left out. The derivative is exact wherever R is unique: also at A = 1, where that of U
-    and V is not defined.
+    and V is not defined. Where it is not (A = 0, a reflection), it is NaN.
     """
     a = _floats(A, dt)
     static_assert(a.n == a.m and a.n in (2, 3), "polar_decompose needs a matrix of 2 by 2 or 3 by 3")
@@ -237,7 +393,8 @@ def polar_decompose(A: Any, dt: template = None) -> Any:  # type: ignore[valid-t
             length = sqrt(x * x + y * y)
             x, y = x / length, y / length
         else:
-            x, y = 1.0, 0.0
+            # The angle may be any.
+            x, y = surrogate(1.0, _change(a)), surrogate(0.0, _change(a))
         R[0, 0], R[0, 1], R[1, 0], R[1, 1] = x, -y, y, x
     else:
         u, _, v = _svd(stop_gradient(a))
@@ -295,30 +452,94 @@ def sym_eig(A: Any, dt: template = None) -> Any:  # type: ignore[valid-type]
 
     The eigenvalues descend; the eigenvectors are the columns of a rotation. Of a matrix that is not symmetric, its
     symmetric part is meant. Cyclic Jacobi rotations (Jacobi, 1846; Golub and Van Loan, "Matrix Computations", 8.5).
-    The derivative of an eigenvector has no part towards an eigenvector whose eigenvalue is the same to rounding.
+
+    Derivatives, where eigenvalues are repeated (closer than 2√ε of the largest entry): in reverse mode, what does not
+    depend on the choice of the vectors, such as Q g(Λ) Qᵀ or a function of the values, has its derivative to about √ε,
+    and what does has NaN, which `ti.ad.find_nan` finds. In forward mode functions of the values alone have their
+    derivative, and others NaN. Second derivatives are NaN where values are closer than ∛ε.
     """
     a = _floats(A, dt)
     static_assert(a.n == a.m and a.n in (2, 3), "sym_eig needs a matrix of 2 by 2 or 3 by 3")
     a = 0.5 * (a + a.transpose())
     values, v = _symmetric(stop_gradient(a))
-    values, v = _symmetric_with_derivative(a, stop_gradient(values), stop_gradient(v), math.nan)
-    return _symmetric_with_derivative(a, values, v, 0.0)
+    values, v = stop_gradient(values), stop_gradient(v)
+    reverse_values, reverse_v = _symmetric_for_reverse(a, values, v)
+    scale = _scale(stop_gradient(a))
+    forward_values, forward_v = _symmetric_with_derivative(a, values, v, _cube_root(scale) * scale, False)
+    forward_values, forward_v = _symmetric_with_derivative(a, forward_values, forward_v, _least(scale, scale), True)
+    return in_reverse(forward_values, reverse_values), in_reverse(forward_v, reverse_v)
 
 
 @func
-def _symmetric_with_derivative(a: Any, values: Any, v: Any, turn: template) -> Any:  # type: ignore[valid-type]
-    """Eigenvalues and eigenvectors with their derivative. `turn`: what stands for 1/(λⱼ - λᵢ) where these are equal."""
-    values, v = held(values), held(v)
+def _symmetric_with_derivative(a: Any, values: Any, v: Any, least: Any, once: template) -> Any:  # type: ignore[valid-type]
+    """Eigenvalues and eigenvectors with their derivative, for forward mode. See `_turns`."""
+    values, v = stop_gradient_once(values), stop_gradient_once(v)
     B = v.transpose() @ a @ v
-    scale = abs_(values).max()
     P = zero(B)
     diagonal = zero(values)
     for j in static(range(a.n)):
         diagonal[j] = B[j, j]
         for i in static(range(a.n)):
             if static(i != j):
-                P[i, j] = B[i, j] * _reciprocal(values[j] - values[i], scale, turn)
+                varies = strong_zero(B[i, j], math.nan) if static(once) else _change(a)
+                P[i, j] = _over(B[i, j], values[j] - values[i], least, varies)
     return surrogate(values, diagonal), surrogate(v, v @ P)
+
+
+def _symmetric_for_reverse(a: Any, values: Any, v: Any) -> Any:
+    """Eigenvalues that are apart, and eigenvectors. The derivative by `a` is `_symmetric_reversed`."""
+    return _apart(values, _least(a, _scale(a))), v
+
+
+def _symmetric_reversed(a: Any, values: Any, v: Any, gs: Any, gv: Any) -> Any:
+    """The adjoint of A from those of the eigenvalues and eigenvectors."""
+    least = _least(a, _scale(a))
+    moved = _apart(values, least)
+    W = v.transpose() @ gv
+    vectors = abs_(W).max()
+    size = max_(vectors, abs_(values).max() * abs_(gs).max())
+    diagonal = gs
+    if vectors == 0.0:
+        diagonal = _mean_of_repeated(gs, values, least)
+    G = zero(W)
+    for j in static(range(a.n)):
+        G[j, j] = diagonal[j]
+        for i in static(range(j)):
+            g = 0.5 * _quotient(W[i, j] - W[j, i], moved[j] - moved[i], values[j] - values[i], least, size)
+            G[i, j], G[j, i] = g, g
+    return v @ G @ v.transpose(), zero(values), zero(v)
+
+
+_symmetric_for_reverse = _with_adjoint(_symmetric_for_reverse, _symmetric_reversed)
+
+
+def _roots_for_reverse(square: Any) -> Any:
+    """Plus and minus the root of |square|, kept apart. The derivative is `_roots_reversed`."""
+    root = max_(sqrt(abs_(square)), _least(square, 1.0))
+    return root, -root
+
+
+def _roots_reversed(square: Any, plus: Any, minus: Any) -> Any:
+    """The adjoint of `square` from those of both roots."""
+    least = _least(square, 1.0)
+    root = sqrt(abs_(square))
+    size = max_(abs_(plus), abs_(minus))
+    slope = 0.5 * _quotient(plus - minus, max_(root, least), root, least, size)
+    return select(square < 0.0, -slope, slope)
+
+
+_roots_for_reverse = _with_adjoint(_roots_for_reverse, _roots_reversed)
+
+
+@func
+def _roots(square: Any, a: Any) -> Any:
+    """Plus and minus the root of |square|; where it is 0 to rounding it varies by NaN."""
+    value = sqrt(abs_(stop_gradient(square)))
+    root = surrogate(value, _change(a))
+    if value >= _least(value, 1.0):
+        root = sqrt(abs_(square))
+    plus, minus = _roots_for_reverse(square)
+    return Matrix([in_reverse(root, plus), in_reverse(-root, minus)])
 
 
 @func
@@ -328,8 +549,11 @@ def eig(A: Any, dt: template = None) -> Any:  # type: ignore[valid-type]
     Row k of `values` (2x2) is the real and the imaginary part of eigenvalue k; column k of `vectors` (4x2) its unit
     eigenvector: real and imaginary part of the first component, then of the second. The larger real eigenvalue comes
     first; of a complex pair, the one with positive imaginary part. In closed form by the characteristic polynomial.
-    `dt`: the float type to compute in; that of A when left out. A defective matrix gives its only eigenvector twice;
-    there the eigenvalues have no derivative (it is taken as that of their mean).
+    `dt`: the float type to compute in; that of A when left out. A defective matrix gives its only eigenvector twice.
+
+    Where the eigenvalues are equal (closer than 4√ε of the largest entry), a single one has no derivative: it is NaN.
+    In reverse mode, what does not depend on which is which, such as their product, has its derivative to about √ε. In
+    forward mode, and in second derivatives, it is NaN as well.
     """
     a = _floats(A, dt)
     static_assert(a.n == 2 and a.m == 2, "eig needs a matrix of 2 by 2")
@@ -339,16 +563,13 @@ def eig(A: Any, dt: template = None) -> Any:  # type: ignore[valid-type]
     half = 0.5 * (a[0, 0] - a[1, 1])
     b, c = a[0, 1], a[1, 0]
     square = half * half + b * c
-    root = zero(square)
-    if square != 0.0:
-        root = sqrt(abs_(square))
+    roots = _roots(square, a)
     values, vectors = zero(a), zero(Matrix([[mean, mean], [mean, mean], [mean, mean], [mean, mean]]))
     for k in static(range(2)):
-        sign = static(1.0 - 2.0 * k)
         x, x_imaginary, y = zero(mean), zero(mean), zero(mean)
         if square >= 0.0:
             # (A - λ)v = 0 has the solutions (b, λ - a₀₀) and (λ - a₁₁, c); the longer one keeps its digits.
-            along = sign * root
+            along = roots[k]
             values[k, 0] = scale * (mean + along)
             x, y = b, along - half
             if abs_(along + half) + abs_(c) > abs_(b) + abs_(along - half):
@@ -357,8 +578,8 @@ def eig(A: Any, dt: template = None) -> Any:  # type: ignore[valid-type]
                 x, y = static(1.0 - k), static(1.0 * k)
         else:
             values[k, 0] = scale * mean
-            values[k, 1] = scale * (sign * root)
-            x, x_imaginary, y = half, sign * root, c
+            values[k, 1] = scale * roots[k]
+            x, x_imaginary, y = half, roots[k], c
         length = sqrt(x * x + x_imaginary * x_imaginary + y * y)
         vectors[0, k], vectors[1, k] = x / length, x_imaginary / length
         vectors[2, k] = y / length

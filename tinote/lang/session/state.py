@@ -95,6 +95,9 @@ class Recorder:
     def launched(self) -> None:
         """The launch that was announced has ended well. (One that raised has written fields, but does not count.)"""
 
+    def launching_gradient(self, instance: Any, values: tuple[Any, ...]) -> None:
+        """`kernel.grad` is about to be launched."""
+
     def writing(self, buffer: Buffer, position: Any, source: Buffer | None = None) -> Any:
         """Python is about to write to a field, at `position` in its array (of the field's shape with that of its
         elements behind; `...`: all of it): constants, or all that is in the field `source`. Gives whether the new value

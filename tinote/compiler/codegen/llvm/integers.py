@@ -6,8 +6,9 @@ A division by zero gives 0 (a check stands before it where the user wants one); 
 
 from __future__ import annotations
 
-from tinote.compiler.codegen.llvm.ranges import Range, full, range_of
+from tinote.compiler.codegen.llvm.ranges import range_of
 from tinote.compiler.codegen.llvm.text import TYPES, FunctionText
+from tinote.ir.affine import Interval, span_of_type
 from tinote.ir.nodes import Atom, Lit
 from tinote.ir.types import Scalar
 
@@ -17,13 +18,13 @@ Atoms = tuple[Atom, ...]
 _LONGEST_UNROLLED_POWER = 64
 
 
-def _ranges(f: FunctionText, atoms: Atoms, t: Scalar) -> tuple[Range, Range]:
+def _ranges(f: FunctionText, atoms: Atoms, t: Scalar) -> tuple[Interval, Interval]:
     if not atoms:
-        return full(t), full(t)
+        return span_of_type(t), span_of_type(t)
     return range_of(f.ranges, atoms[0]), range_of(f.ranges, atoms[1])
 
 
-def _divide(f: FunctionText, t: Scalar, a: str, b: str, over_a: Range, over_b: Range) -> tuple[str, str]:
+def _divide(f: FunctionText, t: Scalar, a: str, b: str, over_a: Interval, over_b: Interval) -> tuple[str, str]:
     """The quotient rounded towards zero, and a divisor that is not zero (1 where `b` is)."""
     ty = TYPES[t]
     safe = b
@@ -41,7 +42,7 @@ def _divide(f: FunctionText, t: Scalar, a: str, b: str, over_a: Range, over_b: R
     return quotient, safe
 
 
-def _zero_unless(f: FunctionText, t: Scalar, result: str, b: str, over_b: Range) -> str:
+def _zero_unless(f: FunctionText, t: Scalar, result: str, b: str, over_b: Interval) -> str:
     if not over_b[0] <= 0 <= over_b[1]:
         return result
     ty = TYPES[t]
@@ -61,7 +62,7 @@ def truncating_modulo(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) 
     return _zero_unless(f, t, rest, b, over_b)
 
 
-def _floored(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> tuple[str, str, Range]:
+def _floored(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> tuple[str, str, Interval]:
     """Quotient and remainder of the division that rounds towards minus infinity, right but for b = 0, and the range of
     b."""
     ty = TYPES[t]
@@ -165,7 +166,7 @@ start:
 def shift_left(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
     """0 once the shift is as wide as the type, or negative."""
     ty = TYPES[t]
-    low, high = range_of(f.ranges, atoms[1]) if atoms else full(t)
+    low, high = range_of(f.ranges, atoms[1]) if atoms else span_of_type(t)
     if low >= 0 and high < t.bits:
         return f.value(f"shl {ty} {a}, {b}")
     fits = f.value(f"icmp ult {ty} {b}, {t.bits}")
@@ -175,7 +176,7 @@ def shift_left(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
 def shift_right(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
     """0, or -1 for a negative number, once the shift is as wide as the type, or negative."""
     ty = TYPES[t]
-    low, high = range_of(f.ranges, atoms[1]) if atoms else full(t)
+    low, high = range_of(f.ranges, atoms[1]) if atoms else span_of_type(t)
     word = "ashr" if t.kind == "i" else "lshr"
     if low >= 0 and high < t.bits:
         return f.value(f"{word} {ty} {a}, {b}")

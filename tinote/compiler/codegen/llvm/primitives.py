@@ -72,7 +72,7 @@ def _div(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
     return f.value(f"fdiv{f.flags} {TYPES[t]} {a}, {b}")
 
 
-def _scale(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
+def _strong_mul(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
     product = f.value(f"fmul{f.flags} {TYPES[t]} {a}, {b}")
     counts = f.value(f"fcmp une {TYPES[t]} {a}, {number(t, 0.0)}")
     return f.value(f"select{f.flags} i1 {counts}, {TYPES[t]} {product}, {TYPES[t]} {a}")
@@ -282,8 +282,9 @@ EMITTERS: dict[Primitive, Emitter] = {
     p.ceil: _integral("ceil"),
     p.round_: _integral("roundeven"),
     p.surrogate: lambda f, t, atoms, x, z: x,
-    p.scale: _scale,
-    p.held: lambda f, t, atoms, x: x,
+    p.in_reverse: lambda f, t, atoms, x, y: x,
+    p.strong_mul: _strong_mul,
+    p.stop_gradient_once: lambda f, t, atoms, x: x,
     p.cast: _cast,
     p.bitcast: _bitcast,
     p.random_bits: _random_bits,

@@ -170,7 +170,7 @@ class _Writer(Order):
 
     def prim(self, op: Prim) -> None:
         prim, result = op.prim, op.out.type
-        if prim is p.surrogate or prim is p.held:
+        if prim in (p.surrogate, p.stop_gradient_once, p.in_reverse):
             (term,) = self.take(op.args[:1])
             self.give(op, term.code, [term], shared=term.shared)
             return

@@ -119,8 +119,8 @@ class Uses:
 
 
 def _read(op: Op) -> tuple[Var | Lit, ...]:
-    """The operands whose values an operation needs: of `surrogate` the first; the other is for its derivative."""
-    return op.args[:1] if isinstance(op, Prim) and op.prim is p.surrogate else op.args
+    """The operands whose values an operation needs: not those that are for derivatives."""
+    return op.args[:1] if isinstance(op, Prim) and op.prim in (p.surrogate, p.in_reverse) else op.args
 
 
 class Names:

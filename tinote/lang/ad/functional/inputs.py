@@ -293,7 +293,8 @@ def size_of(field: Field) -> int:
 
 def number_or_array(field: Field) -> Any:
     """A number for a 0-D field of numbers, an array otherwise."""
-    return field.to_numpy().item() if shape_of(field) == () else field.to_numpy()
+    found = field.to_numpy(keep_dims=True)
+    return found.item() if found.shape == () else found
 
 
 def _fields(given: Any, what: str, function: str, place: Span) -> list[Field]:

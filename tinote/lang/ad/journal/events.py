@@ -115,7 +115,8 @@ class Custom:
     wrote). `scratch`: fields that `gradient` promises to compute itself before it reads them; it finds the others as
     they were at the end of the stretch. `after`: how long the log of overwritten values was then. `gradient_tasks`:
     what the gradient is known to launch; `release` lets go of the memory that it holds. `copies`: what external arrays
-    held then.
+    held then. `notices_stale`: what is launched and read in it is checked for elements whose values are gone, so that
+    not all has to be kept.
     """
 
     name: str
@@ -129,6 +130,7 @@ class Custom:
     after: int = 0
     gradient_tasks: tuple[TaskSummary, ...] = ()
     release: Callable[[], None] | None = None
+    notices_stale: bool = False
     copies: dict[Buffer, Memory] = field(default_factory=dict)
 
     @property

@@ -29,6 +29,11 @@ from tinote.runtime.memory import Memory
 __all__ = ["SavedValues", "living_buffers", "refuse_old_values"]
 
 
+#: This part of the session's memory limit may hold what custom VJPs perhaps read: a program that computes it again
+#: wants none of it, and the others are told when it was too little.
+_WANTED_SHARE = 16
+
+
 class SavedValues:
     """`between_launches`: whether anything is kept from one launch to another; if not, the gradients run on the fields
     as they are at the end (what a kernel overwrites within itself is kept all the same). `again`: also keep what the
@@ -135,9 +140,15 @@ class SavedValues:
         for one in self._observers:
             one.overwriting(buffer, exempt=exempt)
         for each in (buffer, buffer.tangent) if self._tangents else (buffer,):
-            nbytes = 0 if each is None else self.log.overwrite(each, box, self._make_room)
+            nbytes = 0 if each is None else self.log.overwrite(each, box, self._make_room, self._most_wanted)
             if nbytes:
                 self.copied.append((self.count, buffer, nbytes))
+
+    @property
+    def _most_wanted(self) -> int:
+        """How many bytes may be kept of what custom VJPs perhaps read."""
+        limit = world.config.memory_limit
+        return limit // _WANTED_SHARE if self.nbytes < limit // 2 else 0
 
     def _make_room(self, buffer: Buffer, nbytes: int) -> None:
         """So many bytes more are to be kept. Raises `KernelMemoryError`."""
@@ -159,7 +170,7 @@ class SavedValues:
         """The gradient of a launch needs the present values; of which fields."""
         if isinstance(event, Custom):
             kept = list(living_buffers() - event.scratch)
-            self._need_all_of(kept)
+            self.log.need_all(kept, perhaps=event.notices_stale)
             return kept
         self.log.need(event.footprint.needed)
         return [buffer for buffer, _ in event.footprint.needed]
@@ -195,7 +206,7 @@ class SavedValues:
         if not self.between_launches:  # the gradients have run on the fields as they are now
             for event in events:
                 self._need_now(event)
-        self.log.seal(self._make_room)
+        self.log.seal(self._make_room, self._most_wanted)
 
     def let_go(self, customs: Iterable[Custom]) -> None:
         """Nothing will be reversed any more."""

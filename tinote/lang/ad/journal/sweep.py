@@ -90,7 +90,7 @@ class Sweep:
 
     def custom(self, custom: Custom) -> None:
         """Run a custom VJP."""
-        inner = CustomSweep(self._gradients)
+        inner = CustomSweep(self._gradients, custom.name, custom.place, self._saved.log.stale)
         for buffer in custom.scratch:
             if buffer.dtype.kind == "f":  # whoever reads it without computing it first shall notice
                 inner.overwriting(buffer)

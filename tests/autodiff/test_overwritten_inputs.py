@@ -30,7 +30,7 @@ def made(build) -> Program:
 
 def hazards(program: Program) -> list:
     assert program.fn is not None
-    return list(reverse(program.fn).hazards)
+    return list(reverse(program.fn).overwrites)
 
 
 def step(b: Builder, program: Program, read: int, write: int):

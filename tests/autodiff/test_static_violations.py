@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import tinote as ti
-from tinote.autodiff.static_violations import proved_violations
+from tinote.autodiff.static_violations import find_static_violations
 from tinote.ir.parse import parse
 
 BUFFERS = """
@@ -23,7 +23,7 @@ buffer @n: i32 field (4)
 def rules(text: str) -> list[tuple[int, str]]:
     """Which rules a function breaks for certain, with the fields."""
     fn = parse(f"{BUFFERS}func f(%k: i32):\n {text}\n")
-    return [(proof.rule, proof.buffer.name) for proof in proved_violations(fn)]
+    return [(proof.rule, proof.buffer.name) for proof in find_static_violations(fn)]
 
 
 LOAD, STORE, ADD = "%a: f64 = load @x[%k]\n ", "store @x[%k], 1.0f64\n ", "atomic add @x[%k], 1.0f64\n "

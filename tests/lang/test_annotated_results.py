@@ -1,0 +1,131 @@
+"""What device functions are annotated to take and to return, and what a call makes of it."""
+
+from __future__ import annotations
+
+import linecache
+import warnings
+from typing import Any
+
+import pytest
+
+import tinote as ti
+from tinote.errors import KernelTypeError
+
+ivec2 = ti.types.vector(2, ti.i32)
+vec2 = ti.types.vector(2, ti.f32)
+pair = ti.types.struct(n=ti.i32, v=ivec2)
+
+#: annotation, what is returned for x = 1.75, and what a call gives
+RESULTS: dict[str, tuple[Any, str, str, Any]] = {
+    "i32": (ti.i32, "x", "{}", 1),
+    "negative": (ti.i32, "-x", "{}", -1),
+    "int": (int, "x", "{}", 1),
+    "bool": (bool, "x", "{} * 1", 1),
+    "u8": (ti.u8, "ti.cast(x, ti.i32) + 299", "{} * 1", 44),
+    "f32": (ti.f32, "ti.cast(0.1, ti.f64) * x / x", "{} == ti.f32(0.1)", 1),
+    "float": (float, "ti.cast(x, ti.i32)", "{} / 2", 0.5),
+    "f16": (ti.f16, "x + 2048.0", "{}", 2050.0),
+    "vector": (ivec2, "ti.Vector([x, -x])", "{}.sum() * 10 + {}[0]", 1),
+    "list as a vector": (vec2, "[x, 2]", "{}.sum()", 3.75),
+    "tuple": (tuple[ti.i32, ti.f32], "x, x", "{}[0] + {}[1]", 2.75),
+    "tuple of types": ((ti.i32, ti.f32), "x, x", "{}[0] + {}[1]", 2.75),
+    "struct": (pair, "pair(n=1, v=ivec2(2, 3))", "{}.n + {}.v.sum()", 6),
+    "dictionary": (pair, "{{'n': x, 'v': [x, x + 1]}}", "{}.n + {}.v.sum()", 4),
+    "no type": (Any, "x", "{}", 1.75),
+    "unknown part": (tuple[Any, ti.i32], "x, x", "{}[0] + {}[1]", 2.75),
+}
+FORMS = {
+    "func": "@ti.func\ndef f(x) -> T:\n    return {}\n",
+    "real_func": "@ti.real_func\ndef f(x: ti.f64) -> T:\n    return {}\n",
+    "early": "@ti.func\ndef f(x) -> T:\n    if x > 100.0:\n        return {}\n    return {}\n",
+    "method": "@ti.data_oriented\nclass C:\n    @ti.func\n    def f(self, x) -> T:\n        return {}\nf = C().f\n",
+    "dataclass": "@ti.dataclass\nclass D:\n    a: ti.f64\n    @ti.func\n    def f(self, x) -> T:\n        return {}\n"
+    "d = D(1.0)\n",
+}
+
+
+def program(text: str, **names: Any) -> dict[str, Any]:
+    """The names that a program defines."""
+    found: dict[str, Any] = {"ti": ti, "pair": pair, "ivec2": ivec2, "vec2": vec2, **names}
+    file = f"annotated_{abs(hash(text))}.py"
+    import_source(file, text)
+    exec(compile(text, file, "exec"), found)
+    return found
+
+
+def import_source(file: str, text: str) -> None:
+    linecache.cache[file] = (len(text), None, text.splitlines(keepends=True), file)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("name", RESULTS)
+def test_a_result_has_the_type_that_is_annotated(name: str, form: str) -> None:
+    annotation, returned, used, expected = RESULTS[name]
+    call = "d.f(x)" if form == "dataclass" else "f(x)"
+    text = FORMS[form].replace("{}", returned.replace("{{", "{").replace("}}", "}"))
+    text += f"@ti.kernel\ndef run(x: ti.f64) -> ti.f64:\n    r = {call}\n    return {used.replace('{}', 'r')}\n"
+    assert program(text, T=annotation)["run"](1.75) == expected
+
+
+REFUSED = {
+    "a vector for a number": (ti.i32, "ti.Vector([x, x])", "returned where a number of type i32 is annotated"),
+    "a number for a vector": (ivec2, "x", "returned where a vector or matrix of shape (2,) is annotated"),
+    "another length": (ivec2, "ti.Vector([x, x, x])", "returned where a vector or matrix of shape (2,) is annotated"),
+    "too many": (tuple[ti.i32, ti.i32], "x, x, x", "3 values are returned, and 2 are annotated"),
+    "no struct": (pair, "x", "stands where a struct"),
+    "other members": (pair, "{'n': 1}", "is expected"),
+    "a constant that is too large": (ti.i8, "300", "does not fit into i8"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_a_result_of_another_shape_is_refused(name: str) -> None:
+    annotation, returned, message = REFUSED[name]
+    text = f"@ti.func\ndef f(x) -> T:\n    return {returned}\n@ti.kernel\ndef run(x: ti.f64):\n    f(x)\n"
+    with pytest.raises(KernelTypeError) as caught:
+        program(text, T=annotation)["run"](1.75)
+    assert message in caught.value.message
+    assert [span.line for span in caught.value.span.chain()] == [3, 6]
+
+
+def test_a_function_that_returns_nothing_where_a_type_is_annotated() -> None:
+    @ti.func
+    def f(x) -> ti.i32:
+        x + 1
+
+    @ti.kernel
+    def run():
+        f(1)
+
+    with pytest.raises(KernelTypeError, match="annotated to return a value, and returns none"):
+        run()
+
+
+#: parameter's annotation, argument in terms of the f32 x = 1.75, what the function gets
+INTEGER_PARAMETERS = {
+    "number": (ti.i32, "x", "a", 1),
+    "constant": (ti.i32, "1.7", "a", 1),
+    "vector": (ivec2, "ti.Vector([x, -x])", "a.sum() + 10 * a[0]", 10),
+    "constant vector": (ivec2, "[1.7, 2.7]", "a[0] * 10 + a[1]", 12),
+    "matrix": (ti.types.matrix(1, 2, ti.i64), "ti.Matrix([[x, x]])", "a.sum()", 2),
+    "constant of the module": (ivec2, "HALF", "a.sum()", 1),
+}
+
+
+@pytest.mark.parametrize("name", INTEGER_PARAMETERS)
+def test_a_fraction_is_not_cut_off_silently(name: str) -> None:
+    annotation, argument, used, expected = INTEGER_PARAMETERS[name]
+    text = f"@ti.func\ndef f(a: T):\n    return {used}\n"
+    text += f"@ti.kernel\ndef run(x: ti.f32) -> ti.i32:\n    return f({argument})\n"
+    run = program(text, T=annotation, HALF=ti.Vector([0.5, 1.5]))["run"]
+    with pytest.warns(UserWarning, match="parameter `a` .* integer.*: the fraction of its argument is cut off"):
+        assert run(1.75) == expected
+
+
+@pytest.mark.parametrize("argument", ["[1, 2]", "ti.Vector([1, 2])", "ti.cast(ti.Vector([x, x]), ti.i32)"])
+def test_whole_numbers_are_passed_without_a_warning(argument: str) -> None:
+    text = "@ti.func\ndef f(a: T):\n    return a.sum()\n"
+    text += f"@ti.kernel\ndef run(x: ti.f32) -> ti.i32:\n    return f({argument})\n"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert program(text, T=ivec2)["run"](1.75) in (2, 3)
