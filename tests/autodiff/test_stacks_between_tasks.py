@@ -88,7 +88,7 @@ def start(fields: dict[str, Any]) -> None:
     fields["L"][None] = 0.0
 
 
-@pytest.mark.parametrize("parts", itertools.product(PARALLEL, SERIAL, PARALLEL), ids="-".join)
+@pytest.mark.parametrize("parts", [*itertools.product(PARALLEL, SERIAL, PARALLEL)], ids="-".join)
 def test_saved_values_of_serial_code_beside_parallel_loops(parts: tuple[str, str, str]) -> None:
     kernel, fields = kernel_of(PARALLEL[parts[0]], SERIAL[parts[1]], PARALLEL[parts[2]])
     start(fields)

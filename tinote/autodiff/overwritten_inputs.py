@@ -43,13 +43,8 @@ def refuse_overwrite(overwrite: Overwrite, hint: str) -> NoReturn:
 _Place = tuple[tuple[Op | None, int, int], ...]
 
 
-<<<<<<< HEAD
-def find_hazards(fn: Function, loads: tuple[Load, ...]) -> Iterator[Hazard]:
-    """Each load among `loads` that a later write may meet, with the first such write."""
-=======
 def find_overwrites(fn: Function, loads: tuple[Load, ...]) -> Iterator[Overwrite]:
-    """Every pair of a load among `loads` and a later write that may meet it."""
->>>>>>> main
+    """Each load among `loads` that a later write may meet, with the first such write."""
     if not loads:
         return
     accesses = Accesses(fn)
@@ -68,12 +63,8 @@ def find_overwrites(fn: Function, loads: tuple[Load, ...]) -> Iterator[Overwrite
         for write in candidates[bisect_left(candidates, order[begins.op], key=lambda access: order[access.op]) :]:
             if _meets_later(read, write, accesses, places):
                 assert isinstance(write.op, Store | Atomic)
-<<<<<<< HEAD
-                yield Hazard(load, write.op)
-                break
-=======
                 yield Overwrite(load, write.op)
->>>>>>> main
+                break
 
 
 def _places(region: Region, above: _Place, owner: Op | None = None, number: int = 0) -> Iterator[tuple[Op, _Place]]:
