@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tinote.compiler.launch.access_summary import AccessSummary, summarise
 from tinote.compiler.launch.metadata import Facts, GradientFacts, Signature
 from tinote.compiler.launch.native import BoundArray, Code, Native, Origin, Profiled, binary_cache
-from tinote.compiler.launch.summary import Touched, touched_by
 from tinote.compiler.protocol import (
     ArgumentSpec,
     ArrayArgument,
@@ -28,6 +28,7 @@ from tinote.compiler.protocol import (
     Warned,
 )
 from tinote.compiler.requests import GRADIENT, PRIMAL, Request
+from tinote.compiler.single_flight import SingleFlight
 from tinote.compiler.waiting import Enter, compilation
 from tinote.config import Config
 from tinote.errors import KernelTypeError
@@ -90,6 +91,7 @@ class Specialisation:
         self._captures: tuple[Capture, ...] = ()
         self._signature: Signature | None = None
         self._results: dict[Request, Compiled] = {}
+        self._compiling = SingleFlight()
         self._differentiated: dict[Request, Function] = {}
         self._duals: set[Buffer] = set()
         started = time.perf_counter()
@@ -130,7 +132,7 @@ class Specialisation:
                 lowered.returns,
                 lowered.returns_tuple,
                 lowered.uses_random,
-                touched_by(lowered.function.region),
+                summarise(lowered.function.region),
                 (*lowered.warnings, *self._broken_rules(lowered.function)),
             )
         return self._signature
@@ -157,9 +159,9 @@ class Specialisation:
     def warnings(self) -> tuple[Warned, ...]:
         return self.signature.warnings
 
-    def touched(self) -> Touched:
+    def accesses(self) -> AccessSummary:
         """What the primal does to memory."""
-        return self.signature.touched
+        return self.signature.accesses
 
     def is_current(self) -> bool:
         """Whether everything that the code captured is still what it was."""
@@ -173,9 +175,13 @@ class Specialisation:
             self._look_at_duals()
         found = self._results.get(request)
         if found is None:
-            started = time.perf_counter()
-            found = self._results[request] = self._from_disk(request) or self._compile(request)
-            found.code.seconds = time.perf_counter() - started  # of this request: the front end's are apart
+            with self._compiling(request):
+                found = self._results.get(request)
+                if found is None:
+                    started = time.perf_counter()
+                    found = self._from_disk(request) or self._compile(request)
+                    found.code.seconds = time.perf_counter() - started  # of this request: the front end's are apart
+                    self._results[request] = found
         return found
 
     def code(self, request: Request) -> Code:
@@ -230,7 +236,7 @@ class Specialisation:
         """A field may have got a dual since: then code that computes tangents, and what an earlier process left of it,
         is out of date.
         """
-        fields = [b for b in (*self.touched().loaded, *self.touched().written) if b.primal is None]
+        fields = [b for b in (*self.accesses().loaded, *self.accesses().written) if b.primal is None]
         pairs = [(b.tangent, b.adjoint and b.adjoint.tangent) for b in fields]
         duals = {dual for pair in pairs for dual in pair if dual is not None}
         if self._cache is not None:

@@ -37,6 +37,7 @@ from tinote.compiler.passes.lower_arrays import lower_arrays
 from tinote.compiler.passes.merge_checks import merge_checks
 from tinote.compiler.passes.narrow_loops import narrow_loops
 from tinote.compiler.passes.offload import offload
+from tinote.compiler.passes.order_iterations import order_iterations
 from tinote.compiler.passes.privatise import privatise
 from tinote.compiler.passes.promote_locals import promote_locals
 from tinote.compiler.passes.scalarise import scalarise
@@ -177,6 +178,7 @@ SIMPLIFICATION: Steps = (
     _plain(scalarise, Form.SCALAR),
     Step(_check_overflow, Form.SCALAR, "check_overflow"),
     _simplify(Form.SCALAR, keep_checks=True),
+    _plain(order_iterations, Form.SCALAR),
     _plain(narrow_loops, Form.SCALAR),
 )
 

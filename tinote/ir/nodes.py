@@ -234,11 +234,13 @@ class For(Op):
     region params = (index, *carried).
 
     `parallel`: iterations may run in any order or at once (then nothing is carried). `reverse`: from hi-1 down to lo.
-    `vectorize`: set by the vectorisation pass. Index, lo and hi have the same integer type.
+    `vectorize`: set by the vectorisation pass. `because`: why a loop that the user did not order runs in order. Index,
+    lo and hi have the same integer type.
     """
 
-    __slots__ = ("parallel", "reverse", "vectorize")
-    statics = ("parallel", "reverse", "vectorize")
+    __slots__ = ("because", "parallel", "reverse", "vectorize")
+    statics = ("parallel", "reverse", "vectorize", "because")
+    because: str
     parallel: bool
     reverse: bool
     vectorize: bool
@@ -255,9 +257,11 @@ class For(Op):
         parallel: bool = False,
         reverse: bool = False,
         vectorize: bool = False,
+        because: str = "",
         origin: Op | None = None,
     ) -> None:
         super().__init__((lo, hi, *initial), outs, (body,), loc, origin)
+        self.because = because
         self.parallel = parallel
         self.reverse = reverse
         self.vectorize = vectorize

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tinote.compiler.launch.summary import touched_by
+from tinote.compiler.launch.access_summary import summarise
 from tinote.ir.buffers import Buffer, root_of
 from tinote.ir.nodes import Atom, Atomic, Check, For, Function, Lit, Op, Region, Task, While
 from tinote.ir.query import walk
@@ -38,7 +38,8 @@ class AtomicUse(NamedTuple):
 class TaskPlan(NamedTuple):
     """One task. `turns`: iterations that may run at once, None when known at launch only, 1 for a serial task.
     `vectorised`: the lines of the loops that our own pass asks LLVM to vectorise. `atomics`: accumulations outside of
-    private copies. `checks`: how many faults can stop it.
+    private copies. `checks`: how many faults can stop it. `because`: why a loop that might have been parallel runs in
+    order in it.
     """
 
     name: str
@@ -52,6 +53,7 @@ class TaskPlan(NamedTuple):
     writes: tuple[str, ...]
     operations: int
     span: Span
+    because: str = ""
 
 
 def plan_tasks(fn: Function) -> tuple[TaskPlan, ...]:
@@ -61,7 +63,7 @@ def plan_tasks(fn: Function) -> tuple[TaskPlan, ...]:
 
 def _plan(task: Task) -> TaskPlan:
     operations = list(walk(task.body))
-    touched = touched_by(task.body)
+    touched = summarise(task.body)
     copies = {private.copy for private in task.privates}
     privates = tuple([PrivateCopy(p.target.name, p.prim.name, bytes_of(p.copy)) for p in task.privates])
     loops = [op for op in operations if isinstance(op, For) and op.vectorize]
@@ -79,6 +81,7 @@ def _plan(task: Task) -> TaskPlan:
         writes=tuple(sorted(written)),
         operations=len(operations),
         span=_place(task),
+        because=next((op.because for op in operations if isinstance(op, For) and op.because), ""),
     )
 
 

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from weakref import WeakValueDictionary
 
-from tinote.compiler.launch.summary import TaskSummary
+from tinote.compiler.launch.access_summary import TaskSummary
 from tinote.config import Config
 from tinote.errors import CompilerBug
 from tinote.ir.nodes import Buffer, BufferKind

@@ -233,7 +233,7 @@ class _Inside(Recorder):
         """A kernel is about to be launched."""
         arguments = arguments_of(instance, values)
         arguments.refuse_other_names()
-        touched = arguments.touched
+        touched = arguments.accesses
         self._custom.loaded |= {b for b in touched.loaded - self._custom.renewed if b.primal is None}
         self._custom.written |= {b for b in touched.written if isinstance(b, Foreign)}
         for buffer, box in arguments.effects(values).written:
@@ -266,7 +266,7 @@ class _Constant(Recorder):
         """A kernel is about to be launched."""
         arguments = arguments_of(instance, values)
         arguments.refuse_other_names()
-        touched = instance.specialisation.touched()
+        touched = instance.specialisation.accesses()
         for formal, buffer in arguments.pairs(touched.written):
             if isinstance(buffer, Foreign):
                 continue

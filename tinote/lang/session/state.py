@@ -11,7 +11,7 @@ from itertools import chain
 from numbers import Integral
 from typing import Any, Protocol
 
-from tinote.compiler.launch.summary import TaskSummary
+from tinote.compiler.launch.access_summary import TaskSummary
 from tinote.compiler.requests import GRADIENT, Request
 from tinote.config import Config
 from tinote.errors import FieldError, suggestion
@@ -203,7 +203,7 @@ def claim_gradients(tasks: Iterable[TaskSummary], *, clear: bool) -> None:
         return
     mine = party.get()
     for task in tasks:
-        for buffer in chain(*task.touched):
+        for buffer in chain(*task.accesses):
             if buffer.primal is not None and world.owners.get(buffer, SESSION) != mine:
                 world.owners[buffer] = mine
                 forget_gradients()

@@ -36,17 +36,17 @@ class CustomSweep(Recorder):
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
         arguments = arguments_of(instance, values)
         if self._stale:
-            self._refuse_stale(arguments.effects(values).needed, arguments)
+            self._refuse_stale(arguments.effects(values).live_in, arguments)
             for buffer, box in arguments.definite_stores(values):
                 self._renew(buffer, box)
-        for buffer in own(arguments.touched.written):
+        for buffer in own(arguments.accesses.written):
             self.overwriting(buffer)
 
     def launching_gradient(self, instance: Instance, values: tuple[Any, ...]) -> None:
         if self._stale:
             arguments = arguments_of(instance, values)
-            footprint = arguments.footprint(values)
-            self._refuse_stale((*footprint.restored, *footprint.needed), arguments)
+            regions = arguments.regions(values)
+            self._refuse_stale((*regions.live_in_before, *regions.live_in), arguments)
 
     def writing(self, buffer: Buffer, position: Any, source: Buffer | None = None) -> None:
         if source is not None and (whole := box_of(source)) is not None:

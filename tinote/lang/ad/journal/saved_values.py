@@ -78,24 +78,24 @@ class SavedValues:
 
     def launching(self, instance: Instance, values: tuple[Any, ...], arguments: Arguments, saves_by: Request) -> Launch:
         """A kernel is about to be launched. `saves_by`: how it runs if it has to save old values."""
-        log, needs = self.log, arguments.needs
+        log, facts = self.log, arguments.gradient_facts
         # Where nothing is needed, it does not matter what is written.
-        watches = (self.between_launches and arguments.asks) or self._looks_at_all or needs.restored or log.is_watching
-        footprint = arguments.footprint(values) if watches else NOTHING
-        before = log.length
-        self._known = footprint is NOTHING or (
-            self.between_launches and not self._looks_at_all and log.knows(footprint)
+        watches = (
+            (self.between_launches and arguments.asks) or self._looks_at_all or facts.live_in_before or log.is_watching
         )
+        regions = arguments.regions(values) if watches else NOTHING
+        before = log.length
+        self._known = regions is NOTHING or (self.between_launches and not self._looks_at_all and log.knows(regions))
         if not self._known:
-            log.need(footprint.restored)
+            log.need(regions.live_in_before)
             if self.again:
                 self._need_all_of(_inputs(arguments))
-            for buffer, box in footprint.written:
+            for buffer, box in regions.written:
                 self.overwriting(buffer, box)
-        saving = self._saving(instance, values, arguments, saves_by) if needs.old_values else None
-        launch = Launch(instance, values, arguments, footprint, before, log.length, {}, {}, saving)
+        saving = self._saving(instance, values, arguments, saves_by) if facts.old_values else None
+        launch = Launch(instance, values, arguments, regions, before, log.length, {}, {}, saving)
         for buffer in arguments.foreign:
-            if buffer in needs.restored:
+            if buffer in facts.live_in_before:
                 self._keep_external(launch.copies, buffer)
             if self.again:
                 self._keep_external(launch.input_copies, buffer)
@@ -104,19 +104,19 @@ class SavedValues:
     def launched(self, launch: Launch) -> None:
         """That launch has ended well."""
         self.count += 1
-        arguments, footprint = launch.arguments, launch.footprint
+        arguments, regions = launch.arguments, launch.regions
         if self.between_launches:
             for buffer in arguments.foreign:
-                if buffer in arguments.needs.loaded and buffer not in launch.copies:
+                if buffer in arguments.gradient_facts.live_in and buffer not in launch.copies:
                     self._keep_external(launch.copies, buffer)
             if not self._known:
-                self.log.need(footprint.needed)
-                self.log.completed(footprint)
+                self.log.need(regions.live_in)
+                self.log.completed(regions)
 
     def distrust_views(self, launch: Launch) -> None:
         """Keep what the recorded launch needs of fields that others may write to at any time."""
-        needed = launch.footprint.needed if self.between_launches else ()
-        self.distrust([buffer for buffer, _ in (*needed, *launch.footprint.restored)])
+        needed = launch.regions.live_in if self.between_launches else ()
+        self.distrust([buffer for buffer, _ in (*needed, *launch.regions.live_in_before)])
         if self.again:
             self.distrust(_inputs(launch.arguments))
 
@@ -172,14 +172,14 @@ class SavedValues:
             kept = list(living_buffers() - event.scratch)
             self.log.need_all(kept, perhaps=event.notices_stale)
             return kept
-        self.log.need(event.footprint.needed)
-        return [buffer for buffer, _ in event.footprint.needed]
+        self.log.need(event.regions.live_in)
+        return [buffer for buffer, _ in event.regions.live_in]
 
     def _saving(
         self, instance: Instance, values: tuple[Any, ...], arguments: Arguments, saves_by: Request
     ) -> SavingLaunch:
         """A launch that saves the old values which its gradient needs."""
-        buffer, _ = arguments.needs.old_values[0]
+        buffer, _ = arguments.gradient_facts.old_values[0]
         saving = SavingLaunch(instance.specialisation, values, saves_by, lambda n: self._make_room(buffer, n))
         self._other_bytes += saving.nbytes
         return saving
@@ -222,7 +222,7 @@ def refuse_old_values(arguments: Arguments, why: str, place: str) -> None:
     """Raise `DifferentiationError` for a launch whose gradient needs old values that it returns: `why` not, and the
     `place` where a loop can be made serial.
     """
-    for buffer, span in arguments.needs.old_values:
+    for buffer, span in arguments.gradient_facts.old_values:
         raise DifferentiationError(
             f"the gradient needs the old values of '{buffer.name}' that are returned here, which {why}",
             span,
@@ -237,4 +237,4 @@ def living_buffers() -> set[Buffer]:
 
 def _inputs(arguments: Arguments) -> list[Buffer]:
     """The fields and ndarrays that a launch reads, also to add to them."""
-    return own(arguments.touched.loaded | arguments.touched.accumulated)
+    return own(arguments.accesses.loaded | arguments.accesses.accumulated)

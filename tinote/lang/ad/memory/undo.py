@@ -16,7 +16,7 @@ from tinote.ir.buffers import Buffer
 from tinote.lang.ad.memory.access_trace import Course
 from tinote.lang.boxes import Box, Boxes, box_of, rest, slices_of
 from tinote.lang.data.layout import array_over
-from tinote.lang.kernels.access_region import Footprint, Places
+from tinote.lang.kernels.access_region import AccessRegions, Places
 from tinote.lang.session.state import memory_of
 
 __all__ = ["UndoLog", "numbers"]
@@ -55,7 +55,7 @@ class UndoLog:
         self.shown = 0  # on the way back: so many of them are not undone yet
         self._lock = Lock()
         self._course = Course()
-        self._followed: list[Footprint] = []  # launches whose needs are not counted in `_needed` yet
+        self._followed: list[AccessRegions] = []  # launches whose needs are not counted in `_needed` yet
         self._needed: dict[Buffer, Boxes] = {}
         self._wanted: dict[Buffer, Boxes] = {}
         self._wanted_bytes = 0
@@ -76,29 +76,29 @@ class UndoLog:
 
     # ---- forward
 
-    def knows(self, footprint: Footprint) -> bool:
+    def knows(self, regions: AccessRegions) -> bool:
         """Whether a launch is known to overwrite nothing that is needed. If so, its needs count, and there is nothing
         more to do; if not, `overwrite` and `need` want to be told, and `completed`.
         """
         if self._course.has_ended:
             return False
         with self._lock:
-            known = self._course.goes_on(footprint.number)
+            known = self._course.goes_on(regions.number)
             if known:
-                self._followed.append(footprint)
+                self._followed.append(regions)
             elif self._followed:
                 self._count()
             return known
 
-    def completed(self, footprint: Footprint) -> None:
+    def completed(self, regions: AccessRegions) -> None:
         """A launch that was not known has ended well, and all its needs were told."""
-        self._course.add(footprint.number)
+        self._course.add(regions.number)
 
     def _count(self) -> None:
         """Count the needs of launches that were known; with the lock."""
-        for footprint in self._followed:
-            self._add(footprint.restored)
-            self._add(footprint.needed)
+        for regions in self._followed:
+            self._add(regions.live_in_before)
+            self._add(regions.live_in)
         self._followed.clear()
 
     def need(self, places: Places) -> None:
