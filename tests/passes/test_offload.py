@@ -8,6 +8,7 @@ from tests.passes.support import becomes, stays
 from tinote.compiler.passes.offload import offload
 from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory
+from tinote.ir.nodes import Task
 from tinote.ir.parse import parse
 from tinote.ir.verify import Form
 
