@@ -210,21 +210,27 @@ def _with_stacks_in_one_piece(pieces: list[_Piece]) -> list[_Piece]:
     A serial piece that only reads, and nothing that is written in between, runs right before the one that pops what it
     has pushed. Otherwise all that stands in between becomes serial too.
     """
+    stacks = [{op.out for op in _ops_of(piece) if isinstance(op, NewStack)} for piece in pieces]
+    if not any(stacks):
+        return pieces
+    used = [_used_by(piece) for piece in pieces]
     first = 0
     while first < len(pieces):
-        piece = pieces[first]
-        stacks = {op.out for op in piece if isinstance(op, NewStack)} if isinstance(piece, list) else set()
-        users = [number for number in range(first + 1, len(pieces)) if stacks & _used_by(pieces[number])]
+        users = [k for k in range(first + 1, len(pieces)) if stacks[first] & used[k]] if stacks[first] else []
         if not users:
             first += 1
             continue
-        last = users[-1]
+        piece, last = pieces[first], users[-1]
         between = pieces[first + 1 : last]
         if len(users) == 1 and _commutes(_ops_of(piece), between):
-            pieces[first : last + 1] = [*between, [*_ops_of(piece), *_ops_of(pieces[last])]]
+            joined: list[_Piece] = [*between, [*_ops_of(piece), *_ops_of(pieces[last])]]
         else:
             ops = [op for one in pieces[first : last + 1] for op in _ops_of(one)]
-            pieces[first : last + 1] = [[_in_order(op) if isinstance(op, For) else op for op in ops]]
+            joined = [[_in_order(op) if isinstance(op, For) else op for op in ops]]
+        here = slice(first, last + 1)
+        pieces[here] = joined
+        stacks[here] = [{op.out for op in _ops_of(one) if isinstance(op, NewStack)} for one in joined]
+        used[here] = [_used_by(one) for one in joined]
     return pieces
 
 
