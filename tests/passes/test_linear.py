@@ -122,7 +122,7 @@ def test_passes_are_linear(name: str, gradient: bool) -> None:
     superlinear = {
         function: (few[function], number)
         for function, number in many.items()
-        if number > 4 * FEW * FOLD and number > 2 * FOLD * few[function]
+        if number > 8 * FEW * FOLD and number > 2 * FOLD * few[function]
     }
     assert superlinear == {}
     assert len(texts[2]) < 1.3 * FOLD * len(texts[1])

@@ -58,9 +58,10 @@ def forward_stores(fn: Function) -> Function:
 
 def _meeting(root: Buffer, known: Collection[Buffer]) -> list[Buffer]:
     """Those of the roots `known` that may share memory with another one."""
-    if root.kind in (BufferKind.ARRAY, BufferKind.FIELD):
+    if root.kind is BufferKind.ARRAY:
         return [other for other in known if buffers_may_meet(other, root)]
-    return [root] if root in known else []
+    arrays = [other for other in known if other.kind is BufferKind.ARRAY] if root.kind is BufferKind.FIELD else []
+    return [*arrays, root] if root in known else arrays
 
 
 def _place(op: Memory) -> Place:
