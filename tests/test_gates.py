@@ -142,9 +142,8 @@ def test_notebooks_keep_their_pictures_and_no_error() -> None:
 
 #: Installing the distribution of this name from an index, with whatever tool: there it is another project's.
 FROM_AN_INDEX = re.compile(
-    r"""(?:\b(?:pip3?|pipx|conda|mamba|uv\ pip)\s+install|\b(?:uv|poetry|pdm)\s+add|\buvx|\bpipx\s+run)
-        \s+(?:-{1,2}[\w-]+(?:[= ](?!tinote)\S+)?\s+)*[\"'`]?tinote\b""",
-    re.VERBOSE,
+    r"\b(?:(?:pip3?|pipx|conda|mamba) install|(?:uv|poetry|pdm) add|uvx|pipx run)"
+    r"(?: +-{1,2}[\w-]+(?:[= ](?!tinote|['\"])[^\s-]\S*)?)* +[\"'`]?tinote\b"
 )
 
 
