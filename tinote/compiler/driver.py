@@ -104,8 +104,8 @@ class Specialisation:
 
     @property
     def lowered(self) -> Lowered:
-        """What the front end makes of the kernel. Raises `KernelTypeError` when that can no longer be told: the code
-        came from disk, and what it captured has changed since.
+        """What the front end makes of the kernel. Raises `KernelTypeError` when that can no longer be found out:
+        the code came from disk, and what it captured has changed since.
         """
         if self._lowered is None:
             if not self.is_current():

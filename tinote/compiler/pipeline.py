@@ -247,7 +247,7 @@ def run_pipeline(
     enter: Callable[[str], None] | None = None,
 ) -> tuple[Function, Context]:
     """Run `steps` on a function in first form. Gives the lowered function, and what the steps found out about it.
-    `enter` is told the name of each step when it begins.
+    `enter` is called with the name of each step when it begins.
     """
     context = Context(config)
     for step in steps:

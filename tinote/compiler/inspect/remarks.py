@@ -20,9 +20,9 @@ __all__ = ["LoopVerdict", "judge_loops"]
 
 
 class LoopVerdict(NamedTuple):
-    """What became of the loops at one place. `width`: elements a turn, 1 if none is vectorised; `interleaved`: how many
-    vectors a turn. `reasons`: LLVM's words against what was not vectorised; `advice`: what helps, "" if nothing is
-    known to.
+    """What became of the loops at one place. `width`: elements an iteration, 1 if none is vectorised; `interleaved`:
+    how many vectors an iteration. `reasons`: LLVM's words against what was not vectorised; `advice`: what helps, "" if
+    nothing is known to.
     """
 
     file: str
@@ -51,7 +51,7 @@ _ADVICE = (
     ("not identified as reduction", "a value is carried in another way than by +, *, min or max"),
     ("could not be identified as reduction", "a value is carried in another way than by +, *, min or max"),
     ("cost-model", "one element at a time is estimated to be as fast"),
-    ("explicitly disabled", "one turn is so long that LLVM would take seconds to think about vectors"),
+    ("explicitly disabled", "one iteration is so long that LLVM would take seconds to think about vectors"),
     ("not beneficial", "one element at a time is estimated to be as fast"),
     ("could not determine number of loop iterations", "how often it turns is known only while it runs"),
     ("early exit", "a check inside of the loop may stop it: bounds that the compiler can prove need none"),

@@ -36,7 +36,7 @@ class AtomicUse(NamedTuple):
 
 
 class TaskPlan(NamedTuple):
-    """One task. `turns`: iterations that may run at once, None when known at launch only, 1 for a serial task.
+    """One task. `iterations`: those that may run at once, None when known at launch only, 1 for a serial task.
     `vectorised`: the lines of the loops that our own pass asks LLVM to vectorise. `atomics`: accumulations outside of
     private copies. `checks`: how many faults can stop it. `because`: why a loop that might have been parallel runs in
     order in it.
@@ -44,7 +44,7 @@ class TaskPlan(NamedTuple):
 
     name: str
     parallel: bool
-    turns: int | None
+    iterations: int | None
     privates: tuple[PrivateCopy, ...]
     atomics: tuple[AtomicUse, ...]
     vectorised: tuple[Span, ...]
@@ -72,7 +72,7 @@ def _plan(task: Task) -> TaskPlan:
     return TaskPlan(
         name=task.name,
         parallel=task.parallel,
-        turns=_turns(task.args) if task.parallel else 1,
+        iterations=_iterations(task.args) if task.parallel else 1,
         privates=privates,
         atomics=tuple(_atomics(task.body, copies)),
         vectorised=tuple([op.loc for op in heads]),
@@ -90,7 +90,7 @@ def _place(task: Task) -> Span:
     return task.loc if task.loc.line else next((op.loc for op in task.body.body if op.loc.line), task.loc)
 
 
-def _turns(bounds: tuple[Atom, ...]) -> int | None:
+def _iterations(bounds: tuple[Atom, ...]) -> int | None:
     lo, hi = bounds
     return max(0, int(hi.value) - int(lo.value)) if isinstance(lo, Lit) and isinstance(hi, Lit) else None
 

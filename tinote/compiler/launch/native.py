@@ -82,7 +82,7 @@ class Binaries:
     def get(
         self, code: str, text: str, level: int, store: Store | None, enter: Callable[[str], None] | None = None
     ) -> tuple[Binary, Origin]:
-        """The same, made from LLVM text if need be; `enter` is told what LLVM begins to do."""
+        """The same, made from LLVM text if need be; `enter` is called with what LLVM begins to do."""
         found = self.find(code, level, store)
         if found is not None:
             return found

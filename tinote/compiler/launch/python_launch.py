@@ -108,7 +108,7 @@ class PythonCode(Stoppable):
         return self._returned.unpack(self._returned.pack(*results))
 
     def stop(self) -> int:
-        """Stop all launches of this kernel that run now, at their next turn of a loop; returns how many."""
+        """Stop all launches of this kernel that run now, at the next iteration of a loop; returns how many."""
         running = list(self._running)
         for launch in running:
             launch.stopped = True
