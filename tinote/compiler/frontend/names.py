@@ -78,6 +78,8 @@ def outside(e: Emitter, value: Any) -> Any:
     """
     if isinstance(value, ModuleType) or (is_number(value) and type(value) in (bool, int, float)):
         return value
+    if buffer_of(value) is not None:
+        return value
     constant = constant_of(value)
     mutable = isinstance(value, list | dict | set) or (
         type(value) is tuple and any(isinstance(item, list | dict | set) for item in value)
@@ -87,7 +89,7 @@ def outside(e: Emitter, value: Any) -> Any:
             (CaptureKind.CONTENT, id(value), None), Capture(CaptureKind.CONTENT, value, None, content_of(value))
         )
     item = getattr(value, "item", None)
-    if constant is None and getattr(value, "shape", None) == () and callable(item) and buffer_of(value) is None:
+    if constant is None and getattr(value, "shape", None) == () and callable(item):
         return item()
     return value
 
