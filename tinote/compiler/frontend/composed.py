@@ -42,7 +42,7 @@ def composed_expansion(builtin: Any) -> Expansion:
     same = next((function for function, known in PYTHON_FUNCTIONS.items() if known is builtin), None)
     assigned = analysis.assigned_names(analysis.assigning_nodes(source.tree.body), lambda call: ())
     last = source.tree.body[-1]
-    #: the whole of it, where a function is one expression under its docstring
+    #: the returned expression, where there is nothing else but the docstring
     formula = last.value if len(source.tree.body) == 2 and isinstance(last, ast.Return) else None
 
     def expand(e: Emitter, args: list[Any], kwargs: dict[str, Any]) -> Any:
