@@ -15,8 +15,8 @@ from dataclasses import dataclass, replace
 
 __all__ = ["FIELDS", "LIBRARY", "Expr", "Program", "Stmt", "smaller", "source", "write"]
 
-#: the fields that a program starts from and is differentiated with respect to
-FIELDS = ("x", "y", "v", "s")
+#: the fields that a program starts from and is differentiated with respect to: expressions, and shapes of their numbers
+FIELDS = {"x": (3,), "y": (3,), "v": (2, 2), "s": (), "m": (2, 2), "p.mass": (2,), "p.at": (2, 2)}
 
 LIBRARY = """\
 import math
@@ -29,6 +29,8 @@ both = {"needs_grad": True, "needs_dual": True}
 x, y = [ti.field(ti.f64, 3, name=name, **both) for name in "xy"]
 v = ti.Vector.field(2, ti.f64, 2, name="v", **both)
 s, loss = [ti.field(ti.f64, (), name=name, **both) for name in ("s", "loss")]
+m = ti.Matrix.field(2, 2, ti.f64, (), name="m", **both)
+p = ti.Struct.field({"mass": ti.f64, "at": ti.types.vector(2, ti.f64)}, shape=2, **both)
 c = ti.field(ti.f64, 3, name="c")  # without a derivative
 numbers = ti.types.ndarray(dtype=ti.f64, ndim=1)
 
@@ -103,6 +105,18 @@ def centre() -> ti.types.vector(2, ti.f64):
 
 
 @ti.kernel
+def shear(a: ti.f64):
+    for _ in range(1):
+        m[None] = 0.5 * m[None] + 0.2 * a * ti.Matrix([[m[None][1, 0], a], [s[None], m[None][0, 1]]])
+
+
+@ti.kernel
+def drift(i: ti.i32, a: ti.f64) -> ti.f64:
+    p[i].at = 0.8 * p[i].at + 0.3 * a * p[i].mass * v[i]
+    return p[i].at.norm_sqr()
+
+
+@ti.kernel
 def weigh(q: numbers, a: ti.f64) -> ti.f64:
     found = 0.0
     for i in q:
@@ -129,11 +143,14 @@ def use_c():
 
 
 @ti.kernel
-def begin():
+def begin(q: numbers):
+    for i in q:
+        loss[None] += 0.05 * q[i] * x[i]
     for i in x:
         loss[None] += 0.1 * x[i] * y[i] + 0.2 * ti.sin(x[i])
     for i in v:
-        loss[None] += 0.3 * v[i].x * v[i].y * s[None]
+        loss[None] += 0.3 * v[i].x * v[i].y * s[None] + 0.2 * p[i].mass * p[i].at.norm_sqr()
+    loss[None] += 0.1 * m[None].determinant()
 
 
 @ti.kernel
@@ -142,6 +159,8 @@ def finish():
         loss[None] += 0.3 * x[i] * (i + 1) + 0.2 * y[i] ** 2 + x[i] * y[i]
     for i in v:
         loss[None] += v[i].x * v[i].y * (i + 0.5) + 0.1 * s[None] * v[i].x
+        loss[None] += 0.2 * p[i].mass * p[i].at.x + 0.1 * p[i].at.y ** 2
+    loss[None] += 0.3 * m[None].determinant() + 0.2 * m[None][0, 1] ** 2
 
 
 @ti.data_oriented
@@ -205,8 +224,8 @@ class Stmt:
 @dataclass(frozen=True)
 class Program:
     """`before` runs first, under a tape of its own that has ended when the program begins; it leaves numbers in the
-    list `held`. `result`: what the program returns. Every field is used before anything may replace it: what Python
-    writes to a field that no launch has used yet is what the field begins with.
+    list `held`. `result`: what the program returns. Every field and array is used before anything may replace it: what
+    Python writes to a field that no launch has used yet is what the field begins with.
     """
 
     seed: int
@@ -219,7 +238,7 @@ class Program:
         before = [line for one in self.before for line in one.lines()]
         head = ["def before(held, log):", *(before or ["    pass"]), "", "", "def program(a, q, held, log):"]
         body = [line for one in self.body for line in one.lines()]
-        return "\n".join([*head, "    begin()", *body, "    finish()", f"    return {self.result}", ""])
+        return "\n".join([*head, "    begin(q)", *body, "    finish()", f"    return {self.result}", ""])
 
     @property
     def lossy(self) -> bool:
@@ -366,6 +385,10 @@ class _Writer:
                 f"v[{self.index(2)}][{self.index(2)}]",
                 "v[0].dot(v[1])",
                 f"v[{self.index(2)}].norm_sqr()",
+                f"m[None][{self.index(2)}, {self.index(2)}]",
+                self.pick("m[None].determinant()", "m[None].trace()"),
+                f"p[{self.index(2)}].mass",
+                f"p[{self.index(2)}].at.{self.pick('x', 'y')}",
             )
         )
 
@@ -378,6 +401,7 @@ class _Writer:
             "body.energy({0})",
             "body.step({0})",
             "pair({0}, {i})[{j}]",
+            "drift({j}, {0})",
         )
         form = form.replace("{f}", self.pick("x", "y")).replace("{i}", self.index()).replace("{j}", self.index(2))
         if "weigh" in form and self.inside:
@@ -441,6 +465,8 @@ class _Writer:
             f"mix({self.pick('x', 'y')}, {self.pick('x', 'y')}, {{0}})",
             f"put({self.pick('x', 'y')}, {self.index()}, {{0}})",
             "spin({0})",
+            "shear({0})",
+            f"drift({self.index(2)}, {{0}})" if self.flow == "full" or not self.inside else "shear({0})",
             f"push({self.index(2)}, ti.Vector([{{0}}, {{1}}]))" if self.flow != "calls" else "spin({0})",
             f"push({self.index(2)}, v[{self.index(2)}] * {{0}})" if self.flow == "full" else "spin({0})",
             f"push({self.index(2)}, centre())" if self.flow == "full" else "body.decay()",
@@ -461,8 +487,17 @@ class _Writer:
 
     def element(self, names: list[str], depth: int) -> Stmt:
         """Python writes an element."""
+        k = self.index(2)
         place = self.pick(
-            f"x[{self.index()}]", f"y[{self.index()}]", "s[None]", f"v[{self.index(2)}].{self.pick('x', 'y')}"
+            f"x[{self.index()}]",
+            f"x[{self.index()}]",
+            f"y[{self.index()}]",
+            f"y[{self.index()}]",
+            "s[None]",
+            f"v[{k}].{self.pick('x', 'y')}",
+            f"m[None][{k}, {self.index(2)}]",
+            f"p[{k}].mass",
+            f"p[{k}].at.{self.pick('x', 'y')}",
         )
         if self.chance(0.1):
             place = "loss[None]"
@@ -476,6 +511,8 @@ class _Writer:
     def vector(self, names: list[str], depth: int) -> Stmt:
         """Python writes a whole vector."""
         i, j = self.index(2), self.index(2)
+        if self.chance(0.3):
+            return self.matrix(names)
         forms = [
             f"v[{i}] = ti.Vector([{{0}}, {{1}}])",
             f"v[{i}] = [{{0}}, {{1}}]",
@@ -488,6 +525,21 @@ class _Writer:
                 f"v[{i}] *= {{0}}",
                 f"v[{i}] = ti.Vector([v[{j}].y, {{0}}])",
                 f"v[{i}] = centre() + {{0}}",
+            ]
+        return Stmt(self.pick(*forms), (self.bounded(names), self.bounded(names)))
+
+    def matrix(self, names: list[str]) -> Stmt:
+        """Python writes a whole matrix or struct."""
+        i = self.index(2)
+        forms = ["m[None] = ti.Matrix([[{0}, 0.5], [{1}, {0}]])", f"p[{i}] = dict(mass={{0}}, at=[{{1}}, 0.3])"]
+        if self.flow == "full":
+            forms += [
+                "m[None] = m[None] * {0}",
+                "m[None] = m[None] @ m[None].transpose() * {0}",
+                "m[None] += ti.Matrix([[{0}, 0.0], [{1}, 0.1]])",
+                f"p[{i}].at = v[{i}] * {{0}}",
+                f"v[{i}] = m[None] @ p[{i}].at",
+                f"p[{i}].mass = m[None].trace() * {{0}}",
             ]
         return Stmt(self.pick(*forms), (self.bounded(names), self.bounded(names)))
 
@@ -514,15 +566,15 @@ class _Writer:
             "y.from_numpy(y.to_numpy() * {0})",
             "x.from_numpy(np.sin(x.to_numpy()))",
             "x.from_numpy(np.array([{0}, {1}, 0.3]))",
-            "q[1] = {0}",
+            "q[1] = {0}" if not self.early else "y[1] = float(y[2])",
             "c.copy_from(x)",
         )
         return Stmt(form, (self.bounded(names), self.bounded(names)), lossy=True)
 
     def look(self, names: list[str], depth: int) -> Stmt:
         """Values are looked at, and nothing else."""
-        value = self.number(names, 1) if names else Expr(self.pick("norm2()", "total(x)", "weigh(q, 0.5)"))
-        if self.chance(0.6) or "weigh" in str(value):
+        value = self.number(names, 1) if names else Expr(self.pick("norm2()", "total(x)"))
+        if self.chance(0.6):
             value = Expr(self.pick("x[1]", "y[0]", "s[None]", "loss[None]", "norm2()", "total(y)"))
         form = self.pick(
             "log.append({0})",
@@ -674,4 +726,6 @@ def source(program: Program, start: dict[str, object], driver: str) -> str:
         else:
             given.append(f"{name} = {value!r}" if name == "a" else f"{name} = np.array({value!r})")
     head = head.replace("both = ", "ti.init(default_fp=ti.f64)\nboth = ")
-    return "\n\n\n".join([head, *used, text, "\n".join([*given, "before(held, log)", driver])])
+    if program.before:
+        given += ["with ti.ad.Tape(loss):", "    before(held, log)"]
+    return "\n\n\n".join([head, *used, text, "\n".join([*given, driver])])

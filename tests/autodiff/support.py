@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 from tinote.autodiff.forward import forward
 from tinote.autodiff.gradient import reverse
+from tinote.ir.build import Builder
 from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory
-from tinote.ir.nodes import Buffer, Function
-from tinote.ir.types import f64
+from tinote.ir.nodes import Atom, Buffer, For, Function, Lit, Var
+from tinote.ir.types import f64, i32
 
 INPUTS = (0.31, 0.72, -0.43, 1.14)
 WEIGHTS = (1.0, -2.0, 0.5, 3.0)
@@ -97,3 +99,20 @@ def assert_gradient(program: Program, inputs: Sequence[float] = INPUTS, toleranc
     along = program.tangent(inputs, DIRECTION)
     dot = sum(g * d for g, d in zip(got, DIRECTION, strict=True))
     assert abs(along - dot) <= 1e-11 * (1 + abs(dot)), f"forward mode {along}, reverse mode {dot}"
+
+
+def loop(b: Builder, lo: int, hi: Atom | int, body: Callable[[Var], Any], *, parallel: bool = False) -> None:
+    """A loop from `lo` to `hi` around what `body` emits for its index."""
+    t = Var(i32, "t")
+    with b.region(t) as inside:
+        body(t)
+    b.emit(For(Lit(lo, i32), Lit(hi, i32) if isinstance(hi, int) else hi, (), inside.close(), parallel=parallel))
+
+
+def made(build: Callable[[Builder, Program], Any]) -> Program:
+    """The program that `build` emits."""
+    program, b = Program(), Builder()
+    with b.region() as top:
+        build(b, program)
+    program.fn = Function("f", top.close())
+    return program

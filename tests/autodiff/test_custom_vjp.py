@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
+from tests.autodiff.user import array_with_dual
 from tinote.errors import DifferentiationError, TinoteError
 
 
@@ -14,12 +15,8 @@ def session() -> None:
     ti.init(arch=ti.cpu, default_fp=ti.f64, debug=True, opt_level=1)
 
 
-def numbers(*shape: int) -> Any:
-    return ti.field(ti.f64, shape, needs_grad=True, needs_dual=True)
-
-
 def given() -> tuple[Any, Any, Any]:
-    x, y, loss = numbers(5), numbers(5), numbers()
+    x, y, loss = array_with_dual(5), array_with_dual(5), array_with_dual()
     x.from_numpy(np.array([0.3, -0.7, 1.1, 0.55, -0.2]))
     y.from_numpy(np.array([1.2, 0.4, -0.6, 0.9, -1.3]))
     return x, y, loss
@@ -104,7 +101,7 @@ def test_in_a_loop_that_overwrites() -> None:
 
 
 def test_a_matrix() -> None:
-    M, loss = ti.Matrix.field(2, 2, ti.f64, 3, needs_grad=True), numbers()
+    M, loss = ti.Matrix.field(2, 2, ti.f64, 3, needs_grad=True), array_with_dual()
     M.from_numpy(np.eye(2) + 0.3 * np.random.default_rng(2).random((3, 2, 2)))
 
     @ti.kernel
@@ -117,7 +114,7 @@ def test_a_matrix() -> None:
 
 
 def test_a_matrix_with_run_time_indices() -> None:
-    M, loss = ti.Matrix.field(2, 2, ti.f64, 3, needs_grad=True), numbers()
+    M, loss = ti.Matrix.field(2, 2, ti.f64, 3, needs_grad=True), array_with_dual()
     M.from_numpy(np.eye(2) + 0.3 * np.random.default_rng(2).random((3, 2, 2)))
 
     @ti.kernel

@@ -41,7 +41,7 @@ def test_loops_with_a_carried_value():
     cost = powers.grad_cost(3)
     # The inner loop runs again for each turn of the outer one on the way back, and saves one turn's values at a time.
     assert {(one.expression, one.count) for one in cost.saved} == {("m", 3), ("turns[None]", 7)}
-    assert all((one.name, one.type, one.size, one.in_turn) == ("s", "f64", 8, True) for one in cost.saved)
+    assert all((one.name, one.type, one.size, one.per_iteration) == ("s", "f64", 8, True) for one in cost.saved)
     assert cost.bytes_saved == 8 * 10 * cost.threads
     turns[None] = 1
     assert sorted(one.count for one in powers.grad_cost(5).saved) == [1, 5]
@@ -85,7 +85,7 @@ func f(%m: i32):
 
 def test_pushes_are_summed_over_the_turns_since_the_stack_was_made():
     (saved,) = saved_values(parse(_TRIANGLE), [4], lambda *_: None, lambda *_: None)
-    assert (saved.expression, saved.count, saved.nbytes, saved.in_turn) == ("m · j", 6, 24, True)
+    assert (saved.expression, saved.count, saved.nbytes, saved.per_iteration) == ("m · j", 6, 24, True)
 
 
 def test_what_only_the_launch_tells():

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
+from tests.autodiff.user import array_with_dual
 from tinote.errors import DifferentiationError, KernelMemoryError
 
 N = 6
@@ -52,14 +53,10 @@ def use_and_double(w: ti.types.ndarray(ndim=1), x: ti.types.ndarray(ndim=1), los
         w[i] = 2 * w[i]
 
 
-def array(values: Any = X, needs_grad: bool = True, **more: Any) -> Any:
+def filled(values: Any = X, needs_grad: bool = True, **more: Any) -> Any:
     x = ti.ndarray(ti.f64, shape=np.shape(values), needs_grad=needs_grad, **more)
     x.from_numpy(np.asarray(values, float))
     return x
-
-
-def scalar() -> Any:
-    return ti.field(ti.f64, shape=(), needs_grad=True, needs_dual=True)
 
 
 def refused(loss: Any, run: Callable[[], Any]) -> DifferentiationError:
@@ -73,7 +70,7 @@ def refused(loss: Any, run: Callable[[], Any]) -> DifferentiationError:
 
 
 def test_a_tape_gives_the_gradients_of_all_arrays() -> None:
-    w, x, loss = array(X + 1), array(), scalar()
+    w, x, loss = filled(X + 1), filled(), array_with_dual()
     with ti.ad.Tape(loss):
         weighted(w, x, loss)
     np.testing.assert_allclose(x.grad.to_numpy(), 2 * (X + 1) * X, rtol=1e-14)
@@ -81,24 +78,24 @@ def test_a_tape_gives_the_gradients_of_all_arrays() -> None:
 
 
 def test_one_instance_differentiates_every_shape() -> None:
-    loss = scalar()
+    loss = array_with_dual()
     for n in (1, 5, 3000):
         values = np.linspace(-1, 1, n)
-        x = array(values)
+        x = filled(values)
         with ti.ad.Tape(loss):
             weighted(np.full(n, 3.0), x, loss)
         np.testing.assert_allclose(x.grad.to_numpy(), 6 * values, rtol=1e-14)
 
 
 def test_arrays_without_a_gradient_are_constants() -> None:
-    w, x, loss = array(X, needs_grad=False), array(), scalar()
+    w, x, loss = filled(X, needs_grad=False), filled(), array_with_dual()
     with ti.ad.Tape(loss):
         weighted(w, x, loss)
     np.testing.assert_allclose(x.grad.to_numpy(), 2 * X * X, rtol=1e-14)
 
 
 def test_several_launches_and_overwritten_arrays() -> None:
-    x, y, loss = array(), array(), scalar()
+    x, y, loss = filled(), filled(), array_with_dual()
     with ti.ad.Tape(loss):
         cube(x, y)
         cube(y, x)  # overwrites what the first launch read
@@ -109,8 +106,8 @@ def test_several_launches_and_overwritten_arrays() -> None:
 
 
 def test_the_same_instance_on_different_arrays_in_one_tape() -> None:
-    arrays = [array(X / (k + 1)) for k in range(4)]
-    loss = scalar()
+    arrays = [filled(X / (k + 1)) for k in range(4)]
+    loss = array_with_dual()
     with ti.ad.Tape(loss):
         for a, b in itertools.pairwise(arrays):
             cube(a, b)
@@ -119,7 +116,7 @@ def test_the_same_instance_on_different_arrays_in_one_tape() -> None:
 
 
 def test_python_writes_between_launches() -> None:
-    x, loss = array(), scalar()
+    x, loss = filled(), array_with_dual()
     with ti.ad.Tape(loss):
         weighted(np.ones(N), x, loss)
         x.fill(100.0)
@@ -129,7 +126,7 @@ def test_python_writes_between_launches() -> None:
 def test_vectors_and_fields_in_their_place() -> None:
     v = ti.Vector.ndarray(2, ti.f64, shape=3, needs_grad=True)
     f = ti.field(ti.f64, shape=3, needs_grad=True)
-    loss = scalar()
+    loss = array_with_dual()
     numbers = np.arange(6.0).reshape(3, 2)
     v.from_numpy(numbers)
     f.from_numpy(np.array([1.0, 2.0, 3.0]))
@@ -146,14 +143,14 @@ def test_vectors_and_fields_in_their_place() -> None:
 
 
 def test_one_array_twice_where_it_is_only_read() -> None:
-    x, loss = array(), scalar()
+    x, loss = filled(), array_with_dual()
     with ti.ad.Tape(loss):
         weighted(x, x, loss)
     np.testing.assert_allclose(x.grad.to_numpy(), 3 * X**2, rtol=1e-14)
 
 
 def test_an_ndarray_may_be_the_loss() -> None:
-    x, loss = array(), ti.ndarray(ti.f64, shape=(), needs_grad=True)
+    x, loss = filled(), ti.ndarray(ti.f64, shape=(), needs_grad=True)
 
     @ti.kernel
     def run(x: ti.types.ndarray(ndim=1), loss: ti.types.ndarray(ndim=0)):
@@ -166,7 +163,7 @@ def test_an_ndarray_may_be_the_loss() -> None:
 
 
 def test_kernel_grad() -> None:
-    x, y = array(), array()
+    x, y = filled(), filled()
     cube(x, y)
     y.grad.fill(1.0)
     cube.grad(x, y)
@@ -176,7 +173,7 @@ def test_kernel_grad() -> None:
 
 
 def test_gradients_in_a_kernel() -> None:
-    x, loss = array(), scalar()
+    x, loss = filled(), array_with_dual()
 
     @ti.kernel
     def descend(x: ti.types.ndarray(ndim=1), rate: ti.f64):
@@ -190,7 +187,7 @@ def test_gradients_in_a_kernel() -> None:
 
 
 def test_forward_mode() -> None:
-    x, loss = array(needs_dual=True), scalar()
+    x, loss = filled(needs_dual=True), array_with_dual()
     seed = np.arange(1.0, N + 1)
     with ti.ad.FwdMode(loss=loss, param=x, seed=seed):
         loss[None] = 0.0
@@ -199,7 +196,7 @@ def test_forward_mode() -> None:
 
 
 def test_forward_mode_refuses_what_goes_through_others() -> None:
-    x, y, loss = array(needs_dual=True), array(needs_dual=True), scalar()
+    x, y, loss = filled(needs_dual=True), filled(needs_dual=True), array_with_dual()
     through = np.zeros(N)
     with pytest.raises(DifferentiationError, match="has no dual"), ti.ad.FwdMode(loss=loss, param=x, seed=X):
         cube(x, through)
@@ -207,7 +204,7 @@ def test_forward_mode_refuses_what_goes_through_others() -> None:
 
 
 def test_functional_forms_and_gradcheck() -> None:
-    x, loss = array(needs_dual=True), scalar()
+    x, loss = filled(needs_dual=True), array_with_dual()
 
     def run() -> None:
         weighted(np.full(N, 3.0), x, loss)
@@ -217,7 +214,7 @@ def test_functional_forms_and_gradcheck() -> None:
 
 
 def test_checkpointed_loops() -> None:
-    x, loss = array(X / 2), scalar()
+    x, loss = filled(X / 2), array_with_dual()
     scale = np.full(N, 1.1)
 
     @ti.kernel
@@ -241,7 +238,7 @@ def test_checkpointed_loops() -> None:
 
 
 def test_numpy_arrays_are_constants_as_they_were_at_the_launch() -> None:
-    x, loss = array(), scalar()
+    x, loss = filled(), array_with_dual()
     w = X + 1
     with ti.ad.Tape(loss):
         weighted(w, x, loss)
@@ -253,7 +250,7 @@ def test_numpy_arrays_are_constants_as_they_were_at_the_launch() -> None:
 
 
 def test_overlapping_constants() -> None:
-    x, loss = array(), scalar()
+    x, loss = filled(), array_with_dual()
     data = np.arange(3.0 * N)
     with ti.ad.Tape(loss):
         for k in range(N):
@@ -263,7 +260,7 @@ def test_overlapping_constants() -> None:
 
 
 def test_arrays_that_the_kernel_itself_overwrites() -> None:
-    x, loss = array(), scalar()
+    x, loss = filled(), array_with_dual()
     w = X + 1
     with ti.ad.Tape(loss):
         use_and_double(w, x, loss)
@@ -274,7 +271,7 @@ def test_arrays_that_the_kernel_itself_overwrites() -> None:
 
 
 def test_a_jacobian_runs_the_way_back_several_times() -> None:
-    x, y = array(), array(np.zeros(N))
+    x, y = filled(), filled(np.zeros(N))
     w = X + 1
 
     @ti.kernel
@@ -288,7 +285,7 @@ def test_a_jacobian_runs_the_way_back_several_times() -> None:
 
 
 def test_integers_of_others_are_kept_too() -> None:
-    x, loss = array(), scalar()
+    x, loss = filled(), array_with_dual()
     index = np.arange(N, dtype=np.int32)[::-1].copy()
 
     @ti.kernel
@@ -304,14 +301,14 @@ def test_integers_of_others_are_kept_too() -> None:
 
 def test_what_is_kept_of_others_counts_against_the_limit() -> None:
     ti.init(arch=ti.cpu, default_fp=ti.f64, memory_limit=10_000)
-    x, loss = array(np.ones(1000)), scalar()
+    x, loss = filled(np.ones(1000)), array_with_dual()
     with pytest.raises(KernelMemoryError, match="'w'"), ti.ad.Tape(loss):
         for _ in range(3):
             weighted(np.ones(1000), x, loss)
 
 
 def test_values_that_go_through_numpy_are_refused() -> None:
-    x, y, loss = array(), array(), scalar()
+    x, y, loss = filled(), filled(), array_with_dual()
     through = np.zeros(N)
     error = refused(loss, lambda: (cube(x, through), total(through, loss)))
     assert "has no gradient, but values that are differentiated go through it" in error.message
@@ -321,13 +318,13 @@ def test_values_that_go_through_numpy_are_refused() -> None:
 
 
 def test_values_that_go_through_an_array_without_gradient_are_refused() -> None:
-    x, plain, loss = array(), array(needs_grad=False), scalar()
+    x, plain, loss = filled(), filled(needs_grad=False), array_with_dual()
     error = refused(loss, lambda: (cube(x, plain), total(plain, loss)))
     assert "has no gradient" in error.message
 
 
 def test_arguments_that_share_written_memory_are_refused() -> None:
-    x, loss = array(), scalar()
+    x, loss = filled(), array_with_dual()
     memory = np.zeros(2 * N)
     for run in (
         lambda: cube(x, x),
@@ -342,7 +339,7 @@ def test_arguments_that_share_written_memory_are_refused() -> None:
 
 
 def test_an_array_that_the_kernel_also_captured() -> None:
-    x, loss = array(), scalar()
+    x, loss = filled(), array_with_dual()
 
     @ti.kernel
     def both(a: ti.types.ndarray(ndim=1)):
@@ -353,7 +350,7 @@ def test_an_array_that_the_kernel_also_captured() -> None:
 
 
 def test_views_of_fields_are_refused_and_their_copies_are_not() -> None:
-    x, loss = array(), scalar()
+    x, loss = filled(), array_with_dual()
     view = x.numpy_view()
     assert "view of 'x'" in refused(loss, lambda: total(view[1:], loss)).message
     with ti.ad.Tape(loss):
@@ -362,14 +359,14 @@ def test_views_of_fields_are_refused_and_their_copies_are_not() -> None:
 
 
 def test_a_checkpointed_step_cannot_write_to_others() -> None:
-    x, loss = array(), scalar()
+    x, loss = filled(), array_with_dual()
     w = X + 1
     error = refused(loss, lambda: ti.ad.checkpoint(lambda t: use_and_double(w, x, loss), 3, progress=False))
     assert "cannot be brought back" in error.message
 
 
 def test_a_checkpointed_step_must_find_the_same_arrays() -> None:
-    x, loss = array(), scalar()
+    x, loss = filled(), array_with_dual()
     w = X + 1
 
     def step(t: int) -> None:
@@ -381,7 +378,7 @@ def test_a_checkpointed_step_must_find_the_same_arrays() -> None:
 
 
 def test_a_replaced_gradient_sees_what_goes_through_others() -> None:
-    x, loss = array(), scalar()
+    x, loss = filled(), array_with_dual()
     through = np.zeros(N)
 
     @ti.ad.grad_replaced

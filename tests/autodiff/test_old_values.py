@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
+from tests.autodiff.user import array_with_dual
 from tinote.errors import DifferentiationError, KernelMemoryError
 
 N = 200
@@ -17,17 +18,13 @@ def session() -> None:
     ti.init(arch=ti.cpu, default_fp=ti.f64, debug=True, opt_level=1)
 
 
-def numbers(*shape: int) -> Any:
-    return ti.field(ti.f64, shape, needs_grad=True, needs_dual=True)
-
-
 def given() -> tuple[Any, Any, Any, Any, Any]:
     """Distinct inputs, a list with its length, weights of its places, and the loss."""
     random = np.random.default_rng(3)
-    x, y, w = numbers(N), numbers(N), ti.field(ti.f64, N)
+    x, y, w = array_with_dual(N), array_with_dual(N), ti.field(ti.f64, N)
     x.from_numpy(random.permutation(np.linspace(0.1, 1.5, N)))
     w.from_numpy(random.uniform(0.5, 2, N))
-    return x, y, w, ti.field(ti.i32, ()), numbers()
+    return x, y, w, ti.field(ti.i32, ()), array_with_dual()
 
 
 def test_appending_to_a_list() -> None:
@@ -64,7 +61,7 @@ def test_appending_to_a_list() -> None:
 
 def test_what_threads_have_appended() -> None:
     n = 200_000
-    x, y, loss = numbers(n), numbers(n), numbers()
+    x, y, loss = array_with_dual(n), array_with_dual(n), array_with_dual()
     source, count, w = ti.field(ti.i32, n), ti.field(ti.i32, ()), ti.field(ti.f64, n)
     x.from_numpy(np.linspace(0, 1, n))
     w.from_numpy(np.arange(n, dtype=float))
@@ -87,7 +84,7 @@ def test_what_threads_have_appended() -> None:
 
 def test_bins_filled_in_inner_loops() -> None:
     x, _, w, _, loss = given()
-    filled, lists = ti.field(ti.i32, 7), numbers(7, N)
+    filled, lists = ti.field(ti.i32, 7), array_with_dual(7, N)
 
     @ti.kernel
     def run(first: ti.i32, last: ti.i32):
@@ -213,7 +210,7 @@ def test_turns_that_nobody_can_tell_are_refused() -> None:
 
 def test_differentiated_old_values_of_parallel_turns_are_refused() -> None:
     x, _, _, _, loss = given()
-    total = numbers()
+    total = array_with_dual()
 
     @ti.kernel
     def run():
@@ -246,7 +243,7 @@ def test_second_derivatives() -> None:
     """Forward mode over what reads the old values again; whichever turn got which place."""
     x, y, _, count, loss = given()
     bins = ti.field(ti.i32, 4)
-    z = numbers(4, N)
+    z = array_with_dual(4, N)
 
     @ti.kernel
     def run():

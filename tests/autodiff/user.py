@@ -7,7 +7,7 @@ import pytest
 
 import tinote as ti
 
-__all__ = ["array", "check_gradient", "scalar", "session"]
+__all__ = ["array", "array_with_dual", "check_gradient", "scalar", "session"]
 
 
 @pytest.fixture(autouse=True)
@@ -21,6 +21,10 @@ def scalar(**more: Any) -> Any:
 
 def array(*shape: int) -> Any:
     return ti.field(ti.f64, shape=shape, needs_grad=True)
+
+
+def array_with_dual(*shape: int) -> Any:
+    return ti.field(ti.f64, shape=shape, needs_grad=True, needs_dual=True)
 
 
 def check_gradient(run: Any, loss: Any, fields: list[Any], tolerance: float = 1e-6) -> None:

@@ -69,7 +69,7 @@ class Both:
         config = replace(s.config, arch="python")
         fn, _ = run_pipeline(s.lowered.function, python_steps_for(self.request), config)
         code = PythonCode(fn, config, s.source.globals, s._memory_for)
-        written = [b for b in {b for task in code.tasks for b in task.touched.written} if b.kind is BufferKind.FIELD]
+        written = [b for b in {b for task in code.tasks for b in task.accesses.written} if b.kind is BufferKind.FIELD]
         before = {b: memory_of(b).copy() for b in written}
         returned = code.launch(values)
         left = {b: _numbers(b) for b in written}

@@ -121,7 +121,7 @@ def test_what_is_quick_is_not_shown(shown, monkeypatch):
     assert shown.texts == [] and shown.closed == 0
 
 
-def test_other_threads_tell_nobody(shown):
+def test_other_threads_show_nothing(shown):
     def compile_something() -> None:
         with compilation("other") as enter:
             enter("offload")
@@ -131,7 +131,7 @@ def test_other_threads_tell_nobody(shown):
     thread = threading.Thread(target=compile_something)
     thread.start()
     thread.join()
-    assert seen == [waiting._nobody] and shown.texts == []
+    assert seen == [waiting._ignore] and shown.texts == []
 
 
 def closed() -> io.StringIO:
@@ -144,7 +144,7 @@ def closed() -> io.StringIO:
 def test_without_a_terminal_nothing_is_made(monkeypatch, stream):
     monkeypatch.setattr(sys, "stderr", stream)
     with compilation("quiet") as enter:
-        assert enter is waiting._nobody
+        assert enter is waiting._ignore
 
 
 def test_a_terminal_that_does_not_tell_its_width_is_no_error():

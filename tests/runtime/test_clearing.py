@@ -3,7 +3,7 @@
 import pytest
 
 import tinote as ti
-from tinote.compiler.launch.clearing import clear_memories
+from tinote.runtime.clearing import clear_memories
 from tinote.runtime.memory import Memory
 
 

@@ -58,7 +58,7 @@ def kernels():
 def test_tasks_say_how_they_run(kernels):
     tasks, chain = kernels
     plans = plan_tasks(stages_of(tasks.specialisations()[-1]).last)
-    assert [(p.parallel, p.turns, bool(p.vectorised), p.checks) for p in plans] == [
+    assert [(p.parallel, p.iterations, bool(p.vectorised), p.checks) for p in plans] == [
         (True, 1000, True, 0),
         (True, 1000, False, 1),
         (False, 1, False, 0),
@@ -132,7 +132,7 @@ def test_a_gradient_says_what_it_saves_and_computes_again(kernels):
     stages = stages_of(kernels[1].specialise(), gradient=True)
     costs = gradient_costs(stages.unlowered, stages.last)
     (saved,) = costs.saved
-    assert (saved.name, saved.type, saved.size, saved.count, saved.in_turn) == ("s", "f32", 4, 5, True)
+    assert (saved.name, saved.type, saved.size, saved.count, saved.per_iteration) == ("s", "f32", 4, 5, True)
     assert line_of("# turned") <= saved.place.line <= line_of("# turned") + 1
     body = line_of("# turned") + 1
     again = {found.place.line: (found.again, found.factors) for found in costs.recomputed}

@@ -4,8 +4,8 @@ A rule takes the adjoint `g` of the result `y` and the operands, and gives the a
 derivative flows there), as in the textbook: y = f(a, b) gives (g · ∂f/∂a, g · ∂f/∂b). Forward mode uses the same table,
 since a Jacobian-vector product is the sum of these products applied to tangents.
 
-At a kink the rule picks a subgradient: |x| and a root of a sum of squares give 0 at 0, `max(a, b)` follows its meaning
-(`a if a > b else b`).
+At a kink the rule picks a subgradient: |x| and a root of a sum of squares give 0 at 0; `min` and `max` give all to the
+operand that they choose, of two equal ones the second, and nothing to a NaN beside a number.
 
 Zero is a strong zero: an adjoint (a tangent) that is 0 contributes 0, never NaN, through a slope that is infinite or
 NaN. So the arm of a branch that was not taken contributes nothing, whatever it divides by. Singular rules (division,
@@ -220,8 +220,8 @@ RULES: dict[Primitive, Rule | NoDerivative] = {
     p.raw_mod: _rounded_quotient,
     p.neg: lambda e, g, y, a: (e.neg(g),),
     p.absolute: _absolute,
-    p.minimum: lambda e, g, y, a: _choose(e, g, e.of(p.lt, a[0], a[1])),
-    p.maximum: lambda e, g, y, a: _choose(e, g, e.of(p.gt, a[0], a[1])),
+    p.minimum: lambda e, g, y, a: _extremum(e, g, p.lt, *a),
+    p.maximum: lambda e, g, y, a: _extremum(e, g, p.gt, *a),
     p.power: _power,
     p.select: lambda e, g, y, a: (None, *_choose(e, g, a[0])),
     p.sqrt: _sqrt,
@@ -265,6 +265,13 @@ RULES: dict[Primitive, Rule | NoDerivative] = {
     p.extract: NoDerivative("handled where tensors' adjoints are kept", zero=False),
     p.insert: NoDerivative("handled where tensors' adjoints are kept", zero=False),
 }
+
+
+def _extremum(e: Emit, g: Atom, beats: Primitive, a: Atom, b: Atom) -> tuple[Atom, Atom]:
+    first: Atom = e.of(beats, a, b)
+    if not isinstance(b, Lit) or b.value != b.value:
+        first = e.of(p.or_, first, e.of(p.isnan, b))
+    return _choose(e, g, first)
 
 
 def _choose(e: Emit, g: Atom, condition: Atom) -> tuple[Atom, Atom]:

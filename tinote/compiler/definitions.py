@@ -110,7 +110,7 @@ for _name in __future__.all_feature_names:
 
 @functools.cache
 def _process_start() -> float:
-    """When this process began, in seconds since the epoch; where nobody tells, when this module was loaded."""
+    """When this process began, in seconds since the epoch; where that is unknown, when this module was loaded."""
     try:
         with open("/proc/self/stat", "rb") as status:
             ticks = int(status.read().rpartition(b")")[2].split()[19])

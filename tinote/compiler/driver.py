@@ -13,11 +13,12 @@ import importlib
 import math
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from tinote.compiler.launch.access_summary import AccessSummary, summarise
 from tinote.compiler.launch.metadata import Facts, GradientFacts, Signature
 from tinote.compiler.launch.native import BoundArray, Code, Native, Origin, Profiled, binary_cache
-from tinote.compiler.launch.summary import Touched, touched_by
 from tinote.compiler.protocol import (
     ArgumentSpec,
     ArrayArgument,
@@ -27,6 +28,7 @@ from tinote.compiler.protocol import (
     Warned,
 )
 from tinote.compiler.requests import GRADIENT, PRIMAL, Request
+from tinote.compiler.single_flight import SingleFlight
 from tinote.compiler.waiting import Enter, compilation
 from tinote.config import Config
 from tinote.errors import KernelTypeError
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from tinote.compiler.cache.kernel_cache import KernelCache
     from tinote.compiler.launch.metadata import ExecutableMetadata
     from tinote.compiler.pipeline import Context, Listener, Snapshot
+    from tinote.ir.access_region import Effects
     from tinote.runtime.jit import Binary
     from tinote.runtime.store import Store
 
@@ -88,6 +91,7 @@ class Specialisation:
         self._captures: tuple[Capture, ...] = ()
         self._signature: Signature | None = None
         self._results: dict[Request, Compiled] = {}
+        self._compiling = SingleFlight()
         self._differentiated: dict[Request, Function] = {}
         self._duals: set[Buffer] = set()
         started = time.perf_counter()
@@ -100,8 +104,8 @@ class Specialisation:
 
     @property
     def lowered(self) -> Lowered:
-        """What the front end makes of the kernel. Raises `KernelTypeError` when that can no longer be told: the code
-        came from disk, and what it captured has changed since.
+        """What the front end makes of the kernel. Raises `KernelTypeError` when that can no longer be found out:
+        the code came from disk, and what it captured has changed since.
         """
         if self._lowered is None:
             if not self.is_current():
@@ -128,7 +132,7 @@ class Specialisation:
                 lowered.returns,
                 lowered.returns_tuple,
                 lowered.uses_random,
-                touched_by(lowered.function.region),
+                summarise(lowered.function.region),
                 (*lowered.warnings, *self._broken_rules(lowered.function)),
             )
         return self._signature
@@ -155,9 +159,9 @@ class Specialisation:
     def warnings(self) -> tuple[Warned, ...]:
         return self.signature.warnings
 
-    def touched(self) -> Touched:
+    def accesses(self) -> AccessSummary:
         """What the primal does to memory."""
-        return self.signature.touched
+        return self.signature.accesses
 
     def is_current(self) -> bool:
         """Whether everything that the code captured is still what it was."""
@@ -171,9 +175,13 @@ class Specialisation:
             self._look_at_duals()
         found = self._results.get(request)
         if found is None:
-            started = time.perf_counter()
-            found = self._results[request] = self._from_disk(request) or self._compile(request)
-            found.code.seconds = time.perf_counter() - started  # of this request: the front end's are apart
+            with self._compiling(request):
+                found = self._results.get(request)
+                if found is None:
+                    started = time.perf_counter()
+                    found = self._from_disk(request) or self._compile(request)
+                    found.code.seconds = time.perf_counter() - started  # of this request: the front end's are apart
+                    self._results[request] = found
         return found
 
     def code(self, request: Request) -> Code:
@@ -204,6 +212,13 @@ class Specialisation:
             found = self._differentiated[request] = gradient.primal
         return found
 
+    @cached_property
+    def effects(self) -> Effects:
+        """What a launch does to memory, element by element. Runs the passes."""
+        pipeline = _load("pipeline")
+        fn, _ = pipeline.run_pipeline(self.lowered.function, pipeline.SCALAR_PRIMAL, self.config)
+        return importlib.import_module("tinote.ir.access_region").effects_of(fn)
+
     def refuse_broken_path(self, buffer: Buffer, place: Span, request: Request) -> list[tuple[Buffer, Span]]:
         """What becomes of a varying value in `buffer`, which has no gradient and was stored to at `place`: the stores
         that carry it on. Raises `DifferentiationError` when the kernel differentiates with respect to it.
@@ -221,7 +236,7 @@ class Specialisation:
         """A field may have got a dual since: then code that computes tangents, and what an earlier process left of it,
         is out of date.
         """
-        fields = [b for b in (*self.touched().loaded, *self.touched().written) if b.primal is None]
+        fields = [b for b in (*self.accesses().loaded, *self.accesses().written) if b.primal is None]
         pairs = [(b.tangent, b.adjoint and b.adjoint.tangent) for b in fields]
         duals = {dual for pair in pairs for dual in pair if dual is not None}
         if self._cache is not None:

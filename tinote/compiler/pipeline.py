@@ -37,6 +37,7 @@ from tinote.compiler.passes.lower_arrays import lower_arrays
 from tinote.compiler.passes.merge_checks import merge_checks
 from tinote.compiler.passes.narrow_loops import narrow_loops
 from tinote.compiler.passes.offload import offload
+from tinote.compiler.passes.order_iterations import order_iterations
 from tinote.compiler.passes.privatise import privatise
 from tinote.compiler.passes.promote_locals import promote_locals
 from tinote.compiler.passes.scalarise import scalarise
@@ -50,6 +51,7 @@ from tinote.ir.verify import Form, InvalidIR, verify
 
 __all__ = [
     "LOWERING",
+    "SCALAR_PRIMAL",
     "Context",
     "Fixpoint",
     "Listener",
@@ -176,6 +178,7 @@ SIMPLIFICATION: Steps = (
     _plain(scalarise, Form.SCALAR),
     Step(_check_overflow, Form.SCALAR, "check_overflow"),
     _simplify(Form.SCALAR, keep_checks=True),
+    _plain(order_iterations, Form.SCALAR),
     _plain(narrow_loops, Form.SCALAR),
 )
 
@@ -227,6 +230,10 @@ def steps_for(request: Request, *, lower: bool = True) -> Steps:
     )
 
 
+#: What brings the primal into the form in which its accesses are looked at.
+SCALAR_PRIMAL: Steps = (INFERENCE, DROPPING, *SIMPLIFICATION)
+
+
 def python_steps_for(request: Request) -> Steps:
     """What precedes plain Python: a kernel as it was written, with types; derivatives before they speak of machines."""
     return (INFERENCE, CHOOSING, DROPPING) if request is PRIMAL else steps_for(request, lower=False)
@@ -240,7 +247,7 @@ def run_pipeline(
     enter: Callable[[str], None] | None = None,
 ) -> tuple[Function, Context]:
     """Run `steps` on a function in first form. Gives the lowered function, and what the steps found out about it.
-    `enter` is told the name of each step when it begins.
+    `enter` is called with the name of each step when it begins.
     """
     context = Context(config)
     for step in steps:

@@ -2,8 +2,8 @@
 
 Nothing is shown in the first second, and nothing is left when it is over. A call may compile in several parts, one
 right after the other: they are one wait. A terminal gets one line on its standard error, which is then erased; a
-notebook puts a display of its own in its place (`show_with`). Where neither is there, and on other threads than the
-main one, a compilation is told to nobody.
+notebook puts a display of its own in its place (`show_with`). Where there is neither, and on threads
+other than the main one, nothing is shown.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ COLUMNS = 80
 """Of a terminal that does not tell."""
 
 Enter = Callable[[str], None]
-"""Told the name of each step when it begins."""
+"""Called with the name of each step when it begins."""
 
 
 class Display(Protocol):
@@ -78,12 +78,12 @@ _make: Callable[[], Display | None] = _terminal
 
 
 def show_with(make: Callable[[], Display | None] | None) -> None:
-    """From now on `make` gives the display of each compilation, or None where nobody looks; without it, terminals."""
+    """From now on `make` gives the display of each compilation, or None where there is none; without it, terminals."""
     global _make
     _make = make or _terminal
 
 
-def _nobody(_step: str) -> None:
+def _ignore(_step: str) -> None:
     pass
 
 
@@ -93,7 +93,7 @@ def compilation(title: str) -> Iterator[Enter]:
     on_main = threading.current_thread() is threading.main_thread()
     display = _make() if on_main else None
     if display is None:
-        yield _nobody
+        yield _ignore
         return
     wait = _Wait(title, display)
     try:

@@ -12,11 +12,13 @@ looked at again at launch, when its numbers are known.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
 from tinote.ir import primitives as p
 from tinote.ir.access import Accesses
 from tinote.ir.affine import variable
 from tinote.ir.buffers import root_of
+from tinote.ir.definite_stores import definite_stores, live_in_reads
 from tinote.ir.launch_values import (
     Applied,
     Argument,
@@ -31,7 +33,10 @@ from tinote.ir.launch_values import (
 from tinote.ir.nodes import Atom, Buffer, Extent, Function, If, Lit, Memory, Prim, Var
 from tinote.ir.types import Scalar
 
-__all__ = ["regions_of"]
+__all__ = ["Effects", "effects_of", "regions_of"]
+
+#: So many definite stores of a function are told of.
+MOST_BOXES = 16
 
 
 def regions_of(fn: Function, live_in: Iterable[Memory], before: frozenset[Buffer]) -> SymbolicRegions:
@@ -46,6 +51,25 @@ def regions_of(fn: Function, live_in: Iterable[Memory], before: frozenset[Buffer
         nodes=tuple(nodes.all),
         lengths=tuple(nodes.lengths),
     )
+
+
+class Effects(NamedTuple):
+    """What a launch does to memory. `touched`: what it reads of the values that it finds, as `live_in`, and what it may
+    write to. `definite`: what it stores to in every run, as `written`: all of that, and nothing else.
+    """
+
+    touched: SymbolicRegions
+    definite: SymbolicRegions
+
+
+def effects_of(fn: Function) -> Effects:
+    """The effects of `fn` (scalar form)."""
+    accesses = Accesses(fn)
+    touched = regions_of(fn, [access.op for access in live_in_reads(fn, accesses)], frozenset())
+    nodes = _Bounds(accesses, fn.region.params)
+    # Of many boxes their users make one, which would say too much.
+    written = nodes.regions(access.op for access in definite_stores(fn, accesses)[:MOST_BOXES])
+    return Effects(touched, SymbolicRegions(tuple(nodes.all), tuple(nodes.lengths), (), (), written))
 
 
 class _Bounds(Nodes):

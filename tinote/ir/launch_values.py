@@ -386,7 +386,7 @@ class SymbolicRegion(NamedTuple):
 
 
 class SymbolicRegions(NamedTuple):
-    """What a function and its gradient do to memory, element by element, as far as that can be told.
+    """What a function and its gradient do to memory, element by element, as far as that is known.
 
     `lengths`: which lengths of arrays the `nodes` ask for. `live_in`: what the gradient reads of the values that the
     function left; `live_in_before`: what it reads of those from before; `written`: what the function may write to.

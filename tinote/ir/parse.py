@@ -361,9 +361,12 @@ class _Parser:
         line = self.line
         parallel, reverse, vectorize = line.take("parallel"), line.take("reverse"), line.take("vectorize")
         index, lo, hi = self.loop()
+        because = json.loads(line.kind("text", "the reason")) if line.take("because") else ""
         carried, initial = self.carrying()
         body = self.block(line, (index, *carried))
-        return For(lo, hi, initial, body, outs, line.span(), parallel=parallel, reverse=reverse, vectorize=vectorize)
+        loop = For(lo, hi, initial, body, outs, line.span(), parallel=parallel, reverse=reverse, vectorize=vectorize)
+        loop.because = because
+        return loop
 
     def loop(self) -> tuple[Var, Atom, Atom]:
         """`%i: i32 in 0i32 .. %n`."""

@@ -2,9 +2,13 @@
 
 Everything that computes is here once; derivative rules (`autodiff/rules.py`) and machine code (`compiler/codegen`) are
 keyed by these objects, and tests walk
-`PRIMITIVES` to find holes in either. The meaning of the corner cases is fixed here, by `evaluate`: integers wrap; `//`
-and `%` round towards minus infinity, as in Python; over-wide shifts give 0 or the sign; a float becomes an integer by
-truncation, saturating, NaN to 0; `max(a, b)` is `a if a > b else b`.
+`PRIMITIVES` to find holes in either. The meaning of the corner cases is fixed here, by `evaluate`:
+
+- Integers wrap; over-wide shifts give 0 or the sign; a float becomes an integer by truncation, saturating, NaN to 0.
+- `//` and `%` round towards minus infinity, as in Python. For floats both are exact: the remainder is `fmod`, plus b
+  where its sign is not that of b; the quotient is the largest whole number not above a/b, as far as the type has it.
+- `min` and `max` leave a NaN out, as `fmin` and `fmax`, and order the zeros by sign: the minimumNumber and
+  maximumNumber of IEEE 754-2019. So a reduction has the same result in any order, and NaN is its neutral element.
 """
 
 from __future__ import annotations
@@ -12,9 +16,10 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any, NamedTuple
 
-from tinote.ir.types import Scalar, Tensor, Type, element_type, f32, i32, i64, promote, shape_of, u1, u32, u64
+from tinote.ir.types import Scalar, Tensor, Type, element_type, f16, f32, i32, i64, promote, shape_of, u1, u32, u64
 
 __all__ = ["ATOMICS", "DIVISIONS", "PRIMITIVES", "Defaults", "Primitive", "broadcast_shape", "neutral", "operand_type"]
 
@@ -195,17 +200,40 @@ def _strong_mul(t: Scalar, a: Number, b: Number) -> Number:
 
 
 def _floor_divide(t: Scalar, a: Number, b: Number) -> Number:
-    if t.kind == "f":
-        q = _divide(t, a, b)
-        return q if math.isinf(q) or q != q else t.round(math.floor(q) if q else q)
-    return t.wrap(a // b)
+    if t.kind != "f":
+        return t.wrap(a // b)
+    if t is f16:
+        return t.round(_floor_divide(f32, a, b))
+    q: float = _divide(t, a, b)
+    if math.isinf(q) or q != q:
+        return q
+    whole = float(math.floor(q)) if q else q
+    if abs(whole) >= 2.0**t.mantissa:
+        return whole  # every number of this size is whole
+    # The rounded quotient may have reached the next whole number, which the exact one has not.
+    rest = Fraction(a) - Fraction(whole) * Fraction(b) if whole else a
+    return whole - 1.0 if rest and (rest < 0) != (b < 0) else whole
 
 
 def _modulo(t: Scalar, a: Number, b: Number) -> Number:
     if t.kind != "f":
         return t.wrap(a % b)
-    q = _floor_divide(t, a, b)
-    return t.round(a - t.round(q * b)) if math.isfinite(q) and math.isfinite(b) else math.nan
+    rest = _truncating_modulo(t, a, b)
+    if rest == 0:
+        return math.copysign(0.0, b)
+    return t.round(rest + b) if (rest < 0) != (b < 0) else rest
+
+
+def _minimum(t: Scalar, a: Number, b: Number) -> Number:
+    if a != a or b != b:
+        return b if a != a else a
+    if a == b == 0 and t.kind == "f":
+        return a if math.copysign(1.0, a) < 0 else b
+    return a if a < b else b
+
+
+def _maximum(t: Scalar, a: Number, b: Number) -> Number:
+    return -_minimum(t, -a, -b) if t.kind == "f" else max(a, b)
 
 
 def _truncating_divide(t: Scalar, a: Number, b: Number) -> Number:
@@ -347,8 +375,8 @@ raw_div = _define("raw_div", 2, _numbers, _truncating_divide, cost=6)
 raw_mod = _define("raw_mod", 2, _numbers, _truncating_modulo, cost=6)
 neg = _define("neg", 1, _numbers, _arithmetic(lambda a: -a))
 absolute = _define("abs", 1, _numbers, _arithmetic(abs))
-minimum = _define("min", 2, _numbers, lambda t, a, b: a if a < b else b)
-maximum = _define("max", 2, _numbers, lambda t, a, b: a if a > b else b)
+minimum = _define("min", 2, _numbers, _minimum)
+maximum = _define("max", 2, _numbers, _maximum)
 power = _define("pow", 2, _numbers, _power, cost=30)
 # bits
 and_ = _define("and", 2, _bits, lambda t, a, b: a & b, commutative=True)
@@ -418,9 +446,9 @@ def neutral(prim: Primitive, t: Scalar) -> Number:
     if prim is mul:
         return 1.0 if t.kind == "f" else 1
     if prim is minimum:
-        return math.inf if t.kind == "f" else t.highest
+        return math.nan if t.kind == "f" else t.highest
     if prim is maximum:
-        return -math.inf if t.kind == "f" else t.lowest
+        return math.nan if t.kind == "f" else t.lowest
     if prim is and_:
         return t.wrap(-1) if t is not u1 else 1
     return 0.0 if t.kind == "f" else 0

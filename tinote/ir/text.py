@@ -335,6 +335,8 @@ class _Printer:
     def for_head(self, op: For) -> str:
         words = [w for w, on in (("parallel", op.parallel), ("reverse", op.reverse), ("vectorize", op.vectorize)) if on]
         bounds = f"{self.binding(op.index)} in {self.atom(op.lo)} .. {self.atom(op.hi)}"
+        if op.because:
+            bounds += f" because {json.dumps(op.because, ensure_ascii=False)}"
         return " ".join(["for", *words, bounds]) + self.carrying(op.carried, op.initial) + ":"
 
     def task_head(self, op: Task) -> str:

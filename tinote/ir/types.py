@@ -82,6 +82,11 @@ class Scalar:
         """The largest value of an integer type."""
         return (1 << (self.bits - 1)) - 1 if self.kind == "i" else (1 << self.bits) - 1
 
+    @property
+    def mantissa(self) -> int:
+        """The binary digits of a float type, the hidden one included."""
+        return {16: 11, 32: 24, 64: 53}[self.bits]
+
     def wrap(self, value: int) -> int:
         """An integer brought into this integer type's range, modulo two to the number of bits."""
         value &= (1 << self.bits) - 1

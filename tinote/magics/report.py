@@ -34,9 +34,9 @@ def show_times(specialisation: Specialisation, *, gradient: bool) -> None:
 def show_gradient(specialisation: Specialisation) -> None:
     """Print from which gradients the reverse of a kernel starts and where it accumulates, or why it does nothing."""
     kernel = specialisation.source.name
-    written = specialisation.touched().written
+    written = specialisation.accesses().written
     outputs = _names(written, with_gradient=True)
-    accumulated = [b for task in specialisation.code(GRADIENT).tasks for b in task.touched.written]
+    accumulated = [b for task in specialisation.code(GRADIENT).tasks for b in task.accesses.written]
     inputs = _names([b.primal for b in accumulated if b.primal is not None])
     if outputs and inputs:
         print(f"{kernel}.grad: from the gradient of {outputs} to that of {inputs}")

@@ -38,16 +38,16 @@ def taped(**options):
     return x.grad.to_numpy().tolist()
 """
 
-OVERWRITES = """
+SQUARES = """
 @ti.kernel
 def run():
     for i in x:
         x[i] = x[i] * x[i]
     for i in x:
         loss[None] += x[i] ** 2
-
-main = taped
 """
+
+OVERWRITES = SQUARES + "main = taped"
 
 TWICE = """
 @ti.kernel
@@ -192,14 +192,9 @@ def main():
     return ti.ad.hvp(f, wrt=x, loss=loss)(np.ones(N)).tolist()
 """
 
-FORWARD = """
-@ti.kernel
-def run():
-    for i in x:
-        x[i] = x[i] * x[i]
-    for i in x:
-        loss[None] += x[i] ** 2
-
+FORWARD = (
+    SQUARES
+    + """
 def main():
     begin()
     loss.ensure_dual()
@@ -208,11 +203,12 @@ def main():
         run()
     return loss.dual[None]
 """
+)
 
 PROGRAMS = {
     name: text
     for name, text in list(globals().items())
-    if name.isupper() and isinstance(text, str) and name != "FIELDS"
+    if name.isupper() and isinstance(text, str) and name not in ("FIELDS", "SQUARES")
 }
 
 

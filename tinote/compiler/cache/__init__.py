@@ -1,1 +1,1 @@
-"""Machine code of earlier processes: what it is looked up by, and where."""
+"""What earlier processes compiled: how it is looked up, described by value, and written."""

@@ -6,8 +6,8 @@
         task: str
         place: Span
 
-What outlives a process cannot say where it was. A buffer is told by its number among those that a kernel depends on, or
-described if the compiler made it; a place in the source by a function and the lines from its beginning, so that the
+What outlives a process cannot say where it was. A buffer is a number among those that a kernel depends on, or a
+description if the compiler made it; a place in the source is a function and a line counted from its beginning. So the
 data serves a kernel of the same text on other fields and on other lines.
 """
 

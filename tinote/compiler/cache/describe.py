@@ -1,12 +1,12 @@
-"""Python objects as plain data, by value: what a kernel captured, told so that another process can compare.
+"""Python objects as plain data, by value: what a kernel captured, in a form that another process can compare.
 
     describe(3)             ("int", 3)
     describe([0.5, x])      ("list", ("float", "000000000000e03f"), ("field", …, ("memory", 0, …)))
 
-Equal descriptions mean the same to the compiler, and so the same machine code. Memory is told by its type, shape and
-layout, and by its number in the order in which it is met, so that two names for one field differ from two fields. An
-object is told by its class and its number if it is nothing but a place for attributes: those that the kernel reads are
-captured themselves. What cannot be told so raises `Undescribable`: then nobody may take code from another process.
+Equal descriptions mean the same to the compiler, and so the same machine code. Memory is described by its type, shape
+and layout, and by a number in the order of first use, so that two names for one field differ from two fields. An object
+that is nothing but a place for attributes is described by its class and such a number: the attributes that the kernel
+reads are captured themselves. For anything else `Undescribable` is raised, and every process compiles for itself.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ _HARMLESS = frozenset(
 
 
 class Undescribable(Exception):
-    """Something that cannot be told by value."""
+    """Something that has no description by value."""
 
 
 class Describer:
@@ -75,7 +75,7 @@ class Describer:
         #: the memory that was met, by number
         self.buffers: list[Buffer] = []
         self._objects: list[Any] = []
-        self._told: set[int] = set()
+        self._described: set[int] = set()
         self._depth = 0
 
     def describe(self, value: Any) -> Description:
@@ -115,9 +115,9 @@ class Describer:
         number = next((n for n, known in enumerate(self.sources) if known is source), None)
         if number is None:
             raise Undescribable(f"{source!r} was not met on the way")
-        if number in self._told:
+        if number in self._described:
             return ("source", number)
-        self._told.add(number)
+        self._described.add(number)
         annotations = source.annotations if source.is_func else {"return": source.annotations.get("return")}
         return (
             "source",
@@ -174,9 +174,9 @@ class Describer:
         source = function_of(value)
         if source is not None:
             # The gradient of its own, if it has one, is a capture: it may be registered anew.
-            kind = "func" if getattr(value, "__tinote_replacement__", None) is None else "func with a gradient"
+            tag = "func" if getattr(value, "__tinote_replacement__", None) is None else "func with a gradient"
             owner = getattr(value, "__tinote_self__", None)
-            return (kind, self.source(source), None if owner is None else self.describe(owner))
+            return (tag, self.source(source), None if owner is None else self.describe(owner))
         if not _is_ours(kind.__module__):
             return self._object(value, kind)
         component, info, members = component_of(value), struct_of(value), members_of(value)
@@ -184,8 +184,8 @@ class Describer:
         if space is not None:
             return ("component", component, self.buffer(space))
         if info is not None or members is not None:
-            told = None if info is None else self.struct(info)
-            return ("struct", *_name_of(kind), told, self.describe(members))
+            described = None if info is None else self.struct(info)
+            return ("struct", *_name_of(kind), described, self.describe(members))
         for ask, tell in _ASKED:
             found = _asked(ask, value)
             if found is not None:
@@ -214,7 +214,7 @@ class Describer:
         if not _is_plain(value, kind):
             raise Undescribable(f"{value!r}")
         self._objects.append(value)
-        # Records compare by content, so their content is told.
+        # Records compare by content, so their content counts.
         content = self.describe(vars(value)) if record else ()
         return ("object", len(self._objects) - 1, *_name_of(value if isinstance(value, type) else kind), content)
 

@@ -57,8 +57,8 @@ class KernelCache:
         return None if self._dependencies is None else self._read(self._dependencies, request)
 
     def put(self, request: Request, entry: Entry, lowered: Lowered | None) -> None:
-        """Leave it to later processes, if what it depends on can be told. `lowered`: what the front end made, if it has
-        run.
+        """Leave it to later processes, if what it depends on can be described. `lowered`: what the front end made, if
+        it has run.
         """
         if self._dependencies is None and lowered is not None and lowered.reproducible:
             self._dependencies = store_dependencies(self._lookup, lowered.captures, self._store)

@@ -7,7 +7,7 @@ describes what it finds there by value (`describe`), and asks the disk for code 
 
     kernel text, types, options  →  paths to captures  →  what stands there now  →  metadata  →  machine code
 
-Where a path or a value cannot be told as plain data, nothing is stored, and every process compiles for itself.
+Where a path or a value has no form as plain data, nothing is stored, and every process compiles for itself.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ def _key(lookup: Lookup, paths: list[_CapturePath], described: Description) -> s
 
 
 def store_dependencies(lookup: Lookup, captures: Sequence[Capture], store: Store) -> Dependencies | None:
-    """Store the paths to what the front end captured. Gives `None` when they cannot be told; nothing is stored then."""
+    """Store the paths to what the front end captured. Gives `None` when some have none; nothing is stored then."""
     try:
         reachable = _Reachable(lookup)
         paths: list[_CapturePath] = []
@@ -202,7 +202,7 @@ def store_dependencies(lookup: Lookup, captures: Sequence[Capture], store: Store
 
 
 def _annotations(sources: Sequence[FunctionSource]) -> Iterator[tuple[int, str]]:
-    """The dotted names in annotations that the front end evaluates itself: of variables, and those kept as text."""
+    """The dotted names in annotations that the front end evaluates itself: of variables, and those left as text."""
     for number, source in enumerate(sources):
         for node in ast.walk(source.tree):
             written: ast.expr | None = None
@@ -238,7 +238,7 @@ def _dotted_names(node: ast.expr) -> Iterator[str]:
 
 
 def _annotated(sources: Sequence[FunctionSource], number: int, dotted: str) -> Capture:
-    """What a dotted name in an annotation stands for, as a capture that nobody watches."""
+    """What a dotted name in an annotation stands for, as a capture that is not checked at launches."""
     source = sources[number]
     name, *rest = dotted.split(".")
     try:

@@ -1,1 +1,1 @@
-"""What people look at of a compilation: stages, remarks, schedules, observed values, costs, versions."""
+"""Views of a compilation: its stages, remarks, schedules, observed values, costs and versions."""

@@ -56,7 +56,7 @@ class Saved(NamedTuple):
     """Values that the gradient saves: `name` of them, of `size` bytes each, where `place` computes them.
 
     `expression`: how many, in terms of the program's own names. `count`: how many for the arguments asked about, at
-    most if not `exact`; None where only the launch tells. `in_turn`: so many in each iteration of a parallel
+    most if not `exact`; None where only the launch tells. `per_iteration`: that many in each iteration of a parallel
     loop, which each thread holds for one iteration at a time. `copy`: a copy of a field.
     """
 
@@ -67,7 +67,7 @@ class Saved(NamedTuple):
     expression: str
     count: int | None
     exact: bool = True
-    in_turn: bool = False
+    per_iteration: bool = False
     copy: bool = False
 
     @property

@@ -8,7 +8,7 @@ that it gave against the other tries.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from tinote.source import Span
@@ -20,9 +20,9 @@ __all__ = ["LoopVerdict", "judge_loops"]
 
 
 class LoopVerdict(NamedTuple):
-    """What became of the loops at one place. `width`: elements a turn, 1 if none is vectorised; `interleaved`: how many
-    vectors a turn. `reasons`: LLVM's words against what was not vectorised; `advice`: what helps, "" if nothing is
-    known to.
+    """What became of the loops at one place. `width`: elements an iteration, 1 if none is vectorised; `interleaved`:
+    how many vectors an iteration. `reasons`: LLVM's words against what was not vectorised; `advice`: what helps, "" if
+    nothing is known to.
     """
 
     file: str
@@ -51,7 +51,7 @@ _ADVICE = (
     ("not identified as reduction", "a value is carried in another way than by +, *, min or max"),
     ("could not be identified as reduction", "a value is carried in another way than by +, *, min or max"),
     ("cost-model", "one element at a time is estimated to be as fast"),
-    ("explicitly disabled", "one turn is so long that LLVM would take seconds to think about vectors"),
+    ("explicitly disabled", "one iteration is so long that LLVM would take seconds to think about vectors"),
     ("not beneficial", "one element at a time is estimated to be as fast"),
     ("could not determine number of loop iterations", "how often it turns is known only while it runs"),
     ("early exit", "a check inside of the loop may stop it: bounds that the compiler can prove need none"),
@@ -59,11 +59,17 @@ _ADVICE = (
 )
 
 
-def judge_loops(remarks: Iterable[Remark], kernel: Span) -> list[LoopVerdict]:
+def judge_loops(
+    remarks: Iterable[Remark], kernel: Span, ordered: Mapping[Span, str] | None = None
+) -> list[LoopVerdict]:
     """The verdicts on all places that LLVM names a loop at, in the order of the source. `kernel`: its `def` line, where
-    loops stand that a launch needs for itself, such as merging private copies.
+    loops stand that a launch needs for itself, such as merging private copies. `ordered`: the loops that might have
+    been parallel and run in order, and why.
     """
     found: dict[tuple[str, int, int], LoopVerdict] = {}
+    known = {(span.file, span.line, span.column): why for span, why in (ordered or {}).items()}
+    for key, why in known.items():
+        found[key] = LoopVerdict(*key, 1, 1, (f"in order: {why}",), "")
     for remark in remarks:
         done = _VECTORISED.search(remark.text)
         alone = _INTERLEAVED.search(remark.text)
@@ -84,7 +90,8 @@ def judge_loops(remarks: Iterable[Remark], kernel: Span) -> list[LoopVerdict]:
             verdict = verdict._replace(reasons=tuple(dict.fromkeys((*verdict.reasons, _plain(refused[1])))))
         found[key] = verdict
     # Not vectorised for no reason: a loop that LLVM has turned into something else, or the launch's own.
-    return [_advised(found[key]) for key in sorted(found) if found[key][3:6] != (1, 1, ())]
+    judged = [_advised(found[key]) for key in sorted(found) if found[key][3:6] != (1, 1, ())]
+    return [v._replace(advice=known.get((v.file, v.line, v.column), v.advice)) for v in judged]
 
 
 def _plain(reason: str) -> str:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from tinote.compiler.launch.summary import touched_by
+from tinote.compiler.launch.access_summary import summarise
 from tinote.ir.buffers import Buffer, root_of
 from tinote.ir.nodes import Atom, Atomic, Check, For, Function, Lit, Op, Region, Task, While
 from tinote.ir.query import walk
@@ -36,14 +36,15 @@ class AtomicUse(NamedTuple):
 
 
 class TaskPlan(NamedTuple):
-    """One task. `turns`: iterations that may run at once, None when known at launch only, 1 for a serial task.
+    """One task. `iterations`: those that may run at once, None when known at launch only, 1 for a serial task.
     `vectorised`: the lines of the loops that our own pass asks LLVM to vectorise. `atomics`: accumulations outside of
-    private copies. `checks`: how many faults can stop it.
+    private copies. `checks`: how many faults can stop it. `because`: why a loop that might have been parallel runs in
+    order in it.
     """
 
     name: str
     parallel: bool
-    turns: int | None
+    iterations: int | None
     privates: tuple[PrivateCopy, ...]
     atomics: tuple[AtomicUse, ...]
     vectorised: tuple[Span, ...]
@@ -52,6 +53,7 @@ class TaskPlan(NamedTuple):
     writes: tuple[str, ...]
     operations: int
     span: Span
+    because: str = ""
 
 
 def plan_tasks(fn: Function) -> tuple[TaskPlan, ...]:
@@ -61,7 +63,7 @@ def plan_tasks(fn: Function) -> tuple[TaskPlan, ...]:
 
 def _plan(task: Task) -> TaskPlan:
     operations = list(walk(task.body))
-    touched = touched_by(task.body)
+    touched = summarise(task.body)
     copies = {private.copy for private in task.privates}
     privates = tuple([PrivateCopy(p.target.name, p.prim.name, bytes_of(p.copy)) for p in task.privates])
     loops = [op for op in operations if isinstance(op, For) and op.vectorize]
@@ -70,7 +72,7 @@ def _plan(task: Task) -> TaskPlan:
     return TaskPlan(
         name=task.name,
         parallel=task.parallel,
-        turns=_turns(task.args) if task.parallel else 1,
+        iterations=_iterations(task.args) if task.parallel else 1,
         privates=privates,
         atomics=tuple(_atomics(task.body, copies)),
         vectorised=tuple([op.loc for op in heads]),
@@ -79,6 +81,7 @@ def _plan(task: Task) -> TaskPlan:
         writes=tuple(sorted(written)),
         operations=len(operations),
         span=_place(task),
+        because=next((op.because for op in operations if isinstance(op, For) and op.because), ""),
     )
 
 
@@ -87,7 +90,7 @@ def _place(task: Task) -> Span:
     return task.loc if task.loc.line else next((op.loc for op in task.body.body if op.loc.line), task.loc)
 
 
-def _turns(bounds: tuple[Atom, ...]) -> int | None:
+def _iterations(bounds: tuple[Atom, ...]) -> int | None:
     lo, hi = bounds
     return max(0, int(hi.value) - int(lo.value)) if isinstance(lo, Lit) and isinstance(hi, Lit) else None
 

@@ -32,7 +32,7 @@ from tinote.compiler.pipeline import LOWERING, Snapshot, python_steps_for, run_p
 from tinote.compiler.protocol import FunctionSource
 from tinote.compiler.requests import GRADIENT, PRIMAL
 from tinote.config import Config
-from tinote.ir.nodes import Function, Op, Var
+from tinote.ir.nodes import For, Function, Op, Var
 from tinote.ir.query import buffers_of, walk
 from tinote.ir.text import Naming, show_lines
 from tinote.source import NOWHERE, Span
@@ -416,7 +416,8 @@ class _Native:
 
     def judge(self) -> list[LoopVerdict]:
         """What LLVM does to the loops."""
-        return judge_loops(self.jit.remarks(self.text, self.level), self._fn.loc)
+        ordered = {op.loc: op.because for op in walk(self._fn.region) if isinstance(op, For) and op.because}
+        return judge_loops(self.jit.remarks(self.text, self.level), self._fn.loc, ordered)
 
     @cached_property
     def text(self) -> str:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from tinote.compiler.codegen.llvm.module import Options, generate
+from tinote.compiler.launch.access_summary import summarise_tasks
 from tinote.compiler.launch.metadata import ExecutableMetadata
-from tinote.compiler.launch.summary import summarise_tasks
 from tinote.config import Config
 from tinote.ir.nodes import Function, Task
 from tinote.ir.types import Scalar

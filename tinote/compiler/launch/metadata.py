@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from tinote.compiler.launch.summary import TaskSummary, Touched
+from tinote.compiler.launch.access_summary import AccessSummary, TaskSummary
 from tinote.compiler.protocol import Warned
 from tinote.ir.buffers import Buffer
 from tinote.ir.checked_accesses import CheckedAccesses
@@ -48,7 +48,7 @@ class Signature(NamedTuple):
     returns: tuple[Scalar | Tensor, ...] | None
     returns_tuple: bool
     uses_random: bool
-    touched: Touched
+    accesses: AccessSummary
     warnings: tuple[Warned, ...]
 
 
@@ -70,30 +70,30 @@ class OverwrittenInput(NamedTuple):
 class GradientFacts(NamedTuple):
     """What the launch of a gradient asks of memory.
 
-    `loaded`: what it reads of the primal's memory. `restored`: what must be as it was before the primal launch
+    `live_in`: what it reads of the primal's memory. `live_in_before`: what must be as it was before the primal launch
     when the gradient begins; `overwritten` says why. `old_values`: the buffers whose old values the primal launch must
     have saved (`Facts.saved`), and where it returned them. `copied`: the arrays of which a launch needs memory for a
-    copy, behind its arrays and old values. `severed`: where a value that is differentiated is stored into memory
+    copy, behind its arrays and old values. `broken_paths`: where a value that is differentiated is stored into memory
     without a gradient. `regions`: the same by elements, and what the primal writes.
     """
 
-    loaded: frozenset[Buffer]
-    restored: frozenset[Buffer]
+    live_in: frozenset[Buffer]
+    live_in_before: frozenset[Buffer]
     overwritten: tuple[OverwrittenInput, ...]
     old_values: tuple[Place, ...]
     copied: tuple[Buffer, ...]
-    severed: tuple[Place, ...]
+    broken_paths: tuple[Place, ...]
     regions: SymbolicRegions
 
     def with_memory(self, actual: Callable[[Buffer], Buffer]) -> GradientFacts:
         """The same of the memory that a launch binds to the code's buffers; `regions` stay as they are."""
         return GradientFacts(
-            frozenset(map(actual, self.loaded)),
-            frozenset(map(actual, self.restored)),
+            frozenset(map(actual, self.live_in)),
+            frozenset(map(actual, self.live_in_before)),
             tuple([one._replace(buffer=actual(one.buffer)) for one in self.overwritten]),
             tuple([one._replace(buffer=actual(one.buffer)) for one in self.old_values]),
             tuple(map(actual, self.copied)),
-            tuple([one._replace(buffer=actual(one.buffer)) for one in self.severed]),
+            tuple([one._replace(buffer=actual(one.buffer)) for one in self.broken_paths]),
             self.regions,
         )
 

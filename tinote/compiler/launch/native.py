@@ -10,7 +10,7 @@ from enum import Enum
 from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from weakref import WeakValueDictionary
 
-from tinote.compiler.launch.summary import TaskSummary
+from tinote.compiler.launch.access_summary import TaskSummary
 from tinote.config import Config
 from tinote.errors import CompilerBug
 from tinote.ir.nodes import Buffer, BufferKind
@@ -82,7 +82,7 @@ class Binaries:
     def get(
         self, code: str, text: str, level: int, store: Store | None, enter: Callable[[str], None] | None = None
     ) -> tuple[Binary, Origin]:
-        """The same, made from LLVM text if need be; `enter` is told what LLVM begins to do."""
+        """The same, made from LLVM text if need be; `enter` is called with what LLVM begins to do."""
         found = self.find(code, level, store)
         if found is not None:
             return found

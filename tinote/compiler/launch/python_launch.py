@@ -15,8 +15,8 @@ from typing import Any
 
 from tinote.compiler.codegen.python.module import Module, generate
 from tinote.compiler.codegen.python.support import Array, Launch, bytes_at
+from tinote.compiler.launch.access_summary import TaskSummary, summarise
 from tinote.compiler.launch.native import BoundArray, Origin, places_in
-from tinote.compiler.launch.summary import TaskSummary, touched_by
 from tinote.config import Config
 from tinote.errors import CompilerBug, KernelSyntaxError, TinoteError
 from tinote.ir.nodes import Buffer, Function
@@ -68,7 +68,7 @@ class PythonCode(Stoppable):
         self.origin = Origin.PYTHON
         self.cached = False
         self.seconds = 0.0
-        self.tasks = (TaskSummary(fn.name, False, touched_by(fn.region)),)
+        self.tasks = (TaskSummary(fn.name, False, summarise(fn.region)),)
         self._module = module = generated(fn, config)
         self._function = _compiled(module, fn, namespace)
         self._memories = {
@@ -108,7 +108,7 @@ class PythonCode(Stoppable):
         return self._returned.unpack(self._returned.pack(*results))
 
     def stop(self) -> int:
-        """Stop all launches of this kernel that run now, at their next turn of a loop; returns how many."""
+        """Stop all launches of this kernel that run now, at the next iteration of a loop; returns how many."""
         running = list(self._running)
         for launch in running:
             launch.stopped = True

@@ -13,7 +13,7 @@ may read or otherwise write the element; updates of the same kind commute. An up
 neutral element when it is not taken.
 
 The update moves behind the loop, where it would happen even if none happened inside. To add nothing is harmless if the
-element exists; otherwise, and for the minimum and maximum of floats (which forget a NaN), it happens under a condition.
+element exists; otherwise it happens under a condition.
 
 Sums of floats are reassociated. In a parallel loop their order is open anyway; in a serial one it takes `fast_math`.
 """
@@ -72,8 +72,6 @@ class _Sum:
         self.conditional = conditional
         self.guarded = guarded
         dtype = first.buffer.dtype
-        #: The minimum with infinity forgets a NaN, so that there is no neutral contribution.
-        self.passes_through = dtype.kind == "f" and first.prim in (p.minimum, p.maximum)
         self.neutral = Lit(p.neutral(first.prim, dtype), dtype)
         self.carried = Var(dtype, first.buffer.name)
         self.hit = Var(u1, "hit")
@@ -128,7 +126,7 @@ class _Accumulator(Rewriter):
                 sums[element] = _Sum(op, conditional, not self.exists(op))
         turns = _surely_turns(loop)
         for s in sums.values():
-            s.guarded = (s.guarded or s.passes_through) and (s.conditional or not turns)
+            s.guarded = s.guarded and (s.conditional or not turns)
             s.has_hit = s.guarded and (s.conditional or isinstance(loop, While))
         return sums
 
@@ -237,10 +235,9 @@ class _Summing:
             return
         flagged = [self.sums[e] for e in mine if self.sums[e].has_hit]
         totals, hits, out = self.totals, self.hits, self.out
-        start = {e: totals[e] for e in mine if self.sums[e].passes_through}
         regions: list[Region] = []
         for region in op.regions:
-            body = self.region(region, start, {})
+            body = self.region(region, {}, {})
             contributed = [self.totals.get(e, self.sums[e].neutral) for e in mine]
             contributed += [self.hits.get(s, false) for s in flagged]
             regions.append(Region((), body, (*region.yields, *contributed)))
@@ -248,10 +245,7 @@ class _Summing:
         outs = _fresh([*[self.sums[e].carried for e in mine], *[s.hit for s in flagged]])
         self.out.append(op.rebuilt(op.args, tuple(regions), (*op.outs, *outs)))
         for e, total in zip(mine, outs, strict=False):
-            if self.sums[e].passes_through:
-                self.totals[e] = total
-            else:
-                self.add(e, total, op)
+            self.add(e, total, op)
         for s, hit in zip(flagged, outs[len(mine) :], strict=True):
             known = self.hits.get(s)
             self.hits[s] = hit if known is None else self.prim(p.or_, known, hit, op)

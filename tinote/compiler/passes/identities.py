@@ -17,7 +17,7 @@ from collections.abc import Callable
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Atom, Lit, Prim, Var, false, true
 from tinote.ir.primitives import Primitive
-from tinote.ir.types import Scalar, Tensor, Type, element_type, f16, f32, f64, is_integer, u1
+from tinote.ir.types import Scalar, Tensor, Type, element_type, is_integer, u1
 
 __all__ = ["Algebra", "Application"]
 
@@ -25,8 +25,6 @@ __all__ = ["Algebra", "Application"]
 Application = tuple[Primitive, tuple[Atom, ...]]
 Result = Atom | Application | None
 
-#: Digits of the mantissa, the hidden one included.
-_MANTISSA = {f16: 11, f32: 24, f64: 53}
 _MIRRORED = {p.lt: p.gt, p.gt: p.lt, p.le: p.ge, p.ge: p.le, p.eq: p.eq, p.ne: p.ne}
 _NEGATED = {p.lt: p.ge, p.ge: p.lt, p.gt: p.le, p.le: p.gt, p.eq: p.ne, p.ne: p.eq}
 
@@ -327,7 +325,7 @@ def _keeps_values(a: Scalar, b: Scalar) -> bool:
     if a.kind == "f":
         return b.kind == "f" and b.bits > a.bits
     if b.kind == "f":
-        return a.bits - (a.kind == "i") <= _MANTISSA[b]
+        return a.bits - (a.kind == "i") <= b.mantissa
     return b.lowest <= a.lowest and a.highest <= b.highest
 
 

@@ -130,7 +130,7 @@ def _candidates(task: Task, accesses: Accesses) -> Iterator[_Candidate]:
             continue
         if any(other is not buffer and buffers_may_meet(other, buffer) for other in found):
             continue
-        if not _mergeable(buffer, prim, task):
+        if buffer.dtype is u1 and prim not in (p.and_, p.or_, p.xor):
             continue
         # Updates with the same index meet in the same cases.
         distinct = list({access.op.args[:-1]: access for access in updates}.values())
@@ -142,17 +142,6 @@ def _only_updates(accesses: list[Access]) -> Primitive | None:
     """The operation, if the accesses are nothing but updates by it whose old values nobody asks for."""
     prims = [access.op.prim if isinstance(access.op, Atomic) and not access.op.outs else None for access in accesses]
     return prims[0] if all(prim is prims[0] for prim in prims) else None
-
-
-def _mergeable(buffer: Buffer, prim: Primitive, task: Task) -> bool:
-    """Whether merging a copy does what its updates would have done."""
-    if buffer.dtype is u1:
-        return prim in (p.and_, p.or_, p.xor)
-    if buffer.dtype.kind == "f" and prim in (p.minimum, p.maximum):
-        # Merging the neutral element would forget a NaN: every thread that takes part must have updated every element.
-        always = [op for op in task.body.body if isinstance(op, Atomic) and op.buffer is buffer]
-        return math.prod([n or 0 for n in buffer.shape]) * math.prod(buffer.element) == 1 and len(always) > 0
-    return True
 
 
 def _trips(task: Task) -> dict[Op, float]:

@@ -361,7 +361,7 @@ class _Runner(Journal):
             return
         chain = self._chain
         arguments.refuse_shared()
-        touched = arguments.touched
+        touched = arguments.accesses
         key = instance.specialisation, *[None if isinstance(b, Foreign) else b for b, _ in arrays]
         if key not in chain.launches:
             for buffer in touched.written:

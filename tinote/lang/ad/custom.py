@@ -44,6 +44,7 @@ from tinote.ir.query import walk
 from tinote.lang.ad.functional.forward_mode import FwdMode
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
+from tinote.lang.boxes import Box, box_at
 from tinote.lang.data.fields import Field
 from tinote.lang.kernels.arguments import Foreign, arguments_of
 from tinote.lang.kernels.func import Func
@@ -80,6 +81,7 @@ class CustomFunction:
         gradient = self._required_gradient(place)
         scratch = self._scratch(*args, **kwargs) if callable(self._scratch) else self._scratch
         custom = Custom(self._name, place, lambda _: gradient(*args, **kwargs), scratch=_buffers(scratch, place))
+        custom.notices_stale = True
         inside = _Inside(tape, custom)
         token = recorder.set(inside)
         try:
@@ -140,9 +142,11 @@ def grad_replaced(function: Callable[..., Any] | None = None, *, scratch: Scratc
     """Give a Python function that launches kernels a gradient of its own, which `grad_for` registers; or a device
     function, whose calls in kernels are then differentiated by it.
 
-    Everything that a later launch overwrites is kept for that gradient. `scratch` names fields that it computes again
-    before it reads them, so that they need not be kept: a field, several, or a function of the call's arguments that
-    gives them. Floats in them are NaN when the gradient starts; integer fields are kept all the same.
+    What later launches overwrite is kept for that gradient, up to a sixteenth of `ti.init(memory_limit=...)`. Beyond
+    that it is *stale* there: the gradient may give it new values, for example by clearing a grid and computing it
+    again, and a launch that reads a stale element before is refused with its line. `scratch` names fields that it is
+    known to compute again, so that they need not be kept at all: a field, several, or a function of the call's
+    arguments that gives them. Floats in them are NaN when the gradient starts; integer fields are kept all the same.
     """
     if function is None:
         return functools.partial(grad_replaced, scratch=scratch)
@@ -229,16 +233,14 @@ class _Inside(Recorder):
         """A kernel is about to be launched."""
         arguments = arguments_of(instance, values)
         arguments.refuse_other_names()
-        touched = arguments.touched
+        touched = arguments.accesses
         self._custom.loaded |= {b for b in touched.loaded - self._custom.renewed if b.primal is None}
-        for buffer in touched.written:
-            if isinstance(buffer, Foreign):
-                self._custom.written.add(buffer)
-            else:
-                self._wrote(buffer)
+        self._custom.written |= {b for b in touched.written if isinstance(b, Foreign)}
+        for buffer, box in arguments.effects(values).written:
+            self._wrote(buffer, box)
 
     def writing(self, buffer: Buffer, position: Any, source: Buffer | None = None) -> None:
-        self._wrote(buffer)
+        self._wrote(buffer, box_at(buffer, position))
         if source is not None:
             self._custom.loaded.add(source)
         elif position is ...:
@@ -247,10 +249,10 @@ class _Inside(Recorder):
     def sharing(self, buffer: Buffer) -> None:
         self._wrote(buffer)
 
-    def _wrote(self, buffer: Buffer) -> None:
+    def _wrote(self, buffer: Buffer, box: Box | None = None) -> None:
         if buffer.primal is None:
             self._custom.written.add(buffer)
-        self._tape.overwriting(buffer)
+        self._tape.overwriting(buffer, box)
 
 
 class _Constant(Recorder):
@@ -264,7 +266,7 @@ class _Constant(Recorder):
         """A kernel is about to be launched."""
         arguments = arguments_of(instance, values)
         arguments.refuse_other_names()
-        touched = instance.specialisation.touched()
+        touched = instance.specialisation.accesses()
         for formal, buffer in arguments.pairs(touched.written):
             if isinstance(buffer, Foreign):
                 continue

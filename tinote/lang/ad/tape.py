@@ -15,7 +15,6 @@ from collections.abc import Sequence
 from types import TracebackType
 from typing import Literal
 
-from tinote.compiler.launch.clearing import clear_memories
 from tinote.errors import DifferentiationError, at_users_frames
 from tinote.lang.ad.checks.gradcheck import GradientReport
 from tinote.lang.ad.checks.tape_check import GradientCheck
@@ -25,6 +24,7 @@ from tinote.lang.ad.rules.validation import AccessRules
 from tinote.lang.ad.rules.violations import Violation
 from tinote.lang.data.fields import Field
 from tinote.lang.session.state import gradient_memories, recorder, take_all_gradients, world
+from tinote.runtime.clearing import clear_memories
 from tinote.source import caller
 
 __all__ = ["Tape", "clear_all_gradients"]

@@ -226,11 +226,11 @@ class Matrix:
 
     def max(self) -> Any:
         """The largest component."""
-        return self.values.max().item()
+        return np.fmax.reduce(self.values, axis=None).item()
 
     def min(self) -> Any:
         """The smallest component."""
-        return self.values.min().item()
+        return np.fmin.reduce(self.values, axis=None).item()
 
     def any(self) -> bool:
         """Whether a component is not zero."""

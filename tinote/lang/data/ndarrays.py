@@ -487,7 +487,7 @@ def argument_error(source: FunctionSource, parameter: ast.arg) -> Callable[[str,
 def refuse_read_only(specialisation: Specialisation, arrays: Sequence[BoundArray]) -> None:
     """Raise `KernelTypeError` when a kernel writes to an array that must not be written to."""
     for buffer, bound in zip(specialisation.arrays, arrays, strict=True):
-        if not bound.writable and buffer in specialisation.touched().written:
+        if not bound.writable and buffer in specialisation.accesses().written:
             source = specialisation.source
             parameter = next(q for q in source.parameters if q.arg == buffer.name)
             raise argument_error(source, parameter)(

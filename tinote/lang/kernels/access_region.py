@@ -12,7 +12,7 @@ from tinote.ir.buffers import Buffer
 from tinote.ir.launch_values import Argument, BoundedNode, SymbolicRegion, SymbolicRegions
 from tinote.lang.boxes import Box, Boxes, box_of
 
-__all__ = ["NOTHING", "Footprint", "Places", "RegionEvaluator"]
+__all__ = ["NOTHING", "AccessRegions", "Places", "RegionEvaluator"]
 
 #: How many regions that depend on arguments are remembered: a loop of time steps runs again and again.
 _MOST_KNOWN = 4096
@@ -21,14 +21,14 @@ _MOST_KNOWN = 4096
 Places = tuple[tuple[Buffer, Box], ...]
 
 
-class Footprint(NamedTuple):
-    """Elements of fields and ndarrays. `restored`: what the gradient reads of the values from before the launch;
-    `needed`: of those that the launch left; `written`: what the launch may write to. `number`: its own; no two have
+class AccessRegions(NamedTuple):
+    """Elements of fields and ndarrays. `live_in_before`: what the gradient reads of the values from before the launch;
+    `live_in`: of those that the launch left; `written`: what the launch may write to. `number`: its own; no two have
     the same.
     """
 
-    restored: Places
-    needed: Places
+    live_in_before: Places
+    live_in: Places
     written: Places
     number: int
 
@@ -36,9 +36,9 @@ class Footprint(NamedTuple):
 _numbers = itertools.count()
 
 
-def _numbered(parts: Sequence[Places]) -> Footprint:
+def _numbered(parts: Sequence[Places]) -> AccessRegions:
     before, after, written = parts
-    return Footprint(before, after, written, next(_numbers))
+    return AccessRegions(before, after, written, next(_numbers))
 
 
 NOTHING = _numbered([(), (), ()])
@@ -91,9 +91,9 @@ class RegionEvaluator:
         asked = [node.position for _, node in self._nodes if isinstance(node, Argument)]
         #: what of the arguments a region depends on: a number, or a tuple of several
         self._asked: Callable[[Sequence[Any]], Any] = operator.itemgetter(*asked) if asked else tuple
-        self._known: dict[Any, Footprint] = {}
+        self._known: dict[Any, AccessRegions] = {}
 
-    def of(self, arguments: Sequence[Any]) -> Footprint:
+    def of(self, arguments: Sequence[Any]) -> AccessRegions:
         """That of a launch with these scalar arguments."""
         if not self._moves:
             return self._fixed
@@ -108,14 +108,14 @@ class RegionEvaluator:
             return self._everything()
         return known
 
-    def _worked_out(self, arguments: Sequence[Any]) -> Footprint:
+    def _worked_out(self, arguments: Sequence[Any]) -> AccessRegions:
         found = self._found.copy()
         for number, node in self._nodes:
             found[number] = node.interval(arguments, (), found)
-        fixed = self._fixed.restored, self._fixed.needed, self._fixed.written
+        fixed = self._fixed.live_in_before, self._fixed.live_in, self._fixed.written
         return _numbered([part + _moved(moving, found) for part, moving in zip(fixed, self._varying, strict=True)])
 
-    def _everything(self) -> Footprint:
+    def _everything(self) -> AccessRegions:
         found: list[Places] = []
         for part in self._parts:
             buffers = {self._actual(region.buffer) for region in part}

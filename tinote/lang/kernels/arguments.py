@@ -12,12 +12,12 @@ from functools import cached_property
 from typing import Any
 
 from tinote.compiler.driver import BoundArray, Specialisation
+from tinote.compiler.launch.access_summary import AccessSummary, TaskSummary
 from tinote.compiler.launch.metadata import GradientFacts
-from tinote.compiler.launch.summary import TaskSummary, Touched
 from tinote.compiler.requests import GRADIENT, PRIMAL, Request
 from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer, BufferKind
-from tinote.lang.kernels.access_region import Footprint, RegionEvaluator
+from tinote.lang.kernels.access_region import AccessRegions, Places, RegionEvaluator
 from tinote.lang.kernels.stand_ins import stand_ins, viewed_field
 from tinote.lang.session.state import memory_of
 from tinote.source import Span
@@ -79,8 +79,8 @@ class Arguments:
     # ---- what the code does, told of memory
 
     @cached_property
-    def touched(self) -> Touched:
-        return self._touched(self.specialisation.touched())
+    def accesses(self) -> AccessSummary:
+        return self._over_memory(self.specialisation.accesses())
 
     @property
     def tasks(self) -> tuple[TaskSummary, ...]:
@@ -93,12 +93,12 @@ class Arguments:
         return self._tasks(self.specialisation.code(self.request).tasks)
 
     @cached_property
-    def needs(self) -> GradientFacts:
+    def gradient_facts(self) -> GradientFacts:
         """What the gradient asks of memory. Raises `DifferentiationError`, also for a kernel that computes values to be
         differentiated from gradients, even if nothing comes back through it.
         """
         found = self.specialisation.gradient_facts(self.request)
-        touched = self.specialisation.touched()
+        touched = self.specialisation.accesses()
         reads = any(b.primal is not None for b in touched.loaded)
         if reads and any(b.adjoint is not None for b in touched.written):
             self.specialisation.refuse_gradient_access(self.request)
@@ -115,22 +115,38 @@ class Arguments:
         regions = self.specialisation.gradient_facts(self.request).regions
         return RegionEvaluator(regions, self.actual, _outlives_a_launch)
 
-    def footprint(self, values: Sequence[Any]) -> Footprint:
+    def regions(self, values: Sequence[Any]) -> AccessRegions:
         """Which elements of fields and ndarrays a launch with these values writes and its gradient reads. Raises
         `DifferentiationError`.
         """
         return self._regions.of(values[len(self.specialisation.arrays) :] if self.values else values)
 
+    def effects(self, values: Sequence[Any]) -> AccessRegions:
+        """Which elements of fields and ndarrays a launch with these values reads as it finds them (`live_in`), and
+        which it may write to (`written`). Does not ask for its gradient.
+        """
+        return self._effects[0].of(values[len(self.specialisation.arrays) :])
+
+    def definite_stores(self, values: Sequence[Any]) -> Places:
+        """Elements of fields and ndarrays to which a launch with these values stores for certain."""
+        return self._effects[1].of(values[len(self.specialisation.arrays) :]).written
+
+    @cached_property
+    def _effects(self) -> tuple[RegionEvaluator, RegionEvaluator]:
+        effects = self.specialisation.effects
+        touched, definite = [RegionEvaluator(regions, self.actual, _outlives_a_launch) for regions in effects]
+        return touched, definite
+
     def pairs(self, formals: Iterable[Buffer]) -> Iterable[tuple[Buffer, Buffer]]:
         """Buffers of the code with the memory that they stand for."""
         return [(formal, self.actual(formal)) for formal in formals]
 
-    def broken_chain(self, severed: Mapping[Buffer, Span]) -> list[tuple[Buffer, Span]]:
+    def follow_broken_paths(self, severed: Mapping[Buffer, Span]) -> list[tuple[Buffer, Span]]:
         """Where varying values in memory without gradient (`severed`) are carried on to. Raises
         `DifferentiationError` where they are differentiated.
         """
         found: list[tuple[Buffer, Span]] = []
-        for formal, actual in self.pairs(self.specialisation.touched().loaded):
+        for formal, actual in self.pairs(self.specialisation.accesses().loaded):
             place = place_in(severed, actual)
             if place is not None:
                 carried = self.specialisation.refuse_broken_path(formal, place, self.request)
@@ -142,10 +158,10 @@ class Arguments:
         if not self._actual:
             return
         self.refuse_other_names()
-        written = self.touched.written
+        written = self.accesses.written
         span = self.specialisation.source.span
         met: list[tuple[str, Buffer, int, int]] = []
-        touched = self.specialisation.touched()
+        touched = self.specialisation.accesses()
         for buffer in touched.loaded | touched.written:
             if buffer.kind is BufferKind.FIELD and buffer.primal is None:
                 memory = memory_of(buffer)
@@ -180,16 +196,18 @@ class Arguments:
         """
         standing = stand_ins.get() if self._actual else None
         if standing is not None:
-            standing.launching(self.arrays, self.touched.written, self.specialisation.source.span)
+            standing.launching(self.arrays, self.accesses.written, self.specialisation.source.span)
 
     def _set(self, buffers: frozenset[Buffer]) -> frozenset[Buffer]:
         return frozenset([self.actual(b) for b in buffers]) if self._actual else buffers
 
-    def _touched(self, touched: Touched) -> Touched:
-        return Touched(*[self._set(part) for part in touched]) if self._actual else touched
+    def _over_memory(self, accesses: AccessSummary) -> AccessSummary:
+        return AccessSummary(*[self._set(part) for part in accesses]) if self._actual else accesses
 
     def _tasks(self, tasks: tuple[TaskSummary, ...]) -> tuple[TaskSummary, ...]:
-        return tuple([task._replace(touched=self._touched(task.touched)) for task in tasks]) if self._actual else tasks
+        if not self._actual:
+            return tasks
+        return tuple([task._replace(accesses=self._over_memory(task.accesses)) for task in tasks])
 
 
 def arguments_of(instance: Any, values: Sequence[Any], request: Request = GRADIENT) -> Arguments:

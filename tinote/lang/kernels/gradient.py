@@ -52,6 +52,8 @@ class KernelGradient:
                 )
             arguments = arguments_of(instance, values)
             arguments.refuse_shared()
+            if open_recorder is not None:
+                open_recorder.launching_gradient(instance, values)
             claim_gradients(arguments.gradient_tasks, clear=False)
             native.launch((*values, instance.last_seed) if instance.needs_seed else values)
         except TinoteError as error:

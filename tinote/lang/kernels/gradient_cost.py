@@ -55,7 +55,7 @@ class GradientCost:
         for one in self.saved:
             if one.nbytes is None:
                 return None
-            total += one.nbytes * (self.threads if one.in_turn else 1)
+            total += one.nbytes * (self.threads if one.per_iteration else 1)
         return total
 
     @property
@@ -72,13 +72,13 @@ class GradientCost:
             nbytes = "" if one.nbytes is None else f"{one.nbytes:,}"
             name = f"copy of {one.name}" if one.copy else one.name
             where = str(one.place.line) if together else place_name(one.place)
-            expression = f"{one.expression} a turn" if one.in_turn else one.expression
+            expression = f"{one.expression} a turn" if one.per_iteration else one.expression
             rows.append((name, where, one.type, expression, known, nbytes))
         return ("saved", "line" if together else "where", "type", "how many", "count", "bytes"), rows
 
     def _summary(self) -> list[str]:
         total = self.bytes_saved
-        on = f" on {self.threads} threads" if any(one.in_turn for one in self.saved) and self.threads > 1 else ""
+        on = f" on {self.threads} threads" if any(one.per_iteration for one in self.saved) and self.threads > 1 else ""
         size = "what only the launch tells" if total is None else f"at most {readable_size(total)}{on}"
         lines = [f"the gradient of '{self.kernel}' saves {size if self.saved else 'nothing'}"]
         again = self.values_recomputed

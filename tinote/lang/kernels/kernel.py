@@ -30,6 +30,7 @@ from tinote.compiler.protocol import (
     type_of,
 )
 from tinote.compiler.requests import defaults_of
+from tinote.compiler.single_flight import SingleFlight
 from tinote.config import Config
 from tinote.errors import CompilerBug, KernelTypeError, TinoteError, at_users_frames, users_trace
 from tinote.ir.types import Tensor
@@ -72,6 +73,7 @@ class Kernel:
         self._types: tuple[Any, ...] = ()  # what `_instances` were made for, beside what their keys say
         self._instances: dict[tuple[Any, ...], Instance] = {}
         self._retired: list[tuple[tuple[Any, ...], Instance]] = []
+        self._compiling = SingleFlight()
         self._earlier: Version | None = None
 
     def __reduce__(self) -> str:
@@ -153,7 +155,10 @@ class Kernel:
             raise
         instance = self._instances.get(key)
         if instance is None or not instance.is_current():
-            instance = self._specialise(key, binding.specs(key, args, kwargs))
+            with self._compiling(key):
+                instance = self._instances.get(key)
+                if instance is None or not instance.is_current():
+                    instance = self._specialise(key, binding.specs(key, args, kwargs))
         for array in values[: binding.arrays]:
             if not array.writable:
                 refuse_read_only(instance.specialisation, values[: binding.arrays])
@@ -161,11 +166,12 @@ class Kernel:
 
     def _bind(self) -> Binding:
         """The way from arguments to instances under the present options. Instances made under others are dropped."""
-        binding = Binding(self._parameters, self._arrays, self.config, world.generation)
-        made_for = (world.generation, *binding.types)
-        if made_for != self._types:
-            self._types, self._instances, self._retired = made_for, {}, []
-        self._binding = binding
+        with self._compiling(None):
+            binding = Binding(self._parameters, self._arrays, self.config, world.generation)
+            made_for = (world.generation, *binding.types)
+            if made_for != self._types:
+                self._types, self._instances, self._retired = made_for, {}, []
+            self._binding = binding
         return binding
 
     def _specialise(self, key: tuple[Any, ...], specs: list[ArgumentSpec]) -> Instance:

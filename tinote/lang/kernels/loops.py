@@ -47,8 +47,8 @@ class TaskTable(Table, list["TaskPlan"]):
             (
                 str(number),
                 str(one.span.line) if one.span.line else "—",
-                "parallel" if one.parallel else "serial",
-                ("at launch" if one.turns is None else f"{one.turns:,}") if one.parallel else "—",
+                "parallel" if one.parallel else f"serial: {one.because}" if one.because else "serial",
+                ("at launch" if one.iterations is None else f"{one.iterations:,}") if one.parallel else "—",
                 "; ".join(f"{p.target}, {_size(p.nbytes)} a thread" for p in one.privates) or "—",
                 ", ".join(dict.fromkeys(f"{use.combine} {use.target}" for use in one.atomics if not use.plain)) or "—",
                 str(one.checks) if one.checks else "—",

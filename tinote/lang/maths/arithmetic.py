@@ -149,14 +149,18 @@ def round(x: Any, dtype: Any = None) -> Any:
 
 @expanded(min)
 def min(*items: Any) -> Any:
-    """The smallest of several values, component by component; of one vector, its smallest component."""
-    return np.min(items[0]) if len(items) == 1 else functools.reduce(np.minimum, items)
+    """The smallest of several values, component by component; of one vector, its smallest component. A NaN is left
+    out, as by `fmin`.
+    """
+    return np.fmin.reduce(items[0], axis=None) if len(items) == 1 else functools.reduce(np.fmin, items)
 
 
 @expanded(max)
 def max(*items: Any) -> Any:
-    """The largest of several values, component by component; of one vector, its largest component."""
-    return np.max(items[0]) if len(items) == 1 else functools.reduce(np.maximum, items)
+    """The largest of several values, component by component; of one vector, its largest component. A NaN is left out,
+    as by `fmax`.
+    """
+    return np.fmax.reduce(items[0], axis=None) if len(items) == 1 else functools.reduce(np.fmax, items)
 
 
 @expanded(sum)

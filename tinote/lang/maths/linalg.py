@@ -356,7 +356,8 @@ def svd(A: Any, dt: template = None) -> Any:  # type: ignore[valid-type]
     Derivatives where singular values are repeated (closer than 2√ε of the largest entry; ε is the rounding error of
     the type): in reverse mode, what does not depend on the choice of U and V, such as U g(Σ) Vᵀ or a symmetric function
     of Σ, has its derivative to about √ε, and what does has NaN, which `ti.ad.find_nan` finds. In forward mode functions
-    of Σ alone have their derivative, and others NaN. Second derivatives are NaN where values are closer than ∛ε.
+    of Σ alone have their derivative, and others NaN (`polar_decompose` gives U Vᵀ with its derivative in both modes).
+    Second derivatives are NaN where values are closer than ∛ε.
     """
     a = _floats(A, dt)
     static_assert(a.n == a.m and a.n in (2, 3), "svd needs a matrix of 2 by 2 or 3 by 3")

@@ -11,7 +11,7 @@ from itertools import chain
 from numbers import Integral
 from typing import Any, Protocol
 
-from tinote.compiler.launch.summary import TaskSummary
+from tinote.compiler.launch.access_summary import TaskSummary
 from tinote.compiler.requests import GRADIENT, Request
 from tinote.config import Config
 from tinote.errors import FieldError, suggestion
@@ -94,6 +94,9 @@ class Recorder:
 
     def launched(self) -> None:
         """The launch that was announced has ended well. (One that raised has written fields, but does not count.)"""
+
+    def launching_gradient(self, instance: Any, values: tuple[Any, ...]) -> None:
+        """`kernel.grad` is about to be launched."""
 
     def writing(self, buffer: Buffer, position: Any, source: Buffer | None = None) -> Any:
         """Python is about to write to a field, at `position` in its array (of the field's shape with that of its
@@ -200,7 +203,7 @@ def claim_gradients(tasks: Iterable[TaskSummary], *, clear: bool) -> None:
         return
     mine = party.get()
     for task in tasks:
-        for buffer in chain(*task.touched):
+        for buffer in chain(*task.accesses):
             if buffer.primal is not None and world.owners.get(buffer, SESSION) != mine:
                 world.owners[buffer] = mine
                 forget_gradients()

@@ -54,7 +54,7 @@ def _task(plan: TaskPlan, number: int, rows: Rows) -> Json:
     schedule = "parallel" if plan.parallel else "serial"
     if plan.vectorised:
         schedule += ", vectorised"
-    turns = ("at launch" if plan.turns is None else f"{plan.turns:,}") if plan.parallel else "—"
+    turns = ("at launch" if plan.iterations is None else f"{plan.iterations:,}") if plan.parallel else "—"
     copies = [f"{p.combine} {p.target}, {_size(p.nbytes)} a thread" for p in plan.privates]
     hard = [use for use in plan.atomics if not use.plain]
     return _row(
@@ -145,7 +145,7 @@ def _saved(costs: GradientCosts, rows: Rows) -> Json:
 def _total(saved: Saved) -> str:
     if saved.nbytes is None:
         return "known at launch"
-    return readable_size(saved.nbytes) + (" an iteration" if saved.in_turn else "")
+    return readable_size(saved.nbytes) + (" an iteration" if saved.per_iteration else "")
 
 
 def _recomputed(costs: GradientCosts, rows: Rows) -> Json:

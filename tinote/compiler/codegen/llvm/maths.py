@@ -8,7 +8,7 @@ from collections.abc import Callable
 from tinote.compiler.codegen.llvm.fast_maths import inline
 from tinote.compiler.codegen.llvm.text import TYPES, FunctionText, number
 from tinote.ir.nodes import Atom, Lit
-from tinote.ir.types import Scalar, f32
+from tinote.ir.types import Scalar, f16, f32
 
 __all__ = [
     "acos", "asin", "atan2", "cos", "exp", "floor_divide", "log", "modulo",
@@ -99,18 +99,87 @@ def power(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
 
 
 def floor_divide(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
+    """The floor of the quotient, less one where rounding made it reach the next whole number."""
+    if t is f16:
+        return _in_single(f, floor_divide, atoms, a, b)
     # No fast maths: by way of a reciprocal 6 / 3 may come out just under 2.
-    return _call(f, "floor", t, f.value(f"fdiv {TYPES[t]} {a}, {b}"), flags="")
+    ty = TYPES[t]
+    quotient = _call(f, "floor", t, f.value(f"fdiv {ty} {a}, {b}"), flags="")
+    negated = f.value(f"fneg {ty} {quotient}")
+    rest = _call(f, "fma", t, negated, b, a, flags="")
+    rest = f.value(f"select i1 {f.value(f'fcmp oeq {ty} {quotient}, {number(t, 0.0)}')}, {ty} {a}, {ty} {rest}")
+    # The remainder has the sign of the divisor, unless the quotient is too large.
+    signed = _call(f, "copysign", t, rest, b, flags="")
+    too_large = f.value(f"fcmp one {ty} {signed}, {rest}")
+    size = _call(f, "fabs", t, quotient, flags="")
+    has_fractions = f.value(f"fcmp olt {ty} {size}, {number(t, 2.0**t.mantissa)}")
+    less = f.value(f"fsub {ty} {quotient}, {number(t, 1.0)}")
+    return f.value(f"select i1 {f.value(f'and i1 {too_large}, {has_fractions}')}, {ty} {less}, {ty} {quotient}")
 
 
 def modulo(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
-    """a - floor(a / b) * b, with each step rounded; NaN where the quotient or `b` is not finite."""
-    ty = TYPES[t]
-    quotient = floor_divide(f, t, atoms, a, b)
-    rest = f.value(f"fsub {ty} {a}, {f.value(f'fmul {ty} {quotient}, {b}')}")
-    infinity = number(t, float("inf"))
-    fine = [f.value(f"fcmp olt {ty} {_call(f, 'fabs', t, x, flags='')}, {infinity}") for x in (quotient, b)]
-    return f.value(f"select i1 {f.value(f'and i1 {fine[0]}, {fine[1]}')}, {ty} {rest}, {ty} {number(t, float('nan'))}")
+    """The exact remainder with the sign of `b`. A function of its own, which has variants on vectors: it branches."""
+    if t is f16:
+        return _in_single(f, modulo, atoms, a, b)
+    name = f"modulo.{t.name}"
+    if f"@{name}" not in f.helpers:
+        lanes = [128 // t.bits, 256 // t.bits, 512 // t.bits]
+        variants = [f"_ZGV_LLVM_N{n}vv_{name}({name}.x{n})" for n in lanes]
+        attributes = f'noinline nounwind willreturn memory(none) "vector-function-abi-variant"="{",".join(variants)}"'
+        f.helpers[f"@{name}"] = _modulo_text(f"internal {TYPES[t]} @{name}", t, 1, attributes)
+        for n in lanes:
+            header = f"weak_odr hidden <{n} x {TYPES[t]}> @{name}.x{n}"
+            f.helpers[f"@{name}.x{n}"] = _modulo_text(header, t, n, "nounwind willreturn memory(none)")
+    return f.value(f"call {TYPES[t]} @{name}({TYPES[t]} {a}, {TYPES[t]} {b})")
+
+
+def _in_single(f: FunctionText, emit: Callable[..., str], atoms: Atoms, a: str, b: str) -> str:
+    """A function of f16 by that of f32, which has more than twice as many digits: rounding twice rounds once."""
+    wide = [f.value(f"fpext half {x} to float") for x in (a, b)]
+    return f.value(f"fptrunc float {emit(f, f32, atoms, *wide)} to half")
+
+
+def _modulo_text(header: str, t: Scalar, lanes: int, attributes: str) -> str:
+    """A function that gives the remainder of one pair of numbers, or of several.
+
+    a - q·b in one rounding is exact if the rounded quotient has all digits before the point; it may be one too large,
+    and then the remainder, which has the other sign, is off by `b` as that of a negative number is. Elsewhere, and for
+    what is not finite, the C library's `fmod`.
+    """
+    scalar = TYPES[t]
+    ty, flag = (scalar, "i1") if lanes == 1 else (f"<{lanes} x {scalar}>", f"<{lanes} x i1>")
+    suffix = f"f{t.bits}" if lanes == 1 else f"v{lanes}f{t.bits}"
+
+    def each(value: float) -> str:
+        text = number(t, value)
+        return text if lanes == 1 else f"splat ({scalar} {text})"
+
+    some = "%big" if lanes == 1 else "%some"
+    reduced = f"  %some = call i1 @llvm.vector.reduce.or.v{lanes}i1({flag} %big)\n" if lanes > 1 else ""
+    return f"""\
+define {header}({ty} %a, {ty} %b) {attributes} {{
+entry:
+  %x = fdiv {ty} %a, %b
+  %q = call {ty} @llvm.trunc.{suffix}({ty} %x)
+  %minus = fneg {ty} %q
+  %difference = call {ty} @llvm.fma.{suffix}({ty} %minus, {ty} %b, {ty} %a)
+  %size = call {ty} @llvm.fabs.{suffix}({ty} %x)
+  %none = fcmp olt {ty} %size, {each(1.0)}
+  %near = select {flag} %none, {ty} %a, {ty} %difference
+  %big = fcmp uge {ty} %size, {each(2.0 ** (t.mantissa - 1))}
+{reduced}  br i1 {some}, label %far, label %done
+far:
+  %exact = frem {ty} %a, %b
+  br label %done
+done:
+  %rest = phi {ty} [ %near, %entry ], [ %exact, %far ]
+  %signed = call {ty} @llvm.copysign.{suffix}({ty} %rest, {ty} %b)
+  %other = fcmp une {ty} %signed, %rest
+  %moved = fadd {ty} %rest, %b
+  %result = select {flag} %other, {ty} %moved, {ty} %signed
+  ret {ty} %result
+}}
+"""
 
 
 def truncating_modulo(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:

@@ -92,15 +92,14 @@ def _absolute(f: FunctionText, t: Scalar, atoms: Atoms, a: str) -> str:
     return f.value(f"call {TYPES[t]} @llvm.abs.{TYPES[t]}({TYPES[t]} {a}, i1 false)") if t.kind == "i" else a
 
 
-def _extremum(float_order: str, word: str) -> Emitter:
-    """`a if a < b else b`, so b where either is NaN."""
+def _extremum(word: str) -> Emitter:
+    """A NaN is left out; so reductions vectorise whatever the flags."""
 
     def emit(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
         if t.kind == "f":
-            # No flags on the choice: with signed zeros ignored the order of the operands would no
-            # longer decide about a NaN.
-            chosen = f.value(f"fcmp {float_order} {TYPES[t]} {a}, {b}")
-            return f.value(f"select i1 {chosen}, {TYPES[t]} {a}, {TYPES[t]} {b}")
+            order = " nsz" if f.flags else ""
+            name = f"@llvm.{word}imumnum.{_suffix(t)}"
+            return f.value(f"call{order} {TYPES[t]} {name}({TYPES[t]} {a}, {TYPES[t]} {b})")
         return f.value(
             f"call {TYPES[t]} @llvm.{'s' if t.kind == 'i' else 'u'}{word}.{TYPES[t]}({TYPES[t]} {a}, {TYPES[t]} {b})"
         )
@@ -249,8 +248,8 @@ EMITTERS: dict[Primitive, Emitter] = {
     p.raw_mod: _integer_or_float(llvm_integers.truncating_modulo, llvm_maths.truncating_modulo),
     p.neg: _neg,
     p.absolute: _absolute,
-    p.minimum: _extremum("olt", "min"),
-    p.maximum: _extremum("ogt", "max"),
+    p.minimum: _extremum("min"),
+    p.maximum: _extremum("max"),
     p.power: _integer_or_float(llvm_integers.power, llvm_maths.power),
     p.and_: _bitwise("and"),
     p.or_: _bitwise("or"),

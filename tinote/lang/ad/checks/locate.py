@@ -69,7 +69,7 @@ class _Detective(Recorder):
         """A kernel is about to be launched: launch it with perturbed fields, then put all back."""
         self._launches += 1
         arguments = arguments_of(instance, values)
-        touched = arguments.touched
+        touched = arguments.accesses
         if any(isinstance(b, Foreign) for b in touched.written):
             return  # an array that others manage: a second launch could not be undone
         buffers = sorted(own(touched.loaded | touched.written), key=lambda b: b.name)
@@ -90,8 +90,8 @@ class _Detective(Recorder):
         kept: dict[Buffer, Any],
     ) -> None:
         gradient = instance.specialisation.code(GRADIENT)
-        needs = arguments_of(instance, values).needs
-        if needs.old_values or needs.copied:
+        facts = arguments_of(instance, values).gradient_facts
+        if facts.old_values or facts.copied:
             return  # it needs more than a launch on its own leaves
         origins = {b: numbers(b).copy() for b in varied}
         directions = {b: self._rng.standard_normal(origins[b].shape) for b in varied}
@@ -109,7 +109,7 @@ class _Detective(Recorder):
         for b in varied:
             assert b.adjoint is not None
             numbers(b.adjoint)[...] = weights.get(b, 0.0)
-        _restore({b: kept[b] for b in own(needs.restored)})
+        _restore({b: kept[b] for b in own(facts.live_in_before)})
         gradient.launch(values)
         adjoints = {b: numbers(b.adjoint) for b in varied if b.adjoint is not None}
         reverse = sum(float(np.vdot(adjoints[b], directions[b])) for b in varied)

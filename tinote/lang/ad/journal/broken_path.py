@@ -48,14 +48,14 @@ class LostValues:
     def launch(self, arguments: Arguments) -> None:
         """Through a launch that is differentiated in reverse mode."""
         if self.places:
-            for further, write in arguments.broken_chain(self.places):
+            for further, write in arguments.follow_broken_paths(self.places):
                 self.places.setdefault(further, write)
-        for buffer, place in arguments.needs.severed:
+        for buffer, place in arguments.gradient_facts.broken_paths:
             self.places.setdefault(buffer, place)
 
     def launch_forward(self, arguments: Arguments, *, varying: bool) -> None:
         """Through a launch that is differentiated in forward mode. `varying`: it gets values that vary as arguments."""
-        touched = arguments.touched
+        touched = arguments.accesses
         place_of_kernel = arguments.specialisation.source.span
         for buffer in touched.loaded if self.places else ():
             place = place_in(self.places, buffer)

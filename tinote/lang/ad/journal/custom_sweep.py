@@ -2,33 +2,63 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from tinote.compiler.requests import Request
-from tinote.ir.nodes import Buffer
-from tinote.lang.kernels.arguments import arguments_of, own
+from tinote.errors import DifferentiationError, Note
+from tinote.ir.buffers import root_of
+from tinote.ir.nodes import Atomic, Buffer, Load
+from tinote.ir.query import walk
+from tinote.lang.boxes import Box, Boxes, box_at, box_of, is_element
+from tinote.lang.kernels.arguments import Arguments, arguments_of, own
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import Recorder, memory_of
 from tinote.runtime.memory import Memory
+from tinote.source import Span, caller
 
 __all__ = ["CustomSweep"]
 
 
 class CustomSweep(Recorder):
     """The recorder while a custom VJP runs: nothing is recorded, and what is overwritten comes back. `gradients`: what
-    `kernel.grad` runs: what runs in the whole reverse sweep.
+    `kernel.grad` runs: what runs in the whole reverse sweep. `name` and `place`: of the call whose gradient it is.
+    `stale`: elements that do not hold what they held at its end, and must not be read before they get new values.
     """
 
-    def __init__(self, gradients: Request) -> None:
+    def __init__(self, gradients: Request, name: str, place: Span, stale: Mapping[Buffer, Boxes]) -> None:
         self.gradients = gradients
+        self._name = name
+        self._place = place
+        self._stale = {buffer: Boxes(*boxes) for buffer, boxes in stale.items()}
         self._overwritten: dict[Buffer, Memory] = {}
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
-        for buffer in own(arguments_of(instance, values).touched.written):
+        arguments = arguments_of(instance, values)
+        if self._stale:
+            self._refuse_stale(arguments.effects(values).live_in, arguments)
+            for buffer, box in arguments.definite_stores(values):
+                self._renew(buffer, box)
+        for buffer in own(arguments.accesses.written):
             self.overwriting(buffer)
 
+    def launching_gradient(self, instance: Instance, values: tuple[Any, ...]) -> None:
+        if self._stale:
+            arguments = arguments_of(instance, values)
+            regions = arguments.regions(values)
+            self._refuse_stale((*regions.live_in_before, *regions.live_in), arguments)
+
     def writing(self, buffer: Buffer, position: Any, source: Buffer | None = None) -> None:
+        if source is not None and (whole := box_of(source)) is not None:
+            self._refuse_stale([(source, whole)])
+        if position is ... or (isinstance(position, tuple) and is_element(buffer, position)):
+            self._renew(buffer, box_at(buffer, position))
         self.overwriting(buffer)
+
+    def reading(self, buffer: Buffer, position: tuple[Any, ...]) -> None:
+        box = box_at(buffer, position)
+        if box is not None:
+            self._refuse_stale([(buffer, box)])
 
     def sharing(self, buffer: Buffer) -> None:
         self.overwriting(buffer)
@@ -42,3 +72,33 @@ class CustomSweep(Recorder):
         """Give all fields their values again."""
         for buffer, values in self._overwritten.items():
             memory_of(buffer).restore(values)
+
+    def _renew(self, buffer: Buffer, box: Box | None) -> None:
+        stale = self._stale.get(buffer)
+        if stale is not None and box is not None:
+            stale.remove(box)
+
+    def _refuse_stale(self, read: Iterable[tuple[Buffer, Box]], arguments: Arguments | None = None) -> None:
+        """Raise `DifferentiationError` for elements that are gone; `arguments`: of the launch that reads them."""
+        for buffer, box in read:
+            stale = self._stale.get(buffer)
+            if stale is None or not stale.meetings(box):
+                continue
+            raise DifferentiationError(
+                f"'{buffer.name}' is read here in the gradient of '{self._name}', but what it held then was "
+                "overwritten, and more was overwritten than is kept for custom gradients",
+                caller() if arguments is None else _read_of(buffer, arguments),
+                hint="give it new values first, keep each step in a slice of its own, or raise "
+                "ti.init(memory_limit=...)",
+                notes=[Note(f"'{self._name}' was called", self._place)],
+            )
+
+
+def _read_of(buffer: Buffer, arguments: Arguments) -> Span:
+    """Where a kernel reads a field."""
+    specialisation = arguments.specialisation
+    for op in walk(specialisation.lowered.function.region):
+        reads = isinstance(op, Load | Atomic)
+        if reads and arguments.actual(root_of(op.buffer)) is buffer:
+            return op.loc
+    return specialisation.source.span

@@ -12,13 +12,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from tinote.compiler.launch.access_summary import TaskSummary
 from tinote.compiler.launch.native import BoundArray
-from tinote.compiler.launch.summary import TaskSummary
 from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.old_values import SavingLaunch
-from tinote.lang.kernels.access_region import Footprint
+from tinote.lang.kernels.access_region import AccessRegions
 from tinote.lang.kernels.arguments import Arguments, Foreign
 from tinote.lang.kernels.kernel import Instance
 from tinote.runtime.memory import Memory
@@ -37,7 +37,7 @@ class Launch(NamedTuple):
     instance: Instance
     values: tuple[Any, ...]
     arguments: Arguments
-    footprint: Footprint
+    regions: AccessRegions
     before: int
     after: int
     copies: dict[Buffer, Memory]
@@ -62,25 +62,25 @@ class Launch(NamedTuple):
     @property
     def touched(self) -> frozenset[Buffer]:
         """All that the launch read or wrote."""
-        found = self.arguments.touched
+        found = self.arguments.accesses
         return found.loaded | found.written
 
     @property
     def written(self) -> frozenset[Buffer]:
         """All that the launch wrote."""
-        return self.arguments.touched.written
+        return self.arguments.accesses.written
 
     def values_back(self) -> tuple[Any, ...]:
         """The values for the gradient: it reads the copies of arrays that others manage, and may write to them. Behind
         the arrays stand the old values that it reads and memory for copies that it makes.
         """
-        needs = self.arguments.needs
-        if not (self.copies or self.old_values or needs.copied):
+        facts = self.arguments.gradient_facts
+        if not (self.copies or self.old_values or facts.copied):
             return self.values
         further = [] if self.old_values is None else [*self.old_values.saved]
         places = dict(self.arguments.arrays)
-        further += [_memory_like(places[buffer]) for buffer in needs.copied]
-        return self._values(self.copies, needs.restored, further)
+        further += [_memory_like(places[buffer]) for buffer in facts.copied]
+        return self._values(self.copies, facts.live_in_before, further)
 
     def values_again(self) -> tuple[Any, ...]:
         """The values for the launch itself, run again on copies of such arrays."""
@@ -115,7 +115,8 @@ class Custom:
     wrote). `scratch`: fields that `gradient` promises to compute itself before it reads them; it finds the others as
     they were at the end of the stretch. `after`: how long the log of overwritten values was then. `gradient_tasks`:
     what the gradient is known to launch; `release` lets go of the memory that it holds. `copies`: what external arrays
-    held then.
+    held then. `notices_stale`: what is launched and read in it is checked for elements whose values are gone, so that
+    not all has to be kept.
     """
 
     name: str
@@ -129,6 +130,7 @@ class Custom:
     after: int = 0
     gradient_tasks: tuple[TaskSummary, ...] = ()
     release: Callable[[], None] | None = None
+    notices_stale: bool = False
     copies: dict[Buffer, Memory] = field(default_factory=dict)
 
     @property

@@ -241,7 +241,7 @@ def _uses(event: Launch | Custom) -> dict[Buffer, Use]:
         for buffer in event.written:
             uses[buffer] = uses.get(buffer, Use(0)) | Use.STORES
         return uses
-    touched, uses = event.arguments.touched, {}
+    touched, uses = event.arguments.accesses, {}
     kinds = ((touched.loaded, Use.READS), (touched.stored, Use.STORES), (touched.accumulated, Use.ADDS))
     for buffers, use in kinds:
         for buffer in buffers:

@@ -121,7 +121,7 @@ class Journal(Recorder):
 
     def launching_outside(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched in another thread or task, which is no part of this."""
-        for buffer in own(arguments_of(instance, values).touched.written):
+        for buffer in own(arguments_of(instance, values).accesses.written):
             self.overwriting(buffer)
 
     def custom(self, custom: Custom) -> None:

@@ -29,6 +29,11 @@ from tinote.runtime.memory import Memory
 __all__ = ["SavedValues", "living_buffers", "refuse_old_values"]
 
 
+#: This part of the session's memory limit may hold what custom VJPs perhaps read: a program that computes it again
+#: wants none of it, and the others are told when it was too little.
+_WANTED_SHARE = 16
+
+
 class SavedValues:
     """`between_launches`: whether anything is kept from one launch to another; if not, the gradients run on the fields
     as they are at the end (what a kernel overwrites within itself is kept all the same). `again`: also keep what the
@@ -73,24 +78,24 @@ class SavedValues:
 
     def launching(self, instance: Instance, values: tuple[Any, ...], arguments: Arguments, saves_by: Request) -> Launch:
         """A kernel is about to be launched. `saves_by`: how it runs if it has to save old values."""
-        log, needs = self.log, arguments.needs
+        log, facts = self.log, arguments.gradient_facts
         # Where nothing is needed, it does not matter what is written.
-        watches = (self.between_launches and arguments.asks) or self._looks_at_all or needs.restored or log.is_watching
-        footprint = arguments.footprint(values) if watches else NOTHING
-        before = log.length
-        self._known = footprint is NOTHING or (
-            self.between_launches and not self._looks_at_all and log.knows(footprint)
+        watches = (
+            (self.between_launches and arguments.asks) or self._looks_at_all or facts.live_in_before or log.is_watching
         )
+        regions = arguments.regions(values) if watches else NOTHING
+        before = log.length
+        self._known = regions is NOTHING or (self.between_launches and not self._looks_at_all and log.knows(regions))
         if not self._known:
-            log.need(footprint.restored)
+            log.need(regions.live_in_before)
             if self.again:
                 self._need_all_of(_inputs(arguments))
-            for buffer, box in footprint.written:
+            for buffer, box in regions.written:
                 self.overwriting(buffer, box)
-        saving = self._saving(instance, values, arguments, saves_by) if needs.old_values else None
-        launch = Launch(instance, values, arguments, footprint, before, log.length, {}, {}, saving)
+        saving = self._saving(instance, values, arguments, saves_by) if facts.old_values else None
+        launch = Launch(instance, values, arguments, regions, before, log.length, {}, {}, saving)
         for buffer in arguments.foreign:
-            if buffer in needs.restored:
+            if buffer in facts.live_in_before:
                 self._keep_external(launch.copies, buffer)
             if self.again:
                 self._keep_external(launch.input_copies, buffer)
@@ -99,19 +104,19 @@ class SavedValues:
     def launched(self, launch: Launch) -> None:
         """That launch has ended well."""
         self.count += 1
-        arguments, footprint = launch.arguments, launch.footprint
+        arguments, regions = launch.arguments, launch.regions
         if self.between_launches:
             for buffer in arguments.foreign:
-                if buffer in arguments.needs.loaded and buffer not in launch.copies:
+                if buffer in arguments.gradient_facts.live_in and buffer not in launch.copies:
                     self._keep_external(launch.copies, buffer)
             if not self._known:
-                self.log.need(footprint.needed)
-                self.log.completed(footprint)
+                self.log.need(regions.live_in)
+                self.log.completed(regions)
 
     def distrust_views(self, launch: Launch) -> None:
         """Keep what the recorded launch needs of fields that others may write to at any time."""
-        needed = launch.footprint.needed if self.between_launches else ()
-        self.distrust([buffer for buffer, _ in (*needed, *launch.footprint.restored)])
+        needed = launch.regions.live_in if self.between_launches else ()
+        self.distrust([buffer for buffer, _ in (*needed, *launch.regions.live_in_before)])
         if self.again:
             self.distrust(_inputs(launch.arguments))
 
@@ -135,9 +140,15 @@ class SavedValues:
         for one in self._observers:
             one.overwriting(buffer, exempt=exempt)
         for each in (buffer, buffer.tangent) if self._tangents else (buffer,):
-            nbytes = 0 if each is None else self.log.overwrite(each, box, self._make_room)
+            nbytes = 0 if each is None else self.log.overwrite(each, box, self._make_room, self._most_wanted)
             if nbytes:
                 self.copied.append((self.count, buffer, nbytes))
+
+    @property
+    def _most_wanted(self) -> int:
+        """How many bytes may be kept of what custom VJPs perhaps read."""
+        limit = world.config.memory_limit
+        return limit // _WANTED_SHARE if self.nbytes < limit // 2 else 0
 
     def _make_room(self, buffer: Buffer, nbytes: int) -> None:
         """So many bytes more are to be kept. Raises `KernelMemoryError`."""
@@ -159,16 +170,16 @@ class SavedValues:
         """The gradient of a launch needs the present values; of which fields."""
         if isinstance(event, Custom):
             kept = list(living_buffers() - event.scratch)
-            self._need_all_of(kept)
+            self.log.need_all(kept, perhaps=event.notices_stale)
             return kept
-        self.log.need(event.footprint.needed)
-        return [buffer for buffer, _ in event.footprint.needed]
+        self.log.need(event.regions.live_in)
+        return [buffer for buffer, _ in event.regions.live_in]
 
     def _saving(
         self, instance: Instance, values: tuple[Any, ...], arguments: Arguments, saves_by: Request
     ) -> SavingLaunch:
         """A launch that saves the old values which its gradient needs."""
-        buffer, _ = arguments.needs.old_values[0]
+        buffer, _ = arguments.gradient_facts.old_values[0]
         saving = SavingLaunch(instance.specialisation, values, saves_by, lambda n: self._make_room(buffer, n))
         self._other_bytes += saving.nbytes
         return saving
@@ -195,7 +206,7 @@ class SavedValues:
         if not self.between_launches:  # the gradients have run on the fields as they are now
             for event in events:
                 self._need_now(event)
-        self.log.seal(self._make_room)
+        self.log.seal(self._make_room, self._most_wanted)
 
     def let_go(self, customs: Iterable[Custom]) -> None:
         """Nothing will be reversed any more."""
@@ -211,7 +222,7 @@ def refuse_old_values(arguments: Arguments, why: str, place: str) -> None:
     """Raise `DifferentiationError` for a launch whose gradient needs old values that it returns: `why` not, and the
     `place` where a loop can be made serial.
     """
-    for buffer, span in arguments.needs.old_values:
+    for buffer, span in arguments.gradient_facts.old_values:
         raise DifferentiationError(
             f"the gradient needs the old values of '{buffer.name}' that are returned here, which {why}",
             span,
@@ -226,4 +237,4 @@ def living_buffers() -> set[Buffer]:
 
 def _inputs(arguments: Arguments) -> list[Buffer]:
     """The fields and ndarrays that a launch reads, also to add to them."""
-    return own(arguments.touched.loaded | arguments.touched.accumulated)
+    return own(arguments.accesses.loaded | arguments.accesses.accumulated)

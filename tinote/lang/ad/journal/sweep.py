@@ -50,7 +50,7 @@ class Sweep:
                     self.at = event
                     if saves and log.shown > event.after:
                         log.undo_to(event.after)
-                    if event.footprint.restored:
+                    if event.regions.live_in_before:
                         self._restore(event)
                     self.launch(event)
                 elif isinstance(event, Write):
@@ -67,8 +67,8 @@ class Sweep:
         """Bring back what the gradient reads of the values from before the launch. It runs the launch's effects on
         these fields again.
         """
-        live_in = {buffer for buffer, _ in launch.footprint.restored}
-        for buffer, box in launch.footprint.written:
+        live_in = {buffer for buffer, _ in launch.regions.live_in_before}
+        for buffer, box in launch.regions.written:
             for one in (buffer, buffer.tangent):
                 if one in live_in:
                     self._saved.log.disturb(one, box)
@@ -90,7 +90,7 @@ class Sweep:
 
     def custom(self, custom: Custom) -> None:
         """Run a custom VJP."""
-        inner = CustomSweep(self._gradients)
+        inner = CustomSweep(self._gradients, custom.name, custom.place, self._saved.log.stale)
         for buffer in custom.scratch:
             if buffer.dtype.kind == "f":  # whoever reads it without computing it first shall notice
                 inner.overwriting(buffer)
@@ -118,7 +118,7 @@ class Sweep:
                 if not isinstance(event, Launch):
                     continue
                 log.undo_to(event.before)
-                for buffer, box in event.footprint.written:
+                for buffer, box in event.regions.written:
                     log.disturb(buffer, box)
                 try:
                     event.instance.specialisation.code(Request(checks=Checks.FINITE)).launch(event.values_again())

@@ -1,8 +1,8 @@
 """Which launches are known to overwrite nothing that is needed, because an earlier recording began with the same ones.
 
 A program that is differentiated again and again launches the same kernels on the same elements each time. Whether a
-launch overwrites anything needed follows from its footprint and from those before it alone, so that the answer for one
-recording holds for the next, launch by launch, for as long as the footprints are the same.
+launch overwrites anything needed follows from its regions and from those before it alone, so that the answer for one
+recording holds for the next, launch by launch, for as long as the regions are the same.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ _MOST_COURSES = 64
 _LONGEST = 1 << 16
 
 #: Launches in the order of an earlier recording that overwrote nothing needed, by the first of them. A launch is told
-#: by the number of its footprint: numbers keep no memory alive, and none is given twice.
+#: by the number of its regions: numbers keep no memory alive, and none is given twice.
 _harmless: dict[int, list[int]] = {}
 
 
@@ -30,7 +30,7 @@ class Course:
         self.has_ended = False
 
     def goes_on(self, number: int) -> bool:
-        """Whether the launch of footprint `number`, which is about to be next, is known to overwrite nothing needed. If
+        """Whether the launch of regions `number`, which is about to be next, is known to overwrite nothing needed. If
         so, it is part of the course; if not, `add` tells.
         """
         followed = self._followed

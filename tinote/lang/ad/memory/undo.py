@@ -6,7 +6,7 @@ what no record needs is not kept, and is anything.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Sequence
 from threading import Lock
 from typing import Any, NamedTuple
 
@@ -16,7 +16,7 @@ from tinote.ir.buffers import Buffer
 from tinote.lang.ad.memory.access_trace import Course
 from tinote.lang.boxes import Box, Boxes, box_of, rest, slices_of
 from tinote.lang.data.layout import array_over
-from tinote.lang.kernels.access_region import Footprint, Places
+from tinote.lang.kernels.access_region import AccessRegions, Places
 from tinote.lang.session.state import memory_of
 
 __all__ = ["UndoLog", "numbers"]
@@ -29,15 +29,18 @@ _MOST_PIECES = 64
 
 
 class _Entry(NamedTuple):
-    """What the elements of a box held before they were overwritten. `place`: where they are."""
+    """What the elements of a box held before they were overwritten; None: that is gone. `place`: where they are."""
 
     buffer: Buffer
     box: Box
     place: Array
-    values: Array
+    values: Array | None
 
-    def bring_back(self) -> None:
-        self.place[...] = self.values
+    def bring_back(self) -> bool:
+        """Whether the values are there to come back."""
+        if self.values is not None:
+            self.place[...] = self.values
+        return self.values is not None
 
 
 class UndoLog:
@@ -52,8 +55,12 @@ class UndoLog:
         self.shown = 0  # on the way back: so many of them are not undone yet
         self._lock = Lock()
         self._course = Course()
-        self._followed: list[Footprint] = []  # launches whose needs are not counted in `_needed` yet
+        self._followed: list[AccessRegions] = []  # launches whose needs are not counted in `_needed` yet
         self._needed: dict[Buffer, Boxes] = {}
+        self._wanted: dict[Buffer, Boxes] = {}
+        self._wanted_bytes = 0
+        #: in the reverse sweep: elements that are not what they were at this point of the program
+        self.stale: dict[Buffer, Boxes] = {}
         self._entries: list[_Entry] = []
         self._places: dict[tuple[Buffer, Box], Array] = {}
         self._settled: dict[int, Places] = {}  # by their identity: what is needed since elements were last overwritten
@@ -65,41 +72,56 @@ class UndoLog:
     @property
     def is_watching(self) -> bool:
         """Whether anything was needed so far."""
-        return bool(self._needed or self._followed)
+        return bool(self._needed or self._wanted or self._followed)
 
     # ---- forward
 
-    def knows(self, footprint: Footprint) -> bool:
+    def knows(self, regions: AccessRegions) -> bool:
         """Whether a launch is known to overwrite nothing that is needed. If so, its needs count, and there is nothing
         more to do; if not, `overwrite` and `need` want to be told, and `completed`.
         """
         if self._course.has_ended:
             return False
         with self._lock:
-            known = self._course.goes_on(footprint.number)
+            known = self._course.goes_on(regions.number)
             if known:
-                self._followed.append(footprint)
+                self._followed.append(regions)
             elif self._followed:
                 self._count()
             return known
 
-    def completed(self, footprint: Footprint) -> None:
+    def completed(self, regions: AccessRegions) -> None:
         """A launch that was not known has ended well, and all its needs were told."""
-        self._course.add(footprint.number)
+        self._course.add(regions.number)
 
     def _count(self) -> None:
         """Count the needs of launches that were known; with the lock."""
-        for footprint in self._followed:
-            self._add(footprint.restored)
-            self._add(footprint.needed)
+        for regions in self._followed:
+            self._add(regions.live_in_before)
+            self._add(regions.live_in)
         self._followed.clear()
 
     def need(self, places: Places) -> None:
-        """The present values of these elements are needed on the way back."""
+        """The present values of these elements are needed in the reverse sweep."""
         if not places or id(places) in self._settled:
             return
         with self._lock:
             self._add(places)
+
+    def need_all(self, buffers: Iterable[Buffer], *, perhaps: bool = False) -> None:
+        """The present values of these fields are needed by what is no launch, so that no earlier recording tells what
+        may be overwritten. `perhaps`: they are wanted, but who reads them asks for `stale` first: they are kept only as
+        far as `overwrite` is allowed to.
+        """
+        with self._lock:
+            self._count()
+            self._course.end()
+            self._settled.clear()
+            whole = self._wanted if perhaps else self._needed
+            for buffer in buffers:
+                box = box_of(buffer)
+                if box is not None:
+                    whole[buffer] = Boxes(box)
 
     def _add(self, places: Places) -> None:
         for buffer, box in places:
@@ -110,39 +132,61 @@ class UndoLog:
                 boxes.add(box)
         self._settled[id(places)] = places
 
-    def overwrite(self, buffer: Buffer, box: Box | None, make_room: MakeRoom) -> int:
-        """These elements, by default all, are about to be written: keep what is needed of them. Gives the bytes of
-        it.
+    def overwrite(self, buffer: Buffer, box: Box | None, make_room: MakeRoom, most_wanted: int = 0) -> int:
+        """These elements, by default all, are about to be written: keep what is needed of them; of what is only wanted,
+        up to `most_wanted` bytes in all. Gives the bytes that were kept.
         """
         if self._followed:
             with self._lock:
                 self._count()
-        boxes = self._needed.get(buffer)
-        if boxes is None:
+        boxes, wanted = self._needed.get(buffer), self._wanted.get(buffer)
+        if boxes is None and wanted is None:
             return 0
         if box is None:
             box = box_of(buffer)
             if box is None:
                 return 0
         with self._lock:
-            met = boxes.meetings(box)
-            if not met:
-                return 0
-            if not self._course.has_ended:
-                self._course.end()
-            self._settled.clear()
-            places = [self._place_of(buffer, part) for part in met]
-            nbytes = sum([place.nbytes for place in places])
-            make_room(buffer, nbytes)
-            self._entries += [
-                _Entry(buffer, part, place, place.copy()) for part, place in zip(met, places, strict=True)
-            ]
-            self.length += len(met)
-            self.nbytes += nbytes
-            boxes.remove(box)
+            met = boxes.meetings(box) if boxes is not None else []
+            nbytes = 0
+            if met:
+                if not self._course.has_ended:
+                    self._course.end()
+                self._settled.clear()
+                nbytes += self._keep(buffer, met, make_room)
+            if wanted is not None:
+                nbytes += self._keep_wanted(buffer, wanted, box, met, make_room, most_wanted)
+            if boxes is not None:
+                boxes.remove(box)
             return nbytes
 
-    def seal(self, make_room: MakeRoom) -> None:
+    def _keep(self, buffer: Buffer, parts: Sequence[Box], make_room: MakeRoom) -> int:
+        places = [self._place_of(buffer, part) for part in parts]
+        nbytes = sum([place.nbytes for place in places])
+        make_room(buffer, nbytes)
+        self._entries += [_Entry(buffer, part, place, place.copy()) for part, place in zip(parts, places, strict=True)]
+        self.length += len(parts)
+        self.nbytes += nbytes
+        return nbytes
+
+    def _keep_wanted(
+        self, buffer: Buffer, wanted: Boxes, box: Box, kept: Sequence[Box], make_room: MakeRoom, most: int
+    ) -> int:
+        """Keep what is wanted of a box beside what was `kept`, as long as that is little; else note that it is gone."""
+        nbytes = 0
+        for common in wanted.meetings(box):
+            for part in _uncovered(common, kept):
+                place = self._place_of(buffer, part)
+                if self._wanted_bytes + place.nbytes <= most:
+                    self._wanted_bytes += place.nbytes
+                    nbytes += self._keep(buffer, [part], make_room)
+                else:
+                    self._entries.append(_Entry(buffer, part, place, None))
+                    self.length += 1
+        wanted.remove(box)
+        return nbytes
+
+    def seal(self, make_room: MakeRoom, most_wanted: int = 0) -> None:
         """Keep all that is needed and still there: anything may be overwritten from now on, without a word. Each way
         back begins with memory as it is now.
         """
@@ -150,8 +194,8 @@ class UndoLog:
             self._sealed = self.length
         with self._lock:
             self._count()
-        for buffer in list(self._needed):
-            self.overwrite(buffer, None, make_room)
+        for buffer in {*self._needed, *self._wanted}:
+            self.overwrite(buffer, None, make_room, most_wanted)
 
     def _place_of(self, buffer: Buffer, box: Box) -> Array:
         """The memory of elements of a field."""
@@ -165,6 +209,7 @@ class UndoLog:
     def begin(self, *, restores: bool) -> None:
         """Start a way back. `restores`: at its end all memory will hold what it holds now."""
         self.shown = self.length
+        self.stale.clear()
         self._restores = restores
         if self._sealed is not None:
             self.undo_to(self._sealed)
@@ -175,7 +220,12 @@ class UndoLog:
             self.shown -= 1
             entry = self._entries[self.shown]
             self.disturb(entry.buffer, entry.box)
-            entry.bring_back()
+            if not entry.bring_back():
+                self.stale.setdefault(entry.buffer, Boxes()).add(entry.box)
+            elif self.stale:
+                fresh = self.stale.get(entry.buffer)
+                if fresh is not None:
+                    fresh.remove(entry.box)
 
     def undo_between(self, first: int, last: int, buffers: Collection[Buffer]) -> None:
         """Bring these fields back by the entries from `first` up to `last`, which remain to be undone."""
@@ -205,19 +255,21 @@ class UndoLog:
             final.bring_back()
         self._finals.clear()
         self._kept_finals.clear()
+        self.stale.clear()
 
     def forget(self) -> None:
         """Let go of what was kept."""
         self._course.remember()
         self._followed.clear()
         self._needed.clear()
+        self._wanted.clear()
         self._settled.clear()
         self._entries.clear()
         self.length = self.shown = 0
         self._places.clear()
 
 
-def _uncovered(box: Box, known: list[Box]) -> list[Box]:
+def _uncovered(box: Box, known: Sequence[Box]) -> list[Box]:
     pieces = [box]
     for other in known:
         pieces = [part for piece in pieces for part in rest(piece, other)]

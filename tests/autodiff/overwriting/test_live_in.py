@@ -4,31 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from tests.autodiff.support import Program, assert_gradient
+from tests.autodiff.support import Program, assert_gradient, loop, made
 from tinote.autodiff.gradient import reverse
 from tinote.errors import DifferentiationError
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
-from tinote.ir.nodes import For, Function, Lit, Var
+from tinote.ir.nodes import Lit, Var
 from tinote.ir.types import f64, i32
 
 
-def serial(b: Builder, lo: int, hi: int, body) -> None:
-    t = Var(i32, "t")
-    with b.region(t) as inside:
-        body(t)
-    b.emit(For(Lit(lo, i32), Lit(hi, i32), (), inside.close()))
-
-
-def made(build) -> Program:
-    program, b = Program(), Builder()
-    with b.region() as top:
-        build(b, program)
-    program.fn = Function("f", top.close())
-    return program
-
-
-def hazards(program: Program) -> list:
+def overwrites(program: Program) -> list:
     assert program.fn is not None
     return list(reverse(program.fn).overwrites)
 
@@ -45,21 +30,21 @@ def step(b: Builder, program: Program, read: int, write: int):
 
 
 def test_time_stepping_forward_is_right() -> None:
-    program = made(lambda b, q: serial(b, 0, 3, step(b, q, 0, 1)))
-    assert hazards(program) == []
+    program = made(lambda b, q: loop(b, 0, 3, step(b, q, 0, 1)))
+    assert overwrites(program) == []
     assert_gradient(program)
 
 
 def test_time_stepping_onto_what_is_read_later_keeps_the_values() -> None:
     """y[t] = y[t+1]² + x[t]: each turn writes what the turn before it read."""
-    program = made(lambda b, q: serial(b, 0, 3, step(b, q, 1, 0)))
-    assert len(hazards(program)) == 1
+    program = made(lambda b, q: loop(b, 0, 3, step(b, q, 1, 0)))
+    assert len(overwrites(program)) == 1
     assert_gradient(program)
 
 
 def test_in_place_update_keeps_the_values() -> None:
-    program = made(lambda b, q: serial(b, 0, 3, step(b, q, 0, 0)))
-    assert [h.load.buffer for h in hazards(program)] == [program.y]
+    program = made(lambda b, q: loop(b, 0, 3, step(b, q, 0, 0)))
+    assert [h.load.buffer for h in overwrites(program)] == [program.y]
     assert_gradient(program)
 
 
@@ -70,7 +55,7 @@ def test_write_before_the_read_is_no_hazard() -> None:
         b.atomic(p.add, q.total, (), b.prim(p.mul, old, old))
 
     program = made(build)
-    assert hazards(program) == []
+    assert overwrites(program) == []
     assert_gradient(program)
 
 
@@ -80,7 +65,7 @@ def test_two_elements_do_not_meet() -> None:
         b.atomic(p.add, q.total, (), b.prim(p.mul, old, old))
         b.store(q.x, (Lit(2, i32),), Lit(5.0, f64))
 
-    assert hazards(made(build)) == []
+    assert overwrites(made(build)) == []
 
 
 def test_same_element_afterwards_is_kept() -> None:
@@ -90,7 +75,7 @@ def test_same_element_afterwards_is_kept() -> None:
         b.store(q.x, (Lit(1, i32),), Lit(5.0, f64))
 
     program = made(build)
-    assert len(hazards(program)) == 1
+    assert len(overwrites(program)) == 1
     assert_gradient(program)
 
 
@@ -102,7 +87,7 @@ def test_value_that_is_only_added_is_not_needed() -> None:
         b.store(q.x, (Lit(1, i32),), Lit(5.0, f64))
 
     program = made(build)
-    assert hazards(program) == []
+    assert overwrites(program) == []
 
 
 def test_reading_a_gradient_in_a_differentiated_kernel_is_refused() -> None:

@@ -11,12 +11,12 @@ from tinote.runtime.memory import Memory
 
 __all__ = ["clear_memories"]
 
-#: From so many bytes on, one thread takes longer than waking another one.
+#: The number of bytes from which on one thread takes longer than waking another one.
 _SHARED_FROM = 1 << 20
 
 
 def clear_memories(memories: Iterable[Memory], num_threads: int) -> None:
-    """Set all bytes to zero, on at most so many threads. Raises `KeyboardInterrupt` between two memories."""
+    """Set all bytes to zero, on at most `num_threads` threads. Raises `KeyboardInterrupt` between two memories."""
     for memory in memories:
         if num_threads == 1 or memory.nbytes < _SHARED_FROM or not memory.is_whole:
             memory.clear()

@@ -1,4 +1,4 @@
-"""What a launch reads and writes, task by task: what a recorder keeps of it."""
+"""Access summaries: the memory that a launch reads and writes, task by task."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from tinote.ir.buffers import Buffer, BufferKind, root_of
 from tinote.ir.nodes import Atomic, Function, Load, Memory, Region, Store, Task
 from tinote.ir.query import walk
 
-__all__ = ["TaskSummary", "Touched", "summarise_tasks", "touched_by"]
+__all__ = ["AccessSummary", "TaskSummary", "summarise", "summarise_tasks"]
 
 
 #: Memory that is there before and after a launch.
 _OUTSIDE = (BufferKind.FIELD, BufferKind.ARRAY)
 
 
-class Touched(NamedTuple):
+class AccessSummary(NamedTuple):
     """The fields and arrays that a piece of code loads from, stores to, and accumulates into."""
 
     loaded: frozenset[Buffer]
@@ -32,10 +32,10 @@ class TaskSummary(NamedTuple):
 
     name: str
     parallel: bool
-    touched: Touched
+    accesses: AccessSummary
 
 
-def touched_by(region: Region) -> Touched:
+def summarise(region: Region) -> AccessSummary:
     """What the code in `region` does to fields and arrays. An atomic operation whose old value is used loads too."""
     loaded: set[Buffer] = set()
     stored: set[Buffer] = set()
@@ -52,7 +52,7 @@ def touched_by(region: Region) -> Touched:
             accumulated.add(buffer)
         if isinstance(op, Load) or op.outs:
             loaded.add(buffer)
-    return Touched(frozenset(loaded), frozenset(stored), frozenset(accumulated))
+    return AccessSummary(frozenset(loaded), frozenset(stored), frozenset(accumulated))
 
 
 def summarise_tasks(fn: Function) -> tuple[TaskSummary, ...]:
@@ -60,8 +60,8 @@ def summarise_tasks(fn: Function) -> tuple[TaskSummary, ...]:
     found: list[TaskSummary] = []
     for op in fn.region.body:
         if isinstance(op, Task):
-            touched = touched_by(op.body)
+            accesses = summarise(op.body)
             targets = {root_of(private.target) for private in op.privates}
-            accumulated = touched.accumulated | {target for target in targets if target.kind in _OUTSIDE}
-            found.append(TaskSummary(op.name, op.parallel, touched._replace(accumulated=accumulated)))
+            accumulated = accesses.accumulated | {target for target in targets if target.kind in _OUTSIDE}
+            found.append(TaskSummary(op.name, op.parallel, accesses._replace(accumulated=accumulated)))
     return tuple(found)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from tests.autodiff.support import Program, assert_gradient
+from tests.autodiff.support import Program, assert_gradient, loop, made
 from tinote.autodiff.gradient import reverse
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
-from tinote.ir.nodes import Atom, Buffer, BufferKind, For, Function, Lit, Var, While
+from tinote.ir.nodes import Buffer, BufferKind, For, Lit, Var, While
 from tinote.ir.types import f64, i32
 
 
@@ -17,26 +17,14 @@ def real(value: float) -> Lit:
 
 
 def parallel(b: Builder, body) -> None:
-    i = Var(i32, "i")
-    with b.region(i) as inside:
-        body(i)
-    b.emit(For(Lit(0, i32), Lit(4, i32), (), inside.close(), parallel=True))
+    loop(b, 0, 4, body, parallel=True)
 
 
-def loop(b: Builder, hi: Atom, body) -> None:
-    t = Var(i32, "t")
-    with b.region(t) as inside:
-        body(t)
-    b.emit(For(Lit(0, i32), hi, (), inside.close()))
-
-
-def made(build) -> Program:
-    program, b = Program(), Builder()
-    with b.region() as top:
-        build(b, program)
-    program.fn = Function("f", top.close())
-    gradient = reverse(program.fn)
-    assert gradient.restored, "this program was meant to overwrite what it needs"
+def overwriting(build) -> Program:
+    """The program that `build` emits, which overwrites what its gradient needs."""
+    program = made(build)
+    assert program.fn is not None
+    assert reverse(program.fn).restored, "this program was meant to overwrite what it needs"
     return program
 
 
@@ -54,14 +42,14 @@ def test_straight_line_in_a_parallel_loop() -> None:
 
         parallel(b, body)
 
-    assert_gradient(made(build))
+    assert_gradient(overwriting(build))
 
 
 def test_serial_loop_inside_of_a_parallel_one() -> None:
     def build(b: Builder, q: Program) -> None:
-        parallel(b, lambda i: loop(b, Lit(5, i32), lambda t: squash(b, q, i)))
+        parallel(b, lambda i: loop(b, 0, 5, lambda t: squash(b, q, i)))
 
-    assert_gradient(made(build))
+    assert_gradient(overwriting(build))
 
 
 def test_nested_loops_of_varying_length_with_two_buffers() -> None:
@@ -75,13 +63,13 @@ def test_nested_loops_of_varying_length_with_two_buffers() -> None:
                     pull = b.prim(p.mul, b.load(q.y, (i,)), real(-0.3))
                     b.store(q.x, (i,), b.prim(p.add, b.load(q.x, (i,)), b.prim(p.sin, pull)))
 
-                loop(b, b.prim(p.add, t, i), inner)
+                loop(b, 0, b.prim(p.add, t, i), inner)
 
-            loop(b, Lit(3, i32), outer)
+            loop(b, 0, 3, outer)
 
         parallel(b, body)
 
-    program = made(build)
+    program = overwriting(build)
     assert program.fn is not None
     assert {buffer.name for buffer in reverse(program.fn).restored} == {"x", "y"}
     assert_gradient(program)
@@ -98,11 +86,11 @@ def test_branches_that_overwrite() -> None:
                     b.store(q.y, (i,), b.prim(p.exp, b.prim(p.mul, old, b.load(q.x, (i,)))))
                 b.if_(b.prim(p.gt, old, real(0.4)), then.close(), orelse.close())
 
-            loop(b, Lit(4, i32), turn)
+            loop(b, 0, 4, turn)
 
         parallel(b, body)
 
-    assert_gradient(made(build))
+    assert_gradient(overwriting(build))
 
 
 def test_carried_values_beside_overwritten_ones() -> None:
@@ -117,7 +105,7 @@ def test_carried_values_beside_overwritten_ones() -> None:
 
         parallel(b, body)
 
-    assert_gradient(made(build))
+    assert_gradient(overwriting(build))
 
 
 def test_while_that_overwrites() -> None:
@@ -133,7 +121,7 @@ def test_while_that_overwrites() -> None:
 
         parallel(b, body)
 
-    assert_gradient(made(build))
+    assert_gradient(overwriting(build))
 
 
 def test_serial_operations_at_the_top_of_a_kernel() -> None:
@@ -144,7 +132,7 @@ def test_serial_operations_at_the_top_of_a_kernel() -> None:
         b.atomic(p.add, q.total, (), b.prim(p.mul, x1, x1))
         b.atomic(p.mul, q.total, (), x2)
 
-    program = made(build)
+    program = overwriting(build)
     inputs = (0.0, 1.0, 2.0, 0.0)
     assert program.gradient(inputs) == [0.0, 4.0, 1.0, 0.0]
     assert_gradient(program)
@@ -161,11 +149,11 @@ def test_serial_loop_at_the_top_with_neighbours() -> None:
                 new = b.prim(p.add, b.prim(p.sin, b.prim(p.mul, left, right)), b.load(q.x, (k,)))
                 b.store(q.y, (b.prim(p.add, k, Lit(1, i32)),), new)
 
-            loop(b, Lit(3, i32), cell)
+            loop(b, 0, 3, cell)
 
-        loop(b, Lit(4, i32), sweep)
+        loop(b, 0, 4, sweep)
 
-    assert_gradient(made(build))
+    assert_gradient(overwriting(build))
 
 
 @pytest.mark.parametrize("prim", [p.mul, p.minimum, p.maximum], ids=repr)
@@ -173,12 +161,12 @@ def test_atomics_of_an_own_element(prim: p.Primitive) -> None:
     def build(b: Builder, q: Program) -> None:
         def body(i: Var) -> None:
             b.store(q.y, (i,), real(0.5))
-            loop(b, Lit(3, i32), lambda t: b.atomic(prim, q.y, (i,), b.load(q.x, (i,))))
+            loop(b, 0, 3, lambda t: b.atomic(prim, q.y, (i,), b.load(q.x, (i,))))
             squash(b, q, i)
 
         parallel(b, body)
 
-    assert_gradient(made(build))
+    assert_gradient(overwriting(build))
 
 
 def test_parallel_loops_that_overwrite_each_others_values() -> None:
@@ -196,7 +184,7 @@ def test_parallel_loops_that_overwrite_each_others_values() -> None:
             parallel(b, kick)
             parallel(b, drift)
 
-    assert_gradient(made(build))
+    assert_gradient(overwriting(build))
 
 
 def test_a_sum_over_a_field_that_is_overwritten_afterwards() -> None:
@@ -218,7 +206,7 @@ def test_a_sum_over_a_field_that_is_overwritten_afterwards() -> None:
 
         parallel(b, scale)
 
-    assert_gradient(made(build))
+    assert_gradient(overwriting(build))
 
 
 def test_serial_and_parallel_parts_together() -> None:
@@ -230,7 +218,7 @@ def test_serial_and_parallel_parts_together() -> None:
         b.store(q.y, (Lit(3, i32),), b.prim(p.mul, last, b.prim(p.exp, last)))
         parallel(b, lambda i: squash(b, q, i))
 
-    assert_gradient(made(build))
+    assert_gradient(overwriting(build))
 
 
 def test_what_runs_again_needs_what_another_buffer_held() -> None:
@@ -242,7 +230,7 @@ def test_what_runs_again_needs_what_another_buffer_held() -> None:
         b.store(q.x, one, real(0.0))
         b.atomic(p.maximum, q.y, one, real(0.1))
 
-    program = made(build)
+    program = overwriting(build)
     assert program.fn is not None
     assert {buffer.name for buffer in reverse(program.fn).restored} == {"x", "y"}
     assert_gradient(program)

@@ -1,0 +1,611 @@
+"""Settles what the iterations of a parallel loop do to a variable that was declared outside of it.
+
+    store @a[], -1.0f32                             store @a[], -1.0f32
+    for parallel %i: i32 in 0i32 .. %n:             for parallel %i: i32 in 0i32 .. %n:
+      %x: f32 = load @x[%i]                           %x: f32 = load @x[%i]
+      %b: f32 = load @a[]                    ->       atomic max @a[], %x
+      %c: f32 = max %b, %x
+      store @a[], %c
+
+Such a variable is a temporary, memory that all threads share. What its iterations do to it may be
+
+- a reduction: each changes it by the same operation (`+ * min max & | ^`) and nothing else looks at it. It becomes
+  atomic updates, which later steps turn into private copies. `if x > a: a = x` is a maximum, `a and x` an `and`;
+- scratch: each iteration writes it before it reads it, and nobody reads it afterwards. Each has its own;
+- the same value stored by each: it does not matter in which order;
+- anything else: then the iterations run in order, the variable is carried from one to the next, and the loop says why.
+
+Atomic updates that are written as such, and whose old values may be used, stay as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from tinote.compiler.passes.forward_stores import forward_stores
+from tinote.compiler.passes.promote_locals import promote_locals
+from tinote.ir import primitives as p
+from tinote.ir.access import Accesses, buffers_may_meet
+from tinote.ir.nodes import (
+    Atom,
+    Atomic,
+    Buffer,
+    BufferKind,
+    For,
+    Function,
+    Get,
+    If,
+    Lit,
+    Load,
+    Local,
+    Memory,
+    Op,
+    Prim,
+    Region,
+    Set,
+    Store,
+    Var,
+    false,
+    true,
+)
+from tinote.ir.primitives import Primitive
+from tinote.ir.prune import prune
+from tinote.ir.query import bound_in, definitions, uses, walk
+from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter, same
+from tinote.ir.types import Ref, Scalar, u1
+
+__all__ = ["order_iterations"]
+
+#: A temporary and the component of it; None for all of them, where a component is chosen at run time.
+Place = tuple[Buffer, tuple[Atom, ...] | None]
+#: What certainly holds a variable's value.
+Holders = frozenset[Var]
+
+
+def order_iterations(fn: Function) -> Function:
+    """`fn`, in the SCALAR form, in which parallel iterations share no variable but by atomic updates."""
+    shared = {op.buffer for op in walk(fn.region) if isinstance(op, Memory) and _is_variable(op.buffer)}
+    if not shared:
+        return fn
+    settled = _Loops(fn).run()
+    if settled is fn:
+        return fn
+    settled = forward_stores(promote_locals(settled))
+    return settled.with_region(prune(settled.region, keep_while=True))
+
+
+def _is_variable(buffer: Buffer) -> bool:
+    return buffer.kind is BufferKind.TEMPORARY and not buffer.shape
+
+
+class _Loops:
+    """The loops of a function, in which nothing is renamed."""
+
+    def __init__(self, fn: Function) -> None:
+        self.fn = fn
+        self.accesses: Accesses | None = None
+
+    def run(self) -> Function:
+        body: list[Op] = []
+        for k, op in enumerate(self.fn.region.body):
+            if isinstance(op, For) and op.parallel:
+                body += self.loop(op, k)
+            else:
+                body.append(op)
+        region = self.fn.region
+        return (
+            self.fn
+            if same(body, region.body)
+            else self.fn.with_region(Region(region.params, tuple(body), region.yields))
+        )
+
+    def loop(self, loop: For, position: int) -> list[Op]:
+        touched = _places(loop)
+        if not touched:
+            return [loop]
+        before: list[Op] = []
+        rewrites: dict[Op, list[Op]] = {}
+        own: list[Place] = []
+        ordered: list[Place] = []
+        for place, ops in touched.items():
+            if not any(isinstance(op, Store) for op in ops) and not _is_mixed(ops):
+                continue
+            reduction = _Reduction(self, loop, place, ops, self.may_begin_with_nan(place, position))
+            if reduction.found():
+                before += reduction.before
+                rewrites.update(reduction.rewrites)
+            elif self.same_value(loop, ops):
+                continue
+            elif place[1] is not None and self.is_scratch(loop, place, position):
+                own.append(place)
+            else:
+                ordered.append(place)
+        if ordered:
+            changed = [place for place, ops in touched.items() if not all(isinstance(op, Load) for op in ops)]
+            return self.in_order(loop, changed, ordered)
+        if not rewrites and not own:
+            return [loop]
+        return [*before, _with_cells_inside(_Replacing(rewrites).one(loop), own)]
+
+    def may_begin_with_nan(self, place: Place, position: int) -> bool:
+        """Whether a variable may hold a NaN when the loop at `position` begins."""
+        if place[0].dtype.kind != "f":
+            return False
+        for op in reversed(self.fn.region.body[:position]):
+            if any(_at(inner, place) and not isinstance(inner, Load) for inner in walk(Region((), (op,)))):
+                value = op.args[-1] if isinstance(op, Store) else None
+                return not isinstance(value, Lit) or value.value != value.value
+        return True
+
+    def same_value(self, loop: For, ops: Sequence[Op]) -> bool:
+        """Whether all that happens is that one and the same value is stored."""
+        values = {op.value if isinstance(op, Store) else None for op in ops}
+        (value, *others) = values
+        return not others and value is not None and _bound_outside(value, loop)
+
+    def is_scratch(self, loop: For, place: Place, position: int) -> bool:
+        """Whether each iteration writes the variable before it reads it, and nobody reads it afterwards."""
+        region = _iteration(loop, place)
+        if region is None or _reads_first(region, place, False) is None:
+            return False
+        written = False
+        for op in self.fn.region.body[position + 1 :]:
+            state = _reads_first(Region((), (op,)), place, written)
+            if state is None:
+                return False
+            written = state
+        return True
+
+    def in_order(self, loop: For, places: list[Place], ordered: list[Place]) -> list[Op]:
+        """The loop in order; what it changes is carried, but for what is reached by components chosen at run time."""
+        names = ", ".join(dict.fromkeys(f"`{buffer.name}`" for buffer, _ in ordered))
+        verb = "is" if len({buffer for buffer, _ in ordered}) == 1 else "are"
+        why = f"{names} {verb} carried from one iteration to the next, and not by one of +, *, min, max, &, | and ^"
+        new = _in_order(loop, why)
+        cells = {place: _cell(place) for place in places if place[1] is not None}
+        before: list[Op] = []
+        after: list[Op] = []
+        for (buffer, index), cell in cells.items():
+            start, end = Var(buffer.dtype, buffer.name), Var(buffer.dtype, buffer.name)
+            assert index is not None
+            before += [Load(buffer, index, (start,), loop.loc), Local((start,), (cell,), (), loop.loc)]
+            after += [Get((cell,), (end,), (), loop.loc), Store(buffer, index, end, loop.loc)]
+        return [*before, _ToCells(cells).one(new), *after]
+
+    def harmless(self, region: Region) -> bool:
+        """Whether a region may run where it would not have: it has no effect, and cannot fault."""
+        for op in region.body:
+            if isinstance(op, Load):
+                if self.accesses is None:
+                    self.accesses = Accesses(self.fn)
+                if not self.accesses.surely_in_range(self.accesses.of(op)):
+                    return False
+            elif not isinstance(op, Prim) or op.prim in (*p.DIVISIONS, p.extract, p.insert):
+                return False
+        return True
+
+
+# ---- what a loop touches
+
+
+def _places(loop: For) -> dict[Place, list[Op]]:
+    """The variables that a loop changes and what it does to each, by component where all of them are known."""
+    found: dict[Buffer, list[Memory]] = {}
+    for op in walk(loop.body):
+        if isinstance(op, Load | Store | Atomic) and _is_variable(op.buffer):
+            found.setdefault(op.buffer, []).append(op)
+    places: dict[Place, list[Op]] = {}
+    for buffer, ops in found.items():
+        known = all(isinstance(a, Lit) for op in ops for a in op.index)
+        whole = any(len(op.index) != len(buffer.element) for op in ops)
+        for op in ops:
+            places.setdefault((buffer, op.index if known and not whole else None), []).append(op)
+    return places
+
+
+def _at(op: Op, place: Place) -> bool:
+    """Whether an operation touches a variable, or may."""
+    buffer, index = place
+    return isinstance(op, Load | Store | Atomic) and op.buffer is buffer and (index is None or op.index == index)
+
+
+def _is_mixed(ops: Sequence[Op]) -> bool:
+    """Whether atomic updates by several operations meet, or one meets a read: then the order counts."""
+    prims = {op.prim for op in ops if isinstance(op, Atomic)}
+    return len(prims) > 1 or (bool(prims) and any(isinstance(op, Load) for op in ops))
+
+
+def _bound_outside(atom: Atom, loop: For) -> bool:
+    return isinstance(atom, Lit) or atom not in bound_in(loop.body)
+
+
+def _iteration(loop: For, place: Place) -> Region | None:
+    """What one iteration of a nest of parallel loops runs; None where the variable is touched further out."""
+    region = loop.body
+    while True:
+        inner = [op for op in region.body if isinstance(op, For) and op.parallel]
+        if not inner:
+            return region
+        if len(inner) > 1 or any(_at(op, place) for op in region.body):
+            return None
+        region = inner[0].body
+
+
+def _reads_first(region: Region, place: Place, written: bool) -> bool | None:
+    """Whether the variable is certainly written when `region` ends; None if it is read where it may not have been."""
+    for op in region.body:
+        if _at(op, place):
+            if not isinstance(op, Store) and not written:
+                return None
+            written = True
+        elif isinstance(op, If):
+            sides = [_reads_first(inner, place, written) for inner in op.regions]
+            if None in sides:
+                return None
+            written = written or all(sides)
+        else:
+            for inner in op.regions:
+                if _reads_first(inner, place, written) is None:
+                    return None
+    return written
+
+
+# ---- reductions
+
+
+class _Update(NamedTuple):
+    """A change of a variable by an operation and a value. `negated`: by the negative value; `narrowed`: computed in a
+    wider type than the variable's. `compared`: it happened only if the value was greater, or less, than the variable's,
+    which it is not where that is NaN."""
+
+    prim: Primitive
+    value: Atom
+    negated: bool = False
+    narrowed: bool = False
+    compared: bool = False
+
+
+class _Reduction:
+    """Whether all that a loop does to a variable is to change it by one operation."""
+
+    def __init__(self, loops: _Loops, loop: For, place: Place, ops: Sequence[Op], begins_with_nan: bool) -> None:
+        self.loops = loops
+        self.loop = loop
+        self.buffer, self.index = place
+        self.place = place
+        self.ops = ops
+        self.begins_with_nan = begins_with_nan
+        self.definitions = definitions(loop.body)
+        self.counts = uses(loop.body)
+        #: what holds the variable's value or is computed from it, and how often what is replaced used it
+        self.consumed: dict[Var, int] = {}
+        self.rewrites: dict[Op, list[Op]] = {}
+        #: whether the variable is NaN, computed in front of the loop
+        self.before: list[Op] = []
+        self.spoiled: Var | None = None
+        self.prims = {op.prim for op in ops if isinstance(op, Atomic)}
+        self.changed = [op.buffer for op in walk(loop.body) if isinstance(op, Store | Atomic)]
+        self.matched: set[Op] = set()
+        #: what is bound only where an earlier part of a condition holds
+        self.inside: set[Var] = set()
+
+    def found(self) -> bool:
+        """Whether it is so; then `rewrites` says what stands for what, and `before` is to run in front of the loop."""
+        if self.index is None or any(isinstance(op, Atomic) and op.outs for op in self.ops):
+            return False
+        self.region(self.loop.body, frozenset())
+        if len(self.prims) != 1 or not all(op in self.matched for op in self.ops if isinstance(op, Store)):
+            return False
+        return all(self.counts.get(v, 0) == count for v, count in self.consumed.items())
+
+    def hold(self, v: Var, times: int = 0) -> None:
+        """`v` depends on the variable's value, and `times` more of its uses are replaced."""
+        self.consumed[v] = self.consumed.get(v, 0) + times
+
+    def region(self, region: Region, current: Holders) -> Holders:
+        """Match the stores of a region. `current` hold the variable's value at its beginning; gives what does at its
+        end."""
+        for op in region.body:
+            inside = [inner for r in op.regions for inner in walk(r) if _at(inner, self.place)]
+            if isinstance(op, Load) and _at(op, self.place):
+                current = self.read(op, current)
+            elif isinstance(op, Store) and _at(op, self.place):
+                current = self.store(op, current)
+            elif isinstance(op, Atomic) and _at(op, self.place):
+                current = frozenset()
+            elif inside:
+                changes = any(not isinstance(inner, Load) for inner in inside)
+                if not (isinstance(op, If) and self.conditional_store(op, current)):
+                    for inner in op.regions:
+                        self.region(inner, current if isinstance(op, If) or not changes else frozenset())
+                if changes:
+                    current = frozenset()
+                for inner in inside if not changes else ():
+                    current = self.read(inner, current)
+        return current
+
+    def read(self, op: Op, current: Holders) -> Holders:
+        self.hold(op.out)
+        return current | {op.out}
+
+    def store(self, op: Store, current: Holders) -> Holders:
+        """`a = a + x` and the like; gives what holds the variable's value then."""
+        value = op.value
+        if not isinstance(value, Var):
+            return frozenset()
+        updates = self.updates(value, current)
+        if updates:
+            self.hold(value, 1)
+            self.replace(op, op, updates)
+        return frozenset([value])
+
+    def replace(self, op: Op, store: Store, updates: Sequence[_Update]) -> None:
+        """Let these updates stand for an operation in which a store is."""
+        new: list[Op] = []
+        for update in updates:
+            new += self.atomic(update, store)
+        self.rewrites[op] = new
+        self.matched.add(store)
+
+    def atomic(self, update: _Update, near: Store) -> list[Op]:
+        assert self.index is not None
+        t, value, made = self.buffer.dtype, update.value, list[Op]()
+
+        def apply(prim: Primitive, *args: Atom, type: Scalar = t) -> Var:
+            out = Var(type)
+            made.append(Prim(prim, args, (out,), near.loc, near.origin))
+            return out
+
+        if update.narrowed:
+            value = Lit(p.cast_number(t, value.value), t) if isinstance(value, Lit) else apply(p.cast, value)
+        if update.negated:
+            value = apply(p.neg, value)
+        if update.compared and self.begins_with_nan:
+            value = apply(p.select, self.is_spoiled(near), Lit(p.neutral(update.prim, t), t), value)
+        self.prims.add(update.prim)
+        return [*made, Atomic(update.prim, self.buffer, self.index, value, (), near.loc, near.origin)]
+
+    def is_spoiled(self, near: Op) -> Var:
+        """Whether the variable is NaN when the loop begins: then no comparison ever lets it change."""
+        if self.spoiled is None:
+            assert self.index is not None
+            start, self.spoiled = Var(self.buffer.dtype), Var(u1)
+            self.before = [
+                Load(self.buffer, self.index, (start,), near.loc),
+                Prim(p.isnan, (start,), (self.spoiled,), near.loc),
+            ]
+        return self.spoiled
+
+    # ---- what leads from the old value to the new one
+
+    def updates(self, value: Var, current: Holders) -> list[_Update] | None:
+        """The changes that lead from what `current` holds to `value`."""
+        op = self.definitions.get(value)
+        if isinstance(op, If):
+            return self.short_circuit(op, value, current)
+        if not isinstance(op, Prim):
+            return None
+        if op.prim is p.cast:
+            return self.in_wider_type(op, current)
+        if op.prim is p.select:
+            return self.chosen(op, current)
+        if op.prim is p.sub:
+            return self.chain(op, 0, current, p.add)
+        if op.prim not in p.ATOMICS:
+            return None
+        return self.chain(op, 0, current, op.prim) or self.chain(op, 1, current, op.prim)
+
+    def chain(self, op: Prim, k: int, current: Holders, prim: Primitive) -> list[_Update] | None:
+        """The changes up to operand `k`, and the one by the other operand."""
+        link, other = op.args[k], op.args[1 - k]
+        if not isinstance(link, Var) or link is other:
+            return None
+        rest = [] if link in current else self.updates(link, current)
+        if rest is None:
+            return None
+        self.hold(link, 1)
+        return [*rest, _Update(prim, other, negated=op.prim is p.sub)]
+
+    def in_wider_type(self, op: Prim, current: Holders) -> list[_Update] | None:
+        """A change of an f32 that was computed in f64."""
+        inner = op.args[0]
+        made = self.definitions.get(inner) if isinstance(inner, Var) else None
+        if not isinstance(made, Prim) or made.prim not in (p.add, p.sub, p.mul, p.minimum, p.maximum):
+            return None
+        wide, narrow = inner.type, op.out.type
+        if not isinstance(wide, Scalar) or not isinstance(narrow, Scalar) or "f" not in (wide.kind + narrow.kind):
+            return None
+        if wide.kind != narrow.kind or wide.bits < narrow.bits:
+            return None
+        for k in (0, 1) if made.prim is not p.sub else (0,):
+            link, other = made.args[k], made.args[1 - k]
+            source = self.definitions.get(link) if isinstance(link, Var) else None
+            if isinstance(source, Prim) and source.prim is p.cast and source.args[0] in current:
+                for v in (source.args[0], link, inner):
+                    assert isinstance(v, Var)
+                    self.hold(v, 1)
+                prim = p.add if made.prim is p.sub else made.prim
+                return [_Update(prim, other, negated=made.prim is p.sub, narrowed=True)]
+        return None
+
+    def chosen(self, op: Prim, current: Holders) -> list[_Update] | None:
+        """`x if x > a else a`."""
+        condition, yes, no = op.args
+        if not isinstance(no, Var) or no not in current or not isinstance(condition, Var):
+            return None
+        prim = self.comparison(condition, yes, current)
+        if prim is None:
+            return None
+        self.hold(no, 1)
+        return [_Update(prim, yes, compared=True)]
+
+    def comparison(self, condition: Var, value: Atom, current: Holders) -> Primitive | None:
+        """Maximum if the condition says that `value` is greater than the variable, minimum if it is less. The condition
+        is replaced then."""
+        op = self.definitions.get(condition)
+        greater = {p.gt: True, p.ge: True, p.lt: False, p.le: False}.get(op.prim) if isinstance(op, Prim) else None
+        if greater is None:
+            return None
+        assert op is not None
+        for k in (0, 1):
+            held = op.args[k]
+            if isinstance(held, Var) and held in current and self.alike(op.args[1 - k], value):
+                self.hold(condition, 1)
+                self.hold(held, 1)
+                return p.maximum if greater is (k == 1) else p.minimum
+        return None
+
+    def alike(self, a: Atom, b: Atom) -> bool:
+        """Whether two atoms have one value, though they may be computed twice."""
+        if a == b:
+            return True
+        one = self.definitions.get(a) if isinstance(a, Var) else None
+        other = self.definitions.get(b) if isinstance(b, Var) else None
+        if one is None or other is None or len(one.args) != len(other.args):
+            return False
+        if isinstance(one, Load) and isinstance(other, Load):
+            same = one.buffer is other.buffer and not any(buffers_may_meet(one.buffer, c) for c in self.changed)
+        else:
+            same = isinstance(one, Prim) and isinstance(other, Prim) and one.prim is other.prim
+        return same and a.type == b.type and all(map(self.alike, one.args, other.args))
+
+    def short_circuit(self, op: If, value: Var, current: Holders) -> list[_Update] | None:
+        """`a and x`, where `x` may as well be evaluated if `a` is false."""
+        held = op.condition
+        if not isinstance(held, Var) or held not in current or len(op.outs) != 1:
+            return None
+        prim, taken, other = p.and_, op.then, op.orelse
+        if taken.yields[0] == true:
+            prim, taken, other = p.or_, op.orelse, op.then
+        settled = false if prim is p.and_ else true
+        if other.body or other.yields[0] != settled or not self.loops.harmless(taken):
+            return None
+        self.hold(held, 1)
+        self.rewrites[op] = [*taken.body]
+        return [_Update(prim, taken.yields[0])]
+
+    def conditional_store(self, op: If, current: Holders) -> bool:
+        """`if x > a: a = x`, also with other conditions beside, which stay."""
+        if op.outs or op.orelse.body or not op.then.body:
+            return False
+        *made, store = op.then.body
+        if not isinstance(store, Store) or not _at(store, self.place):
+            return False
+        if not all(isinstance(inner, Prim | Load) and not _at(inner, self.place) for inner in made):
+            return False
+        prim: Primitive | None = None
+        others: list[Atom] = []
+        pending: list[Atom] = [op.condition]
+        while pending:
+            condition = pending.pop()
+            if prim is None and isinstance(condition, Var):
+                prim = self.comparison(condition, store.value, current)
+                if prim is not None:
+                    continue
+            parts = self.parts(condition)
+            if parts:
+                assert isinstance(condition, Var)
+                self.hold(condition, 1)
+                pending += parts
+            else:
+                others.append(condition)
+        if prim is None or not set(others).isdisjoint(self.inside):
+            return False
+        # What the value is computed from was computed for the comparison, too: it cannot fault now.
+        self.replace(op, store, [_Update(prim, store.value, compared=True)])
+        self.rewrites[op] = [*made, *self.rewrites[op]]
+        for condition in others:
+            inner = Region((), tuple(self.rewrites[op]))
+            self.rewrites[op] = [If(condition, inner, Region((), ()), (), op.loc, op.origin)]
+        return True
+
+    def parts(self, condition: Atom) -> list[Atom]:
+        """What all must hold for a condition to hold: the second is perhaps computed only where the first holds."""
+        op = self.definitions.get(condition) if isinstance(condition, Var) else None
+        if isinstance(op, Prim) and op.prim is p.and_:
+            return list(op.args)
+        if isinstance(op, If) and len(op.outs) == 1 and not op.orelse.body and op.orelse.yields[0] == false:
+            self.inside |= bound_in(op.then)
+            return [op.then.yields[0], op.condition]
+        return []
+
+
+# ---- rewriting
+
+
+class _Replacing(Rewriter):
+    """Puts other operations in the place of some. Nothing is renamed."""
+
+    def __init__(self, rewrites: dict[Op, list[Op]]) -> None:
+        super().__init__()
+        self.rewrites = rewrites
+
+    def visit(self, op: Op) -> None:
+        new = self.rewrites.get(op)
+        if new is None:
+            super().visit(op)
+        else:
+            self.out += new
+
+    def one(self, loop: For) -> For:
+        (new,) = self.region(Region((), (loop,))).body
+        assert isinstance(new, For)
+        return new
+
+
+class _ToCells(_Replacing):
+    """Turns accesses to variables into accesses to local cells."""
+
+    def __init__(self, cells: dict[Place, Var]) -> None:
+        super().__init__({})
+        self.cells = cells
+
+    def on(self, op: Op) -> Decision:
+        cell = self.cells.get((op.buffer, op.index)) if isinstance(op, Load | Store | Atomic) else None
+        if cell is None:
+            return KEEP
+        if isinstance(op, Load):
+            self.emit(Get((cell,), op.outs, (), op.loc, op.origin))
+        elif isinstance(op, Store):
+            self.emit(Set((cell, op.value), (), (), op.loc, op.origin))
+        else:
+            assert isinstance(op, Atomic)
+            old, new = op.out if op.outs else Var(op.buffer.dtype), Var(op.buffer.dtype)
+            self.emit(Get((cell,), (old,), (), op.loc, op.origin))
+            self.emit(Prim(op.prim, (old, op.value), (new,), op.loc, op.origin))
+            self.emit(Set((cell, new), (), (), op.loc, op.origin))
+        return DROP
+
+
+def _cell(place: Place) -> Var:
+    return Var(Ref(place[0].dtype), place[0].name)
+
+
+def _with_cells_inside(loop: For, places: list[Place]) -> For:
+    """`loop` in which each iteration has these variables for itself."""
+    if not places:
+        return loop
+    cells = {place: _cell(place) for place in places}
+    return _declaring(_ToCells(cells).one(loop), tuple(cells.values()))
+
+
+def _declaring(loop: For, cells: tuple[Var, ...]) -> For:
+    """`loop` with cells declared at the beginning of an iteration of the nest that it is."""
+    inner = [op for op in loop.body.body if isinstance(op, For) and op.parallel]
+    if inner:
+        body = tuple([_declaring(inner[0], cells) if op is inner[0] else op for op in loop.body.body])
+    else:
+        body = (*[Local((), (cell,), (), loop.loc) for cell in cells], *loop.body.body)
+    new = loop.rebuilt(loop.args, (Region(loop.body.params, body, loop.body.yields),))
+    assert isinstance(new, For)
+    return new
+
+
+def _in_order(loop: For, why: str) -> For:
+    """A nest of parallel loops as one of serial loops."""
+    body = tuple([_in_order(op, why) if isinstance(op, For) and op.parallel else op for op in loop.body.body])
+    new = loop.rebuilt(loop.args, (Region(loop.body.params, body, loop.body.yields),))
+    assert isinstance(new, For)
+    new.parallel, new.because = False, why
+    return new
