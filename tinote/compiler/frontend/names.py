@@ -73,8 +73,8 @@ def captured(e: Emitter, kind: CaptureKind, owner: Any, key: Any, value: Any) ->
 
 
 def outside(e: Emitter, value: Any) -> Any:
-    """An object from outside of the kernel as a compile-time value: NumPy's numbers become Python's, and what can change
-    in place is remembered.
+    """An object from outside of the kernel as a compile-time value: NumPy's numbers become Python's, and what can
+    change in place is remembered.
     """
     if isinstance(value, ModuleType) or (is_number(value) and type(value) in (bool, int, float)):
         return value
