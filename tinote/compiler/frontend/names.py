@@ -11,7 +11,7 @@ from typing import Any
 from tinote.compiler.frontend.emitter import Emitter, Expressions
 from tinote.compiler.frontend.scopes import Constant, Variable
 from tinote.compiler.frontend.values import POISON, is_number
-from tinote.compiler.protocol import Capture, CaptureKind, buffer_of, constant_of, content_of
+from tinote.compiler.protocol import Capture, CaptureKind, constant_of, content_of
 from tinote.errors import KernelNameError, Note
 
 __all__ = ["EXPRESSIONS", "captured", "lookup", "outside", "read_name"]
@@ -78,7 +78,7 @@ def outside(e: Emitter, value: Any) -> Any:
     """
     if isinstance(value, ModuleType) or (is_number(value) and type(value) in (bool, int, float)):
         return value
-    if buffer_of(value) is not None:
+    if hasattr(value, "__tinote_buffer__"):  # not asked here: a field that is gone is an error where it is used
         return value
     constant = constant_of(value)
     mutable = isinstance(value, list | dict | set) or (
