@@ -78,8 +78,6 @@ def outside(e: Emitter, value: Any) -> Any:
     """
     if isinstance(value, ModuleType) or (is_number(value) and type(value) in (bool, int, float)):
         return value
-    if hasattr(value, "__tinote_buffer__"):  # not asked here: a field that is gone is an error where it is used
-        return value
     constant = constant_of(value)
     mutable = isinstance(value, list | dict | set) or (
         type(value) is tuple and any(isinstance(item, list | dict | set) for item in value)
@@ -88,9 +86,10 @@ def outside(e: Emitter, value: Any) -> Any:
         e.captures.setdefault(
             (CaptureKind.CONTENT, id(value), None), Capture(CaptureKind.CONTENT, value, None, content_of(value))
         )
-    item = getattr(value, "item", None)
-    if constant is None and getattr(value, "shape", None) == () and callable(item):
-        return item()
+    if constant is None and getattr(value, "shape", None) == ():
+        item = getattr(value, "item", None)
+        if callable(item) and buffer_of(value) is None:
+            return item()
     return value
 
 
