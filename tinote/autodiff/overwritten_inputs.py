@@ -17,8 +17,6 @@ from tinote.ir.access import Access, Accesses
 from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atomic, For, Function, If, Load, Op, Region, Store
 
-__all__ = ["Overwrite", "find_overwrites", "refuse_overwrite"]
-
 
 class Overwrite(NamedTuple):
     """`write` may change what `load` read, after it was read."""

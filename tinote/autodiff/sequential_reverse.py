@@ -25,8 +25,6 @@ from tinote.ir.query import walk
 from tinote.ir.ranges import Loop
 from tinote.ir.rewrite import Rewriter
 
-__all__ = ["Sequential", "SerialiseLoops", "loops_of", "make_sequential"]
-
 
 class Sequential(NamedTuple):
     """A function whose parallel loops may run in any order; or else `dependence` says where they may not."""

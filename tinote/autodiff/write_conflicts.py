@@ -17,8 +17,6 @@ from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atomic, For, Function, If, Lit, Load, Memory, Op, Region, Store, While
 from tinote.ir.query import walk
 
-__all__ = ["refuse_write_conflicts"]
-
 
 def refuse_write_conflicts(fn: Function) -> None:
     """Raise a `DifferentiationError` where iterations of a parallel loop certainly conflict over a float: all touch one

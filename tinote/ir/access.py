@@ -38,8 +38,6 @@ from tinote.ir.nodes import (
 )
 from tinote.ir.ranges import Known, Loop, Ranges
 
-__all__ = ["Access", "Accesses", "base_and_offset", "buffers_may_meet", "indices_differ"]
-
 #: Stands for the facts that hold at the access itself (None stands for no facts at all).
 _AT_ACCESS = Known(None)
 

@@ -11,7 +11,7 @@ from typing import Any
 from tinote.compiler.frontend.emitter import Emitter, Expressions
 from tinote.compiler.frontend.scopes import Constant, Variable
 from tinote.compiler.frontend.values import POISON, is_number
-from tinote.compiler.protocol import Capture, CaptureKind, constant_of, content_of
+from tinote.compiler.protocol import Capture, CaptureKind, buffer_of, constant_of, content_of
 from tinote.errors import KernelNameError, Note
 
 __all__ = ["EXPRESSIONS", "captured", "lookup", "outside", "read_name"]

@@ -9,8 +9,9 @@
         store @x[%n], %c
 
 An `if` on a literal becomes its side; inside an `if` the condition is a literal; one that only chooses between two
-values becomes `select`. A loop that never turns goes, one that turns once becomes its body, and what a loop carries
-without changing is no longer carried. Checks that hold and extents that are known go. The algebra is in `identities`.
+values becomes `select`. A loop without iterations goes, one of a single iteration becomes its body, and what a loop
+carries without changing is no longer carried. Checks that hold and extents that are known go. The algebra is in
+`identities`.
 """
 
 from __future__ import annotations

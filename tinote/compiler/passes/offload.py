@@ -222,7 +222,7 @@ def _load(body: list[Op], buffer: Buffer, out: Var, loc: Span) -> None:
 
 
 def _length(op: For) -> float:
-    """The number of turns; infinite where it is not literal."""
+    """The number of iterations; infinite where it is not literal."""
     return int(op.hi.value) - int(op.lo.value) if isinstance(op.lo, Lit) and isinstance(op.hi, Lit) else math.inf
 
 
