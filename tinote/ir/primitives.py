@@ -21,7 +21,17 @@ from typing import Any, NamedTuple
 
 from tinote.ir.types import Scalar, Tensor, Type, element_type, f16, f32, i32, i64, promote, shape_of, u1, u32, u64
 
-__all__ = ["ATOMICS", "DIVISIONS", "PRIMITIVES", "Defaults", "Primitive", "broadcast_shape", "neutral", "operand_type"]
+__all__ = [
+    "ATOMICS",
+    "DIVISIONS",
+    "PRIMITIVES",
+    "Defaults",
+    "Primitive",
+    "broadcast_shape",
+    "evaluate",
+    "neutral",
+    "operand_type",
+]
 
 Number = Any  # int or float, as the type asks
 
@@ -452,3 +462,12 @@ def neutral(prim: Primitive, t: Scalar) -> Number:
     if prim is and_:
         return t.wrap(-1) if t is not u1 else 1
     return 0.0 if t.kind == "f" else 0
+
+
+def evaluate(prim: Primitive, t: Scalar, *values: Number) -> Number:
+    """The result of `t` for scalar operands. An integer division by zero gives 0, as in machine code: where divisions
+    are checked, a check in front of it reports it.
+    """
+    if prim in DIVISIONS and t.kind != "f" and values[1] == 0:
+        return 0
+    return prim.evaluate(t, *values)
