@@ -143,7 +143,9 @@ def use_c():
 
 
 @ti.kernel
-def begin():
+def begin(q: numbers):
+    for i in q:
+        loss[None] += 0.05 * q[i] * x[i]
     for i in x:
         loss[None] += 0.1 * x[i] * y[i] + 0.2 * ti.sin(x[i])
     for i in v:
@@ -222,8 +224,8 @@ class Stmt:
 @dataclass(frozen=True)
 class Program:
     """`before` runs first, under a tape of its own that has ended when the program begins; it leaves numbers in the
-    list `held`. `result`: what the program returns. Every field is used before anything may replace it: what Python
-    writes to a field that no launch has used yet is what the field begins with.
+    list `held`. `result`: what the program returns. Every field and array is used before anything may replace it: what
+    Python writes to a field that no launch has used yet is what the field begins with.
     """
 
     seed: int
@@ -236,7 +238,7 @@ class Program:
         before = [line for one in self.before for line in one.lines()]
         head = ["def before(held, log):", *(before or ["    pass"]), "", "", "def program(a, q, held, log):"]
         body = [line for one in self.body for line in one.lines()]
-        return "\n".join([*head, "    begin()", *body, "    finish()", f"    return {self.result}", ""])
+        return "\n".join([*head, "    begin(q)", *body, "    finish()", f"    return {self.result}", ""])
 
     @property
     def lossy(self) -> bool:

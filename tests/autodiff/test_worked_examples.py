@@ -32,7 +32,7 @@ def test_the_worked_examples(capsys: pytest.CaptureFixture[str]):
     report = scope["report"]
     assert (report.steps, report.state_bytes) == (1000, 32) and report.peak_bytes <= 1 << 10
     assert checkpointed.startswith("1,000 steps, ") and f"at most {report.snapshots} states of 32 bytes" in checkpointed
-    assert "in the derivative of sqrt: 0.5 / 0.0 is inf, in the turn i = 2" in found
+    assert "in the derivative of sqrt: 0.5 / 0.0 is inf, in iteration i = 2" in found
     assert "the gradient of 'roots'" in found
 
     ti, x, loss, energy = (scope[name] for name in ("ti", "x", "loss", "energy"))

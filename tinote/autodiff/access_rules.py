@@ -1,12 +1,12 @@
-"""The two rules that programs under a tape keep where nobody saves overwritten values, and what accesses are to them.
+"""The two rules that programs under a tape keep where overwritten values are not saved, and what accesses mean to them.
 
 1. An element that was read is not changed afterwards.
 2. From the second write on, an element only takes `+=`.
 
 They hold for each element (each component, where elements are vectors or matrices). Memory without a gradient has no
-old value that a derivative could need, except where it steers one: there only rule 1 holds, and only for the reads that
-matter (`control_dependence.py`). An atomic operation that is no addition, or whose old value is used, reads the
-element and changes it at once. Gradients and duals are left alone.
+old value that a derivative could need, except as an index, bound or condition: there only rule 1 holds, and only for
+the reads on which differentiated writes depend (`control_dependence.py`). An atomic operation that is no addition, or
+whose old value is used, reads the element and changes it at once. The rules do not concern gradients and duals.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ from tinote.ir.nodes import Atom, Atomic, Function, Lit, Load, Op, Store
 from tinote.ir.query import uses
 from tinote.ir.types import i32
 
-__all__ = ["Accesses", "numbers_at"]
+__all__ = ["RuleAccesses", "numbers_at"]
 
 
-class Accesses:
+class RuleAccesses:
     """The accesses of a function (before anything is simplified), as the rules see them."""
 
     def __init__(self, fn: Function) -> None:
@@ -32,7 +32,7 @@ class Accesses:
         self._uses = uses(fn.region)
 
     def kind(self, op: Op) -> Kind | None:
-        """What an operation means to the rules; None for what they do not concern."""
+        """What an operation means to the rules; None if they do not concern it."""
         if not isinstance(op, Load | Store | Atomic) or not _is_followed(op.buffer):
             return None
         matters = op.buffer.adjoint is not None or op in self._controlling
@@ -46,12 +46,12 @@ class Accesses:
 
 
 def _is_followed(buffer: Buffer) -> bool:
-    """Whether the rules apply to a buffer: to what the user sees, and to no gradient or dual."""
+    """Whether the rules apply to a buffer: the user's own, neither a gradient nor a dual."""
     return buffer.kind in (BufferKind.FIELD, BufferKind.ARRAY) and buffer.primal is None
 
 
 def numbers_at(buffer: Buffer, index: tuple[Atom, ...]) -> list[tuple[Atom, ...]]:
-    """The indices of the numbers that an access concerns: one, or each component of a whole vector or matrix."""
+    """The indices of the numbers that an access touches: one, or each component of a whole vector or matrix."""
     if len(index) > buffer.rank or not buffer.element:
         return [index]
     return [(*index, *[Lit(k, i32) for k in position]) for position in product(*map(range, buffer.element))]

@@ -1,8 +1,8 @@
 """Which variables vary: floats that depend, through differentiable operations, on a buffer that has a gradient, or on
 an argument where these are asked for.
 
-Only these get an adjoint. A fixed point, because a loop's carried value may start constant, and a temporary varies once
-somebody stores a varying value into it.
+Only these get an adjoint. Computed as a fixed point, because a loop's carried value may start constant, and a temporary
+varies once a varying value is stored into it.
 """
 
 from __future__ import annotations
@@ -133,8 +133,8 @@ def can_vary(buffer: Buffer, *, tangents: bool = False) -> bool:
 
 def reached_from(fn: Function, buffer: Buffer, *, tangents: bool = False) -> tuple[list[Store | Atomic], bool]:
     """The writes to fields whose value is computed from what `fn` reads of `buffer`, also by way of other fields that
-    have no gradient (no dual, for `tangents`), and whether `fn` returns such a value. Order within `fn` is not looked
-    at.
+    have no gradient (no dual, for `tangents`), and whether `fn` returns such a value. Order within `fn` is not
+    considered.
     """
     found: dict[Store | Atomic, None] = {}
     returned = False
@@ -158,9 +158,9 @@ def reached_from(fn: Function, buffer: Buffer, *, tangents: bool = False) -> tup
 
 
 def discardable_variables(fn: Function) -> set[Var]:
-    """Variables whose value may not count for what comes out, so that their adjoint may be 0: operands of a choice
-    (`select`, minimum, maximum), and what a branch or a loop that may not run takes from outside; and whatever these
-    are computed from. Memory is not looked through.
+    """Variables whose value may not affect the result, so that their adjoint may be 0: operands of a choice (`select`,
+    minimum, maximum), and what a branch or a loop that may not run takes from outside; and whatever these are computed
+    from. Memory is not followed.
     """
     sources: dict[Var, tuple[Atom, ...]] = {}
     pending: list[Atom] = []

@@ -1,8 +1,7 @@
 """Which operations of a gradient carry adjoints.
 
-A gradient computes primal values again and propagates adjoints through them; both kinds of operation name their primal
-one as `origin`. What tells them apart holds after any pass: an adjoint is a value that depends on what stands in a
-gradient's memory.
+A gradient recomputes primal values and propagates adjoints through them; operations of both kinds name a primal one as
+their `origin`. What tells them apart survives any pass: an adjoint is a value that depends on a gradient's memory.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ __all__ = ["adjoint_operations"]
 
 
 def adjoint_operations(fn: Function) -> set[Op]:
-    """The operations that load, compute, save or store adjoints; none if differentiation did not make the function."""
+    """The operations that load, compute, save or store adjoints; none if the function is no derivative."""
     operations = list(walk(fn.region))
     if not any(op.origin is not None for op in operations):
         return set()
@@ -48,7 +47,7 @@ class _Reached:
         return len(self._values) > before
 
     def carries(self, op: Op) -> bool:
-        """Whether an operation is one of the adjoints'."""
+        """Whether an operation works on adjoints."""
         if isinstance(op, Store | Atomic):
             return self._is_gradient(op.buffer) or self._has(op.value)
         if isinstance(op, Load):
@@ -60,7 +59,7 @@ class _Reached:
         return any(v in self._values for v in op.outs)
 
     def follow(self, op: Op) -> bool:
-        """Pass on what has reached an operation; whether that was anything new."""
+        """Propagate what has reached an operation; whether that was anything new."""
         if isinstance(op, Load | Atomic):
             loaded = self._is_gradient(op.buffer) and self._add(op.outs)
             return loaded or (isinstance(op, Atomic) and self._stored(op))
@@ -91,7 +90,7 @@ class _Reached:
         return True
 
     def _around(self, first: tuple[Atom, ...], second: tuple[Atom, ...], targets: list[tuple[Var, ...]]) -> bool:
-        """Values that one of two sources gives, position by position, to variables in several places."""
+        """Propagate from two sources of values, position by position, to variables in several places."""
         sources = zip(first, second, strict=False)
         hit = [self._has(a) or self._has(b) for a, b in sources]
         return self._add(v for variables in targets for v, reached in zip(variables, hit, strict=False) if reached)

@@ -1,13 +1,14 @@
-"""Which reads of memory without a gradient matter: those on which some write to memory with a gradient depends.
+"""Control dependence: which reads of memory without a gradient differentiated values depend on, as values, indices,
+bounds or conditions. Method: a backward slice from the writes to memory with a gradient.
 
     for parallel %i in 0..8:
-      %n = load @count[]            matters: it decides what is added to @y
-      %k = load @frame[]            does not: nobody but @picture depends on it
+      %n = load @count[]            in the slice: it decides what is added to @y
+      %k = load @frame[]            not: only @picture depends on it
       if %n > 0: atomic add @y[%i], %a
       store @picture[%i], %k
 
-A read matters as a value, an index, a bound or a condition, and by way of other memory without a gradient from which
-the same function reads what matters. Order within the function is not looked at.
+The slice goes through other memory without a gradient that the same function reads. Order within the function is not
+considered.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ __all__ = ["controlling_reads"]
 
 
 def controlling_reads(fn: Function, also: Iterable[Atom] = ()) -> set[Op]:
-    """The loads, and atomic operations whose old value is used, of memory without a gradient that matter, for these
-    writes or for `also`.
+    """The loads of memory without a gradient, and its atomic operations whose old value is used, that are in the slice
+    of the writes to memory with a gradient or of `also`.
     """
     slice_ = _Slice(also)
     while slice_.grow(fn.region, ()):
@@ -30,8 +31,8 @@ def controlling_reads(fn: Function, also: Iterable[Atom] = ()) -> set[Op]:
 
 
 class _Slice:
-    """What the writes to memory with a gradient depend on, as far as it is known: variables (local cells among them),
-    memory without a gradient, and the operations that read it. Backwards, to a fixed point.
+    """The slice found so far: variables (local cells among them), memory without a gradient, and the operations that
+    read it. It grows backwards, to a fixed point.
     """
 
     def __init__(self, also: Iterable[Atom]) -> None:
@@ -41,7 +42,7 @@ class _Slice:
         self.reads: set[Op] = set()
 
     def grow(self, region: Region, around: tuple[Op, ...]) -> bool:
-        """One pass over `region`, which stands in the operations `around`; whether anything was new."""
+        """One pass over `region`, which is nested in the operations `around`; whether anything was new."""
         grown = False
         for op in reversed(region.body):
             inside = (*around, op)
@@ -60,7 +61,7 @@ class _Slice:
         return any(v in self.variables for v in (*op.outs, *carried))
 
     def _add_operands(self, op: Op, around: tuple[Op, ...]) -> bool:
-        """Everything that `op` depends on, whether it runs included."""
+        """Add everything that `op` depends on, including what decides whether it runs."""
         before = len(self.variables) + len(self.buffers) + len(self.reads)
         for outer in (*around, op):
             self._add(outer.args)

@@ -1,13 +1,14 @@
-"""Parallel loops of which one turn reads what another one, a fixed number of turns away, changes.
+"""Dependence distance: parallel loops of which one iteration reads what another one, a fixed number of iterations away,
+changes.
 
     for i in range(n - 1):
-        x[i] = x[i + 1] * 2      # the element that the next turn changes
+        x[i] = x[i + 1] * 2      # the element that the next iteration changes
 
     for i in x:
-        if i > 0:                # true in most turns
+        if i > 0:                # true in most iterations
             x[i] += x[i - 1]
 
-Which value a turn finds depends on an order that there is not.
+The value that an iteration finds depends on the order in which they run, so there is no gradient.
 """
 
 from __future__ import annotations
@@ -29,16 +30,16 @@ __all__ = ["CarriedDependence", "Takes", "find_carried_dependence", "keeps_apart
 
 
 class CarriedDependence(NamedTuple):
-    """What one turn of a parallel loop reads at `read` another one changes at `write`."""
+    """What one iteration of a parallel loop reads at `read` another one changes at `write`."""
 
     read: Load
     write: Store | Atomic
 
 
 class Takes(Enum):
-    """Which turns of a loop take a branch."""
+    """Which iterations of a loop take a branch."""
 
-    MOST = auto()  # those of which an index is less, or greater, than a number
+    MOST = auto()  # those whose index is less, or greater, than a number
     ANY = auto()  # that depends on what memory holds, or on how an index compares with another one or an argument
     SOME = auto()  # anything else, such as every second one
 
@@ -56,8 +57,8 @@ def refuse_carried_dependence(dependence: CarriedDependence | None) -> None:
 
 
 def find_carried_dependence(accesses: Accesses) -> CarriedDependence | None:
-    """Where turns of a parallel loop certainly meet over a float: of the reads and writes in branches that most turns
-    take, the first such pair.
+    """Where iterations of a parallel loop certainly conflict over a float: the first such pair of a read and a write,
+    in branches that most iterations take.
     """
     for op, loop in accesses.loops.items():
         if isinstance(op, For) and op.parallel:
@@ -77,8 +78,8 @@ def find_carried_dependence(accesses: Accesses) -> CarriedDependence | None:
 def _in_most_turns(
     region: Region, ifs: tuple[Region, ...], accesses: Accesses, loop: Loop
 ) -> Iterator[tuple[Memory, tuple[Region, ...]]]:
-    """The accesses to floats in most turns of a loop, with the branches around each. All turns run the inner loops
-    alike.
+    """The accesses to floats in most iterations of a loop, with the branches around each. Inner loops count if their
+    bounds are the same in all iterations.
     """
     for op in region.body:
         if isinstance(op, Load | Store | Atomic) and op.buffer.dtype.kind == "f":
@@ -92,7 +93,7 @@ def _in_most_turns(
 
 
 def takes(condition: Atom, accesses: Accesses) -> Takes:
-    """Which turns of a loop take a branch under this condition."""
+    """Which iterations of a loop take a branch under this condition."""
     made = accesses.definitions.get(condition) if isinstance(condition, Var) else None
     if not isinstance(made, Prim):
         return Takes.SOME if isinstance(condition, Lit) else Takes.ANY
@@ -112,9 +113,7 @@ def takes(condition: Atom, accesses: Accesses) -> Takes:
 
 
 def _is_computed(atom: Atom, accesses: Accesses) -> bool:
-    """Whether an atom is computed from the indices of loops and what is bound outside of all of them, without a look at
-    memory.
-    """
+    """Whether an atom is computed from loop indices and values bound outside all loops, without reading memory."""
     if isinstance(atom, Lit) or atom in accesses.indices or accesses.home.get(atom) is None:
         return True
     op = accesses.definitions.get(atom)
@@ -122,7 +121,7 @@ def _is_computed(atom: Atom, accesses: Accesses) -> bool:
 
 
 def _certainly_conflict(read: Access, write: Access, accesses: Accesses, loop: Loop) -> bool:
-    """Whether one turn of the loop reads what another one writes, for certain: in each dimension the indices are the
+    """Whether one iteration of the loop certainly reads what another one writes: in each dimension the indices are the
     same multiple of the index of a loop around both, and differ by a number.
     """
     if root_of(read.buffer) is not root_of(write.buffer) or not accesses.may_meet_across(read, write, loop):
@@ -135,8 +134,8 @@ def _certainly_conflict(read: Access, write: Access, accesses: Accesses, loop: L
 
 
 def _distances(read: Access, write: Access, accesses: Accesses, loop: Loop) -> dict[Var, int] | None:
-    """How much greater the index of each loop is in the turn that reads an element than in the one that writes it; None
-    where that is not a number.
+    """How much greater the index of each loop is in the iteration that reads an element than in the one that writes it;
+    None where that is not a fixed number.
     """
     distances: dict[Var, int] = {}
     for f, g in zip(_unwrapped(read, accesses), _unwrapped(write, accesses), strict=False):
@@ -151,8 +150,8 @@ def _distances(read: Access, write: Access, accesses: Accesses, loop: Loop) -> d
 
 
 def keeps_apart(condition: Atom, read: Access, write: Access, accesses: Accesses, loop: Loop) -> bool:
-    """Whether of two turns, one of which reads what the other writes, only one takes a branch: the remainder of an
-    index differs, as on a checkerboard. What is not understood of a branch that some turns take is trusted to do so.
+    """Whether, of two iterations one of which reads what the other writes, only one takes a branch: the remainder of an
+    index differs, as on a checkerboard. A branch taken by some iterations that cannot be analysed is trusted to do so.
     """
     made = accesses.definitions.get(condition) if isinstance(condition, Var) else None
     if isinstance(made, Prim) and made.prim in (p.and_, p.or_):
@@ -181,7 +180,7 @@ def _remainder(op: Op | None, accesses: Accesses) -> tuple[Affine, int] | None:
 
 
 def _unwrapped(access: Access, accesses: Accesses) -> list[Affine]:
-    """The indices of an access in the turns in which none of them wraps around: `(i + 1) % n` is `i + 1` there."""
+    """The indices of an access in the iterations in which none wraps around: `(i + 1) % n` is `i + 1` there."""
     found: list[Affine] = []
     for form in access.forms:
         made = accesses.definitions.get(next(iter(form.terms))) if len(form.terms) == 1 else None
@@ -194,7 +193,7 @@ def _unwrapped(access: Access, accesses: Accesses) -> list[Affine]:
 
 
 def _is_wide(divisor: Atom, form: Affine, accesses: Accesses) -> bool:
-    """Whether most values of the form are less than the divisor: of a loop as long, all but those at its ends."""
+    """Whether most values of the form are less than the divisor: in a loop of that length, all but the ends."""
     (v,) = form.terms
     first, last = accesses.interval(v)
     if isinstance(divisor, Lit):
@@ -204,8 +203,8 @@ def _is_wide(divisor: Atom, form: Affine, accesses: Accesses) -> bool:
 
 
 def _has_turns(v: Var, distance: int, read: Access, write: Access, accesses: Accesses) -> bool:
-    """Whether the loop over `v` has two turns so far apart, in one of which the read happens, and in the other the
-    write. A loop of unknown length is taken to have two turns.
+    """Whether the loop over `v` has two iterations at that distance, one with the read and the other with the write. A
+    loop of unknown length is taken to have two iterations.
     """
     loop = accesses.indices.get(v)
     if loop is None or not isinstance(loop.op, For):

@@ -63,7 +63,7 @@ def forward(fn: Function, defaults: Defaults = DEFAULTS, *, arguments: bool = Fa
     of each float parameter, and also returns the tangents of the floats that it returns. Raises `DifferentiationError`,
     located, for what has no derivative yet.
     """
-    # Values and tangents are computed together: any order will do for what the turns of a parallel loop share.
+    # Values and tangents are computed together: any order will do for what the iterations of a parallel loop share.
     unfolded = unfold_atomics(fn, lambda op, conflicts: can_vary(op.buffer, tangents=True))
     transform = _Forward(unfolded, defaults, arguments)
     tangent = transform.function()
@@ -73,8 +73,8 @@ def forward(fn: Function, defaults: Defaults = DEFAULTS, *, arguments: bool = Fa
 
 
 def _refuse_broken_path(fn: Function, lost: Store | Atomic, arguments: bool) -> None:
-    """Raise when `fn` carries what `lost` writes, to a field without a dual, on into a field that has one, or returns
-    it where that counts.
+    """Raise when `fn` carries what `lost` writes to a field without a dual on into a field that has one, or returns it
+    where that counts.
     """
     writes, returned = reached_from(fn, lost.buffer, tangents=True)
     notes = [Note(f"from there they reach '{w.buffer.name}'", w.loc) for w in writes if w.buffer.tangent is not None]
@@ -95,7 +95,7 @@ class _Forward:
         self.tangents: dict[Var, Atom] = {}
         self.stacks: dict[Var, Var] = {}  # of values, and of their tangents
         self.temporaries: dict[Buffer, Buffer] = {}
-        self.lost: list[Store | Atomic] = []  # writes of a varying value to a field without a dual
+        self.lost: list[Store | Atomic] = []  # writes of a varying value to a field without a dual: broken paths
         self.varied_temporaries = _temporaries_with_tangents(fn)
 
     def function(self) -> Function:

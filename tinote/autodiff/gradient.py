@@ -1,5 +1,5 @@
 """The gradient of a function, and what makes it trustworthy: what it reads again, what it must not read, and where the
-chain from parameter to loss would break.
+path from parameter to loss would break.
 """
 
 from __future__ import annotations
@@ -55,8 +55,8 @@ def reverse(
     fn: Function, defaults: Defaults = DEFAULTS, *, arguments: bool = False, reverser: type[Reverser] = Reverser
 ) -> Gradient:
     """Differentiate `fn` (scalar form, simplified), also with respect to its float arguments if `arguments` says so
-    (`Reverser`). Raises `DifferentiationError`, located, for what has no derivative yet. `reverser`: the class that
-    does it, for those who want to know more of what it does.
+    (`Reverser`). Raises a located `DifferentiationError` for what has no derivative. `reverser`: the class that does
+    it, for callers that observe it.
     """
     old = plan_old_values(fn)
     saved = {value.buffer for value in old.values}
@@ -80,7 +80,7 @@ def reverse(
                 further[0],
                 hint="write to another field, or let reading and overwriting be separate launches",
             )
-        # Executing operations again for their effects may need what was not needed before.
+        # Operations that are executed for their effects may use what was not used before.
         overwrites += further
         plan = plan_storage(fn, overwrites)
 
@@ -140,10 +140,10 @@ def _refuse_unavailable(region: Region, fn: Function) -> None:
 
 def refuse_broken_path(buffer: Buffer, place: Span, fn: Function, *, arguments: bool = False) -> list[Store | Atomic]:
     """Raise when `fn` carries values of `buffer`, which has no gradient, on into a field that has one, or returns them
-    where `arguments` says that this counts: that way would silently count as constant. `place`: where a value that is
+    where `arguments` says that this counts: they would silently count as constant. `place`: where a value that is
     differentiated was put into `buffer`.
 
-    Gives the writes that carry it into other fields without gradient.
+    Returns the writes that carry it into other fields without a gradient.
     """
     writes, returned = reached_from(fn, buffer)
     notes = [Note(f"from there they reach '{w.buffer.name}'", w.loc) for w in writes if w.buffer.adjoint is not None]
@@ -154,8 +154,8 @@ def refuse_broken_path(buffer: Buffer, place: Span, fn: Function, *, arguments: 
 
 
 def refuse_gradient_access(fn: Function) -> None:
-    """A kernel that itself works on gradients has no derivative by these rules, unless it takes those that it reads for
-    constants (`ti.stop_grad`).
+    """Raise for a kernel that itself works on gradients: it has no derivative by these rules, unless those that it
+    reads are constants to it (`ti.stop_grad`).
     """
     varying: set[Atom] = set()
     for op in walk(fn.region):
@@ -182,7 +182,7 @@ def _stops(op: Prim) -> bool:
 
 
 def _refuse_needed_gradients(needed: Iterable[Load]) -> None:
-    """The reverse sweep changes gradients as it proceeds: it cannot read one again as the kernel found it."""
+    """Raise if a gradient is to be read again: the reverse sweep changes gradients as it proceeds."""
     for load in needed:
         if load.buffer.primal is not None:
             raise DifferentiationError(

@@ -1,5 +1,5 @@
-"""Checks of the access rules (`access_rules.py`) beside what a function does: its memory gets a shadow that remembers
-who read and wrote.
+"""Instrumentation: checks of the access rules (`access_rules.py`) beside what a function does. Its memory gets a shadow
+that remembers who read and wrote each element.
 
     store @x[%i], %a        ->        store @x[%i], %a
                                       %r = load @x.shadow[%i][READ]
@@ -7,15 +7,15 @@ who read and wrote.
                                       if the element was read, or written before:   note the violation
                                       store @x.shadow[%i][READ], 0
                                       store @x.shadow[%i][WRITE], %code
-                                      store @x.shadow[%i][TURN], %turn
+                                      store @x.shadow[%i][ITERATION], %iteration
 
-It works on the first typed form, where every access that the user wrote is still there. A *code* tells which access of
-which launch it was: the number of its site, counted from a number that the launch is given (`Ledger.FIRST_CODE`). A
-violation is noted in the shadow itself, the first one of each element and launch, and counted in the ledger.
+It works on the first typed form, which still has every access that the user wrote. A *code* tells which access of which
+launch it was: the number of its site, counted from a number that the launch is given (`Ledger.FIRST_CODE`). The first
+violation of each element in a launch is noted in the shadow itself, and counted in the ledger.
 
-Parallel loops run in order here, so that the shadow needs no atomic operations and the same violation comes first each
-time. What one turn of such a loop writes and another reads breaks rule 1 in whichever order they come; shadows
-therefore also hold the turn of the last write, and turns are numbered through a launch.
+Parallel loops run serially here, so that the shadow needs no atomic operations and the same violation comes first each
+time. What one iteration of such a loop writes and another reads breaks rule 1 in either order; shadows therefore also
+hold the iteration of the last write, and iterations are numbered through a launch.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from tinote.autodiff.access_rules import Accesses, numbers_at
+from tinote.autodiff.access_rules import RuleAccesses, numbers_at
 from tinote.ir import primitives as p
 from tinote.ir.buffers import Buffer, BufferKind
 from tinote.ir.build import Builder
@@ -45,12 +45,12 @@ def instrument(fn: Function) -> tuple[Function, CheckedAccesses]:
 
 
 class _Nest(NamedTuple):
-    """A parallel loop with all that is nested in it. Its turns have numbers above `first`, which itself marks an
+    """A parallel loop with all that is nested in it. Its iterations have numbers above `first`, which itself marks an
     element that several of them wrote.
     """
 
     first: Var
-    turn: Var
+    iteration: Var
 
 
 class _Instrumenter(Rewriter):
@@ -59,7 +59,7 @@ class _Instrumenter(Rewriter):
         self.ledger = Buffer("ledger", u32, (len(Ledger),), kind=BufferKind.ARRAY)
         self.shadows: dict[Buffer, Buffer] = {}
         self.sites: list[Site] = []
-        self._accesses = Accesses(fn)
+        self._accesses = RuleAccesses(fn)
         self._b = Builder()
         self._first_code = Var(u32, "first_code")
         self._nest: _Nest | None = None
@@ -78,11 +78,11 @@ class _Instrumenter(Rewriter):
             super().visit(op)
 
     def _serial(self, op: For) -> None:
-        """A parallel loop as a serial one that numbers its turns."""
+        """Emit a parallel loop as a serial one that numbers its iterations."""
         outer = self._nest
-        first = self._next_turn(op) if outer is None else outer.first
+        first = self._next_iteration(op) if outer is None else outer.first
         saved, self.out = self.out, []
-        self._nest = _Nest(first, self._next_turn(op))
+        self._nest = _Nest(first, self._next_iteration(op))
         for inner in op.body.body:
             self.visit(inner)
         body, self.out = self.out, saved
@@ -90,18 +90,18 @@ class _Instrumenter(Rewriter):
         lo, hi = self.get(op.lo), self.get(op.hi)
         self.emit(For(lo, hi, (), Region(op.body.params, tuple(body)), (), op.loc, reverse=op.reverse))
         if outer is None:
-            self._next_turn(op)
+            self._next_iteration(op)
 
-    def _next_turn(self, op: Op) -> Var:
-        """Count on; the new number."""
+    def _next_iteration(self, op: Op) -> Var:
+        """Count one more iteration; its number."""
         b = self._b
         b.loc = op.loc
         with b.region() as opened:
-            counted = b.load(self.ledger, (_word(Ledger.TURNS),))
-            turn = b.prim(p.add, counted, b.lit(1, u32), name="turn")
-            b.store(self.ledger, (_word(Ledger.TURNS),), turn)
+            counted = b.load(self.ledger, (_word(Ledger.ITERATIONS),))
+            iteration = b.prim(p.add, counted, b.lit(1, u32), name="iteration")
+            b.store(self.ledger, (_word(Ledger.ITERATIONS),), iteration)
         self.out += opened.body
-        return turn
+        return iteration
 
     # ---- accesses
 
@@ -133,18 +133,18 @@ class _Instrumenter(Rewriter):
     def _shadow_of(self, buffer: Buffer) -> Buffer:
         found = self.shadows.get(buffer)
         if found is None:
-            # An index out of range of a load that is simplified away is only noticed here: it is the user's `buffer`.
+            # An index out of range of a load that is simplified away is only noticed here: the name is the user's.
             element = (*buffer.element, len(Word))
             found = Buffer(buffer.name, u32, buffer.shape, element, BufferKind.ARRAY, offset=buffer.offset)
             self.shadows[buffer] = found
         return found
 
     def _read(self, shadow: Buffer, index: tuple[Atom, ...], code: Var, buffer: Buffer, kind: Kind) -> None:
-        """An element is read: by another turn than the one that wrote it, that has no order and breaks rule 1."""
+        """An element is read; if another iteration of the loop wrote it, that breaks rule 1."""
         b = self._b
         if self._nest is not None:
             written = b.load(shadow, (*index, _word(Word.WRITE)))
-            self._note(shadow, index, self._by_another_turn(shadow, index, written), code, written)
+            self._note(shadow, index, self._by_another_iteration(shadow, index, written), code, written)
         before = b.load(shadow, (*index, _word(Word.READ)))
         with b.region() as first:
             b.store(shadow, (*index, _word(Word.READ)), code)
@@ -162,22 +162,22 @@ class _Instrumenter(Rewriter):
             earlier = b.prim(p.select, _is_none(b, earlier), code, earlier)  # it reads the element itself
         self._note(shadow, index, b.prim(p.ne, earlier, b.lit(0, u32)), code, earlier)
         if self._nest is None:
-            turn: Atom = b.load(self.ledger, (_word(Ledger.TURNS),))
+            iteration: Atom = b.load(self.ledger, (_word(Ledger.ITERATIONS),))
         else:
-            several = self._by_another_turn(shadow, index, written)
-            turn = b.prim(p.select, several, self._nest.first, self._nest.turn)
+            several = self._by_another_iteration(shadow, index, written)
+            iteration = b.prim(p.select, several, self._nest.first, self._nest.iteration)
         b.store(shadow, (*index, _word(Word.READ)), b.lit(0, u32))
         b.store(shadow, (*index, _word(Word.WRITE)), code)
-        b.store(shadow, (*index, _word(Word.TURN)), turn)
+        b.store(shadow, (*index, _word(Word.ITERATION)), iteration)
 
-    def _by_another_turn(self, shadow: Buffer, index: tuple[Atom, ...], written: Var) -> Var:
-        """Whether the element's last write belongs to another turn of this parallel loop."""
+    def _by_another_iteration(self, shadow: Buffer, index: tuple[Atom, ...], written: Var) -> Var:
+        """Whether the element's last write belongs to another iteration of this parallel loop."""
         b, nest = self._b, self._nest
         assert nest is not None
-        turn = b.load(shadow, (*index, _word(Word.TURN)))
+        iteration = b.load(shadow, (*index, _word(Word.ITERATION)))
         in_launch = b.prim(p.ge, written, self._first_code)
-        in_loop = b.prim(p.ge, turn, nest.first)
-        in_another = b.prim(p.ne, turn, nest.turn)
+        in_loop = b.prim(p.ge, iteration, nest.first)
+        in_another = b.prim(p.ne, iteration, nest.iteration)
         return b.prim(p.and_, b.prim(p.and_, in_launch, in_loop), in_another)
 
     def _note(self, shadow: Buffer, index: tuple[Atom, ...], broken: Var, code: Var, earlier: Atom) -> None:

@@ -1,4 +1,4 @@
-"""Old values that depend on scheduling are saved by the primal launch, for the gradient to read.
+"""Old values of atomic operations that depend on scheduling are saved by the primal launch, for the gradient to read.
 
     for parallel %i in 0..8:                     for parallel %i in 0..8:
       %k = atomic add @count[], 1          ->      %k = atomic add @count[], 1       `record`: the primal under a tape
@@ -9,11 +9,11 @@
                                                    %k = load @count.old[%i]
                                                    store @y[%k], %a
 
-This is done for atomic operations on memory without a gradient that turns of a parallel loop share, and on whose old
-value a write to memory with a gradient depends, or what the kernel returns. The saved values have a dimension for each
-loop around the operation, so that memory is needed for the product of the loops' numbers of turns. These must be known
-before the launch: from numbers, arguments, shapes and what the kernel itself does not write; or else an upper bound is
-taken, if there is one.
+This is done for atomic operations on memory without a gradient that several iterations of a parallel loop share, if a
+write to memory with a gradient, or the kernel's result, depends on their old values. The saved values have a dimension
+for each loop around the operation, so the memory is the product of the trip counts. These must be known before the
+launch: from literals, arguments, shapes and fields that the kernel does not write; otherwise an upper bound is taken,
+if there is one.
 """
 
 from __future__ import annotations
@@ -49,14 +49,14 @@ from tinote.ir.types import Scalar
 
 __all__ = ["NO_OLD_VALUES", "OldValue", "OldValues", "plan_old_values", "record", "replay"]
 
-#: More turns than this are no upper bound to make room for.
-_MOST_TURNS = 1 << 30
+#: A trip count above this is no upper bound to allocate for.
+_MOST_ITERATIONS = 1 << 30
 
 
 class _Axis(NamedTuple):
-    """The turns of a loop: `turn`, its index, runs from `first` to `end`."""
+    """The iterations of a loop, whose `loop_index` runs from `first` to `end`."""
 
-    turn: Var
+    loop_index: Var
     first: Atom
     end: Atom
 
@@ -80,7 +80,7 @@ NO_OLD_VALUES = OldValues(())
 
 
 def plan_old_values(fn: Function) -> OldValues:
-    """What is to be saved of a launch of `fn` (scalar form, simplified); for equal functions the same."""
+    """What a launch of `fn` (scalar form, simplified) saves; equal functions save the same."""
     wanted = [op for op in walk(fn.region) if isinstance(op, Atomic) and op.outs and not can_vary(op.buffer)]
     if not wanted:
         return NO_OLD_VALUES
@@ -129,11 +129,11 @@ def _axis(loop: Loop, nodes: ExactNodes, accesses: Accesses) -> _Axis | None:
         return _Axis(index, op.lo, op.hi)
     low, high = accesses.interval(index)
     assert isinstance(index.type, Scalar)
-    return _Axis(index, Lit(low, index.type), Lit(high + 1, index.type)) if high - low < _MOST_TURNS else None
+    return _Axis(index, Lit(low, index.type), Lit(high + 1, index.type)) if high - low < _MOST_ITERATIONS else None
 
 
 def record(fn: Function, old: OldValues) -> Function:
-    """`fn`, which also saves its old values."""
+    """`fn`, saving its old values as well."""
 
     def save(value: OldValue, op: Atomic, place: tuple[Atom, ...]) -> Iterator[Op]:
         yield op
@@ -143,7 +143,7 @@ def record(fn: Function, old: OldValues) -> Function:
 
 
 def replay(fn: Function, old: OldValues) -> Function:
-    """`fn`, which reads the old values that a launch of `record`'s result has saved."""
+    """`fn`, reading the old values that a launch of `record`'s result has saved."""
 
     def read(value: OldValue, op: Atomic, place: tuple[Atom, ...]) -> Iterator[Op]:
         yield op.rebuilt(op.args, (), ())
@@ -156,7 +156,7 @@ _Made = Callable[[OldValue, Atomic, tuple[Atom, ...]], Iterator[Op]]
 
 
 class _AtOldValues(Rewriter):
-    """Puts in place of each operation what `made` gives for it, in front of that the place of its old value."""
+    """Replaces each operation by what `made` gives for it, preceded by the index at which its old value is saved."""
 
     def __init__(self, old: OldValues, made: _Made) -> None:
         super().__init__()
@@ -174,10 +174,10 @@ class _AtOldValues(Rewriter):
             return KEEP
         place: list[Atom] = []
         for axis in value.axes:
-            position = axis.turn
+            position = axis.loop_index
             if not isinstance(axis.first, Lit) or axis.first.value:
-                position = Var(axis.turn.type, "turn")
-                self.emit(Prim(p.sub, (axis.turn, self.get(axis.first)), (position,), op.loc, op.origin))
+                position = Var(axis.loop_index.type, "iteration")
+                self.emit(Prim(p.sub, (axis.loop_index, self.get(axis.first)), (position,), op.loc, op.origin))
             place.append(position)
         for made in self.made(value, op, tuple(place)):
             self.emit(made)

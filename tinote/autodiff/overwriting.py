@@ -1,4 +1,4 @@
-"""What to do about a kernel that overwrites a value which its own gradient needs: which operations must keep their
+"""The storage plan of a kernel that overwrites values which its own gradient uses: which operations must keep their
 effects in the gradient.
 """
 
@@ -18,13 +18,12 @@ __all__ = ["begins_anew", "executed_loads", "plan_storage", "with_temporaries"]
 
 
 def plan_storage(fn: Function, overwrites: Sequence[Overwrite]) -> StoragePlan:
-    """The top-level operations that touch what is overwritten, and the buffers that must begin as they were before the
-    launch.
+    """The plan for overwritten inputs: all top-level operations that touch an overwritten buffer keep their effects.
 
-    A parallel loop runs again in the reverse part, on the buffers as they were when it ran first: where other
-    operations follow that depend on it, or it fills a temporary, a copy of these buffers is taken before. The last one
-    needs none. So does a serial loop, `while` or branch beside parallel loops: what it saves would otherwise have to
-    last from one task of the launch to another.
+    A parallel loop runs again in the reverse part, on the buffers as they were when it first ran. If other operations
+    that depend on it follow, or it fills a temporary, these buffers are copied before it runs; the last one needs no
+    copy. Beside parallel loops, the same goes for serial loops, `while` loops and branches: otherwise what they push
+    would have to outlive a task of the launch.
     """
     buffers = frozenset(overwrite.load.buffer for overwrite in overwrites)
     touched: dict[Op, dict[Buffer, None]] = {}
@@ -43,7 +42,7 @@ def plan_storage(fn: Function, overwrites: Sequence[Overwrite]) -> StoragePlan:
 
 
 def _copy_of(buffer: Buffer, number: int) -> Buffer:
-    """Memory for a copy. Where the shape is known at launch only, the launch has to provide it."""
+    """Memory for a copy. Where the shape is known only at launch, the launch has to provide it."""
     name = f"{buffer.name}.before.{number}"
     if None not in buffer.shape:
         return Buffer(name, buffer.dtype, buffer.shape, buffer.element, BufferKind.SAVED)
@@ -61,8 +60,8 @@ def _writes_temporary(op: Op) -> bool:
 
 
 def begins_anew(fn: Function, buffer: Buffer) -> bool:
-    """Whether what a launch does first to `buffer` is to give each of its elements a value: what it held before does
-    not matter.
+    """Whether the first thing a launch does to `buffer` is to store to each of its elements, so that its previous
+    contents do not matter.
     """
     for op in fn.region.body:
         found = [i for i in walk(Region((), (op,))) if isinstance(i, Memory) and i.buffer is buffer]
@@ -72,7 +71,7 @@ def begins_anew(fn: Function, buffer: Buffer) -> bool:
 
 
 def _fills(op: Op, store: Memory, indices: tuple[Var, ...]) -> bool:
-    """Whether `op`, in the turns that loops with these indices take, stores to all elements."""
+    """Whether `op`, inside loops with these indices, stores to all elements."""
     if op is store:
         return isinstance(op, Store) and op.index == indices
     axis = len(indices)
@@ -84,10 +83,10 @@ def _fills(op: Op, store: Memory, indices: tuple[Var, ...]) -> bool:
 
 
 def executed_loads(fn: Function, plan: StoragePlan, overwrites: Sequence[Overwrite]) -> set[Load]:
-    """The loads that find their values in any case, because what they read is as it was.
+    """The loads that find the primal values in any case, because they are executed along with the effects.
 
-    Those of custom VJPs are executed along with adjoints: behind all of the operation that they are part of, which is
-    executed right before them if it is fused, and may overwrite what they read itself.
+    Those of custom VJPs are executed along with adjoints instead: after the whole top-level operation that they are
+    part of. This is executed right before them if it is fused, and may itself overwrite what they read.
     """
     found: set[Load] = set()
     for op in plan.executed:
@@ -101,7 +100,7 @@ def executed_loads(fn: Function, plan: StoragePlan, overwrites: Sequence[Overwri
 
 
 def with_temporaries(fn: Function, buffers: Iterable[Buffer]) -> Function:
-    """`fn` with a temporary in place of each of `buffers`, so that it leaves them alone."""
+    """`fn` with a temporary in place of each of `buffers`, so that it does not touch them."""
     stand_ins = {b: Buffer(b.name, b.dtype, b.shape, b.element, BufferKind.TEMPORARY) for b in buffers}
     return _Redirect(stand_ins).run(fn) if stand_ins else fn
 

@@ -1,8 +1,9 @@
-"""Loads that the gradient executes again must find what the primal found: no later write may have changed the element.
+"""Overwritten inputs: loads that the gradient executes again must find what the primal found, so no later write may
+have changed the element.
 
-The gradient runs after the whole kernel. A write *before* the load, in program order, is what the load saw and harms
-nothing; a write that runs after it, further down or in a later turn of a loop around both, does if it can touch the
-same element. Two arguments that are arrays count as apart: a launch that is differentiated is refused if they share
+The gradient runs after the whole kernel. A write *before* the load, in program order, produced what the load saw and
+does no harm; a write that runs after it, further down or in a later iteration of a loop around both, does if it can
+touch the same element. Two array arguments count as distinct: a launch that is differentiated is refused if they share
 memory that is written.
 """
 
@@ -37,8 +38,8 @@ def refuse_overwrite(overwrite: Overwrite, hint: str) -> NoReturn:
     )
 
 
-#: Where an operation stands: for each region around it, outermost first, the operation that owns the region, which of
-#: that one's regions it is, and the position inside.
+#: Where an operation stands: for each region around it, outermost first, the operation that owns the region, its number
+#: among that operation's regions, and the position inside.
 _Place = tuple[tuple[Op | None, int, int], ...]
 
 
@@ -69,7 +70,7 @@ def _meets_later(read: Access, write: Access, accesses: Accesses, places: dict[O
     """Whether the write may touch, after the read, the element that was read."""
     shared = [loop for loop in read.loops if write.inside(loop)]
     for loop in shared:
-        # The turns of a parallel loop have no order: any of them may come later.
+        # The iterations of a parallel loop have no order: any of them may come later.
         unordered = isinstance(loop.op, For) and loop.op.parallel
         meets = accesses.may_meet_across if unordered else accesses.may_meet_later
         if meets(read, write, loop):
@@ -80,7 +81,7 @@ def _meets_later(read: Access, write: Access, accesses: Accesses, places: dict[O
 
 
 def _further_down(first: _Place, second: _Place) -> bool:
-    """Whether the second operation runs after the first in one turn of the loops around both."""
+    """Whether the second operation runs after the first in one iteration of the loops around both."""
     common = 0
     while common < min(len(first), len(second)) and first[common][:2] == second[common][:2]:
         common += 1

@@ -1,13 +1,14 @@
-"""Parallel loops whose turns meet are put in an order: that in which they run where there is little to do.
+"""Sequential reverse: parallel loops whose iterations conflict are differentiated as serial ones, which is the order in
+which they run where there is little to do.
 
     for parallel %i in 0 .. %n:               for %i in 0 .. %n:
       %k = load @k[%i]                 ->       %k = load @k[%i]
       %a = load @x[%i]                          %a = load @x[%i]
-      store @y[%k], %a                          store @y[%k], %a          (of several turns, the last one wins)
+      store @y[%k], %a                          store @y[%k], %a          (of several iterations, the last one wins)
 
-Where several turns may store to one element, it holds the value of the last, which alone gets the gradient. Where a
-turn may read what another one changes, the values are those of that order, too. Additions may come in any order. Where
-turns meet for certain, whatever memory holds (`dependence_distance.py`), there is no gradient.
+An element that several iterations may store to holds the value of the last, which alone gets the gradient. Where an
+iteration may read what another one changes, the values are those of the serial order, too. Additions may come in any
+order. Where iterations certainly conflict, whatever memory holds (`dependence_distance.py`), there is no gradient.
 """
 
 from __future__ import annotations
@@ -35,7 +36,7 @@ class Sequential(NamedTuple):
 
 
 def make_sequential(fn: Function, distinct: Set[Buffer] = frozenset()) -> Sequential:
-    """`fn` with such loops made serial. What is loaded from `distinct` is another number in each turn."""
+    """`fn` with such loops made serial. What is loaded from `distinct` differs in each iteration."""
     if not any(_may_matter(op) for op in fn.region.body if isinstance(op, For) and op.parallel):
         return Sequential(fn)
     accesses = Accesses(fn)
@@ -67,7 +68,7 @@ def _may_matter(loop: For) -> bool:
 
 
 class _Search:
-    """Which parallel loops have turns that meet over values that are differentiated."""
+    """Which parallel loops have iterations that conflict over values that are differentiated."""
 
     def __init__(self, fn: Function, accesses: Accesses, distinct: Set[Buffer]) -> None:
         self.accesses = accesses
@@ -78,7 +79,7 @@ class _Search:
         ]
 
     def meets(self, op: For) -> bool:
-        """Whether several turns of a loop may store to one element, or one may read what another one changes."""
+        """Whether several iterations of a loop may store to one element, or one may read what another one changes."""
         loop = self.accesses.loops[op]
         inside = [access for access in self.touched if access.inside(loop)]
         for write in inside:
@@ -91,9 +92,9 @@ class _Search:
         return False
 
     def _matters(self, write: Access, other: Access, loop: Loop) -> bool:
-        """Whether it is to be feared that the two meet, if nothing proves that they do not. Of a read and a write this
-        is taken for granted where an index that no turn changes differs, as the slots of a ring of buffers do, and in
-        branches that keep the two turns apart, such as that for one colour of a checkerboard.
+        """Whether two accesses count as a conflict unless they are proved disjoint. A read and a write do not where an
+        index that is the same in all iterations differs, such as the slot in a ring of buffers, or in branches that
+        keep the two iterations apart, such as that for one colour of a checkerboard.
         """
         if not isinstance(other.op, Load):
             return isinstance(write.op, Store)
@@ -107,12 +108,12 @@ class _Search:
         )
 
     def _varies(self, op: If, loop: Loop) -> bool:
-        """Whether the turns of the loop take a branch differently."""
+        """Whether a branch's condition differs between iterations of the loop."""
         home = self.accesses.loop_of(op)
         return home is not None and home.inside(loop)
 
     def _is_distinct(self, access: Access) -> bool:
-        """Whether an index of the access is another number in each turn."""
+        """Whether an index of the access differs in each iteration."""
         for form in access.forms:
             made = self.accesses.definitions.get(next(iter(form.terms))) if len(form.terms) == 1 else None
             if isinstance(made, Load) and made.buffer in self.distinct:
@@ -130,7 +131,7 @@ def _branches(region: Region, around: tuple[If, ...]) -> Iterator[tuple[Op, tupl
 
 
 class SerialiseLoops(Rewriter):
-    """Makes the loops `serial` serial."""
+    """Makes the loops in `serial` serial."""
 
     def __init__(self, serial: set[Op]) -> None:
         super().__init__()

@@ -1,19 +1,20 @@
-"""Broken access rules that need no launch to be seen: two accesses to one element in one straight piece of code.
+"""Static violations: broken access rules that need no launch to be seen, because two accesses in one straight piece of
+code touch the same element.
 
     %a = load @x[%i]
     %b = mul %a, 2.0
     store @x[%i], %b          breaks rule 1, whatever @x holds and whatever %i is
 
-Two indices are the same when they are computed in the same way from the same variables. What one turn of a loop leaves
-to another, and what depends on a condition, is left to the checks at the launch (`instrument.py`). A function that
-itself works on gradients is no part of what a tape records, and is left alone.
+Two indices are the same when they are computed in the same way from the same variables. What depends on a condition, or
+passes from one iteration of a loop to another, is left to the checks at launch (`instrument.py`). A function that
+itself works on gradients is not recorded by a tape, and is left alone.
 """
 
 from __future__ import annotations
 
 from typing import NamedTuple
 
-from tinote.autodiff.access_rules import Accesses, numbers_at
+from tinote.autodiff.access_rules import RuleAccesses, numbers_at
 from tinote.ir.checked_accesses import RULES, Kind
 from tinote.ir.nodes import Atom, Atomic, Buffer, Function, Lit, Load, Memory, Op, Prim, Region, Store
 from tinote.ir.query import definitions, walk
@@ -23,8 +24,8 @@ __all__ = ["StaticViolation", "find_static_violations"]
 
 
 class StaticViolation(NamedTuple):
-    """Whoever runs this code breaks a rule: the element of `buffer` that was accessed at `earlier` is changed at
-    `later` (at the same place, where one operation does both).
+    """Running this code breaks a rule: the element of `buffer` that was accessed at `earlier` is changed at `later`
+    (the same place, where one operation does both).
     """
 
     rule: int
@@ -57,7 +58,7 @@ def find_static_violations(fn: Function) -> list[StaticViolation]:
 class _Search:
     def __init__(self, fn: Function) -> None:
         self.found: dict[StaticViolation, None] = {}
-        self._accesses = Accesses(fn)
+        self._accesses = RuleAccesses(fn)
         self._definitions = definitions(fn.region)
 
     def region(self, region: Region) -> None:
@@ -92,7 +93,7 @@ class _Search:
         self.found[StaticViolation(rule, op.buffer, earlier.loc, op.loc)] = None
 
     def _meaning(self, atom: Atom) -> object:
-        """The same for two atoms only if they hold the same number."""
+        """Equal for two atoms only if they hold the same number."""
         if isinstance(atom, Lit):
             return atom.value, atom.type.kind
         made = self._definitions.get(atom)

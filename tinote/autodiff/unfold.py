@@ -4,12 +4,12 @@
                                               %new = mul %old, %a
                                               store @x[%i], %new
 
-As they stand, this is done where no other turn of a parallel loop can meet the element. Where several may, the loop
-becomes a serial one: that is one of the orders in which it may run. What the loop leaves behind is the same in all of
-them for a product, a minimum and a maximum, so that their gradients may choose one. The winner alone gets the gradient
-of a minimum or maximum; of several, the last.
+Where no other iteration of a parallel loop can touch the element, that is all. Where several may, the loop also becomes
+a serial one, which is one of the orders in which it may run. For a product, a minimum and a maximum all orders leave
+the same result, so their gradients may choose one. Of a minimum or maximum only the winner gets the gradient; of
+several equal ones, the last.
 
-An accumulation whose old value nobody asks for stays as it is: it is linear, and its derivative needs nothing.
+An accumulation whose old value is not used stays as it is: it is linear, and its derivative needs no values.
 """
 
 from __future__ import annotations
@@ -29,9 +29,10 @@ __all__ = ["conflicts_of", "is_commutative", "unfold_atomics"]
 
 
 def unfold_atomics(fn: Function, may_serialise: Callable[[Atomic, Sequence[Access]], bool]) -> Function:
-    """`fn` with the atomic operations unfolded that run alone on their element, or may be put in an order.
+    """`fn` with those atomic operations unfolded that have their element to themselves, or whose loop may be
+    serialised.
 
-    `may_serialise` decides about an operation that is not alone, given all that other iterations may do to its
+    `may_serialise` decides about an operation that has conflicts, given the accesses of other iterations to its
     elements.
     """
     wanted = [op for op in walk(fn.region) if isinstance(op, Atomic) and (op.prim is not p.add or op.outs)]
@@ -51,7 +52,7 @@ def unfold_atomics(fn: Function, may_serialise: Callable[[Atomic, Sequence[Acces
 
 
 def is_commutative(op: Atomic, conflicts: Sequence[Access]) -> bool:
-    """Whether what is left of the elements that `op` changes, after all of `conflicts`, depends on no order."""
+    """Whether the result that `op` and `conflicts` leave in memory is the same in all orders."""
     return op.prim in (p.mul, p.minimum, p.maximum) and all(
         isinstance(conflict.op, Atomic) and conflict.op.prim is op.prim and not conflict.op.outs
         for conflict in conflicts
@@ -59,7 +60,9 @@ def is_commutative(op: Atomic, conflicts: Sequence[Access]) -> bool:
 
 
 def conflicts_of(access: Access, accesses: Accesses) -> list[Access]:
-    """What may touch the elements of `access` in other turns of the parallel loops around it; itself included."""
+    """The accesses that may touch the elements of `access` in other iterations of the parallel loops around it, itself
+    included.
+    """
     loops = _parallel_loops(access)
     return [
         other
@@ -74,7 +77,7 @@ def _parallel_loops(access: Access) -> list[Loop]:
 
 
 class _Unfold(SerialiseLoops):
-    """Operations are looked up before they are rewritten: a rewritten one is another object."""
+    """Remembers the operation as it was before its operands were rewritten, which is the one that was chosen."""
 
     def __init__(self, chosen: set[Op], serial: set[Op]) -> None:
         super().__init__(serial)

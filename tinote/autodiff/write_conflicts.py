@@ -1,9 +1,9 @@
-"""Parallel loops whose turns read what the others change have no gradient: which value a turn finds depends on an order
-that there is not.
+"""Write conflicts: a parallel loop whose iterations read what others change has no gradient, because the value that an
+iteration finds depends on the order in which they run.
 
     best = 1e9
-    for i in x:              # the turns of an outermost loop are parallel
-        if x[i] < best:      # every turn reads `best` …
+    for i in x:              # the iterations of an outermost loop are parallel
+        if x[i] < best:      # every iteration reads `best` …
             best = x[i]      # … and any of them may change it: refused
 """
 
@@ -21,9 +21,9 @@ __all__ = ["refuse_write_conflicts"]
 
 
 def refuse_write_conflicts(fn: Function) -> None:
-    """Raise a `DifferentiationError` where turns of a parallel loop certainly meet over a float: all touch one element,
-    some read and some write it, and one of the two happens in every turn. Branches that all turns take alike are left
-    out: they may not be taken at all.
+    """Raise a `DifferentiationError` where iterations of a parallel loop certainly conflict over a float: all touch one
+    element, some read and some write it, and one of the two happens in every iteration. Branches whose condition is the
+    same in all iterations are left out: they may not be taken at all.
     """
     for op in fn.region.body:
         if isinstance(op, For) and op.parallel and not _runs_once(op):
@@ -65,7 +65,7 @@ def _runs_once(loop: For) -> bool:
 
 
 def _always(region: Region) -> Iterator[Op]:
-    """What runs whenever the region does."""
+    """The operations that run whenever the region does."""
     for op in region.body:
         yield op
         if isinstance(op, While):
@@ -75,7 +75,7 @@ def _always(region: Region) -> Iterator[Op]:
 
 
 def _taken_alike(region: Region, accesses: Accesses, loop: Loop) -> Iterator[Op]:
-    """What stands in a branch that all turns of the loop take alike."""
+    """What stands in a branch whose condition is the same in all iterations of the loop."""
     for op in walk(region):
         if isinstance(op, If) and (isinstance(op.condition, Lit) or accesses.invariant(op.condition, loop)):
             yield from walk(op.then)

@@ -1,13 +1,13 @@
-"""The access analysis: which elements loads and stores touch, and which of them may meet.
+"""The access analysis: which elements loads and stores touch, and which of them may conflict.
 
     for parallel %i: i32 in 0i32 .. 64i32:
-      %j: i32 = add %i, 1i32
-      %a: f32 = load @x[%i]         %i: in range of a field of 64; another element in each turn
-      store @x[%j], %a              %i + 1: perhaps out of range; another element in each turn; the next turn reads it
+      %j: i32 = add %i, 1i32 %a: f32 = load @x[%i]         %i: in range of a field of 64; a different element in each
+      iteration store @x[%j], %a              %i + 1: perhaps out of range; another element in each iteration; the next
+      one reads it
 
-One analysis for all who ask (bounds checks, differentiation, privatisation, vectorisation): `Accesses(fn)` walks the
-function once, and works out the answers when they are asked for. Every answer is on the safe side: `in_range` and
-`unique_per_iteration` are true only if proved, `may_meet` and its like are false only if proved.
+A single analysis serves bounds checks, differentiation, privatisation and vectorisation: `Accesses(fn)` walks the
+function once and works out answers on request. Every answer is conservative: `in_range` and `unique_per_iteration` are
+true only if proved, `may_meet` and its like are false only if proved.
 """
 
 from __future__ import annotations
@@ -149,11 +149,11 @@ class Accesses(Ranges):
         return all(self.in_range(access, axis, facts) == (True, True) for axis in range(len(access.forms)))
 
     def invariant_in(self, access: Access, loop: Loop) -> bool:
-        """Whether every turn of the loop touches the same element."""
+        """Whether every iteration of the loop touches the same element."""
         return all(self.invariant(v, loop) for form in access.forms for v in form.terms)
 
     def invariant(self, v: Var, loop: Loop) -> bool:
-        """Whether a variable has one value during all turns of the loop."""
+        """Whether a variable has the same value in all iterations of the loop."""
         return self._constant(v, lambda home: home is None or not home.inside(loop))
 
     def _constant(self, v: Atom, outside: Callable[[Loop | None], bool]) -> bool:
@@ -164,24 +164,24 @@ class Accesses(Ranges):
         return isinstance(op, Prim | Extent) and all(self._constant(a, outside) for a in op.args)
 
     def unique_per_iteration(self, access: Access, loop: Loop) -> bool:
-        """Whether no element is touched by this access in two turns of the loop."""
+        """Whether no element is touched by this access in two iterations of the loop."""
         return not self.may_meet_across(access, access, loop)
 
     # two accesses
 
     def may_meet(self, a: Access, b: Access) -> bool:
-        """Whether the two may ever touch the same element, in whichever turns of the loops around them."""
+        """Whether the two may ever touch the same element, in any iterations of the loops around them."""
         return self._meet(a, b, lambda v: self._constant(v, lambda home: home is None))
 
     def may_meet_within(self, a: Access, b: Access, loop: Loop) -> bool:
-        """Whether the two may touch the same element in one turn of a loop around both."""
+        """Whether the two may touch the same element in one iteration of a loop around both."""
         return self._meet(
             a, b, lambda v: self._constant(v, lambda home: home is None or home is loop or not home.inside(loop))
         )
 
     def may_meet_later(self, a: Access, b: Access, loop: Loop) -> bool:
-        """Whether `b`, in a later turn of a loop around both, may touch the element that `a` touched; the loops further
-        out are in the same turn."""
+        """Whether `b`, in a later iteration of a loop around both, may touch the element that `a` touched; the loops
+        further out are in the same iteration."""
         op = loop.op
         if loop.index is None or not isinstance(op, For | Task):
             return self._meet(a, b, lambda v: self.invariant(v, loop))
@@ -189,7 +189,7 @@ class Accesses(Ranges):
         return self._meet(a, b, lambda v: self.invariant(v, loop), loop, -1 if backwards else 1)
 
     def may_meet_across(self, a: Access, b: Access, loop: Loop) -> bool:
-        """Whether `b` may touch in one turn of the loop what `a` touches in another, before or after."""
+        """Whether `b` may touch in one iteration of the loop what `a` touches in another, before or after."""
         return self.may_meet_later(a, b, loop) or self.may_meet_later(b, a, loop)
 
     def _meet(

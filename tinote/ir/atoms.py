@@ -1,4 +1,4 @@
-"""What operations compute with: variables and literals."""
+"""Atoms, the operands of operations: variables and literals."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ __all__ = ["Atom", "Lit", "Var", "false", "true"]
 
 
 class Var:
-    """A variable, bound once; `name` is a wish for the printer (the user's own name where there is one)."""
+    """A variable, bound once; `name` is a hint for the printer (the user's own name where there is one)."""
 
     __slots__ = ("name", "type")
 

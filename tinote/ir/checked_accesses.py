@@ -1,7 +1,7 @@
-"""What checks of the access rules are told in: the rules, the kinds of accesses, and what a checked launch counts.
+"""The vocabulary of access-rule checks: the rules, the kinds of accesses, and what a checked launch counts.
 
-`autodiff/access_rules.py` says what the rules mean, `autodiff/instrument.py` puts the checks into functions. Who only
-reads what was found needs neither.
+`autodiff/access_rules.py` says what the rules mean, `autodiff/instrument.py` adds the checks to functions. Code that
+only reads the results needs neither.
 """
 
 from __future__ import annotations
@@ -36,11 +36,11 @@ class Kind(Enum):
 
     @property
     def does_both(self) -> bool:
-        """Whether it reads the element and changes it at once."""
+        """Whether it both reads and changes the element."""
         return self in (Kind.TAKE, Kind.COMBINE)
 
     def rewrites(self, buffer: Buffer) -> bool:
-        """Whether it breaks rule 2 where the element has been written before."""
+        """Whether it breaks rule 2 if the element was written before."""
         return buffer.adjoint is not None and self in (Kind.STORE, Kind.COMBINE)
 
 
@@ -54,24 +54,24 @@ class Site(NamedTuple):
 
 class Word(IntEnum):
     """What a shadow holds of an element, a u32 each: the code of the first read since the last write (0: none), that
-    of the last write (0: none) and its turn; of the first violation in this launch, the code of the access that breaks
-    a rule (0: none) and that of the earlier one.
+    of the last write (0: none) and its iteration; of the first violation in this launch, the code of the access that
+    breaks a rule (0: none) and that of the earlier one.
     """
 
     READ = 0
     WRITE = 1
-    TURN = 2
+    ITERATION = 2
     LATER = 3
     EARLIER = 4
 
 
 class Ledger(IntEnum):
-    """What the ledger of a launch holds, a u32 each: the code of its first site, how many turns were numbered, how many
-    violations were noted.
+    """What the ledger of a launch holds, a u32 each: the code of its first site, how many iterations were numbered, how
+    many violations were noted.
     """
 
     FIRST_CODE = 0
-    TURNS = 1
+    ITERATIONS = 1
     VIOLATIONS = 2
 
 

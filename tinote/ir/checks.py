@@ -1,4 +1,4 @@
-"""The checks of a loop's turn apart from its work.
+"""The checks of a loop's iteration apart from its work.
 
     %a: i32 = load @p[%i]                   alone:                        the rest:
     %b: f32 = load @x[%i]                     %a: i32 = load @p[%i]         %a: i32 = load @p[%i]
@@ -6,7 +6,7 @@
     check bounds "y" %c, %a, 64i32            check bounds "y" …            %c: u1 = lt %a, 64i32
     store @y[%a], %b                                                        store @y[%a], %b
 
-Both bind the same variables, so that they do not stand in one function together.
+Both bind the same variables, so they cannot stand in one function together.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ __all__ = ["checks_alone", "without_checks"]
 
 
 def checks_alone(region: Region) -> Region:
-    """The checks of `region` and what they are computed from; an operation with another effect is there only if a check
-    needs its result. It yields nothing.
+    """The checks of `region` and what they are computed from, yielding nothing. An operation with another effect is
+    kept only if a check uses its result.
     """
     return prune(Region(region.params, region.body, ()), effect=lambda op: isinstance(op, Check))
 

@@ -1,4 +1,4 @@
-"""A computation whose derivative is told, not derived."""
+"""A computation with a custom VJP: its derivative is given, not derived."""
 
 from __future__ import annotations
 
@@ -9,11 +9,12 @@ __all__ = ["CustomVJP"]
 
 
 class CustomVJP(Op):
-    """`results`, which were computed from `inputs`, with a gradient of their own; `outs` are their values.
+    """`results`, which were computed from `inputs`, with a vector-Jacobian product of their own; `outs` are their
+    values.
 
     args = (*results, *inputs), as many results as outs. regions[0] computes the adjoints of the inputs, its yields,
-    from those of the results, its parameters, and whatever is in scope. It writes no memory. Only what is to be
-    differentiated in reverse mode holds such operations; elsewhere the results stand for the outs.
+    from those of the results, its parameters, and whatever is in scope. It writes no memory. Only functions that are to
+    be differentiated hold such operations; elsewhere the results take the place of the outs.
     """
 
     __slots__ = ()

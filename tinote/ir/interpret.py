@@ -350,13 +350,13 @@ class _Machine:
 
     def for_(self, op: For) -> None:
         lo, hi = int(self.value(op.lo)), int(self.value(op.hi))
-        turns: Iterable[int] = range(lo, hi)
+        indices: Iterable[int] = range(lo, hi)
         if op.reverse:
-            turns = range(hi - 1, lo - 1, -1)
+            indices = range(hi - 1, lo - 1, -1)
         if op.parallel and self.order is not None:
-            turns = self.order(range(lo, hi))
+            indices = self.order(range(lo, hi))
         carried = [self.as_type(a, v.type) for a, v in zip(op.initial, op.carried, strict=True)]
-        for i in turns:
+        for i in indices:
             self.step()
             self.env[op.index] = i
             self.bind(op.carried, carried)
@@ -388,10 +388,10 @@ class _Machine:
             start = p.neutral(private.prim, private.copy.dtype)
             self.own[private.copy] = dict.fromkeys(self.elements(private.copy), start)
         if op.parallel:
-            turns: Iterable[int] = range(int(self.value(op.args[0])), int(self.value(op.args[1])))
+            indices: Iterable[int] = range(int(self.value(op.args[0])), int(self.value(op.args[1])))
             if self.order is not None:
-                turns = self.order(turns)  # type: ignore[arg-type]
-            for i in turns:
+                indices = self.order(indices)  # type: ignore[arg-type]
+            for i in indices:
                 self.step()
                 self.env[op.body.params[0]] = i
                 self.body(op.body)

@@ -13,15 +13,15 @@ __all__ = [
     "FaultKind",
     "Hole",
     "formatted",
+    "iteration_of",
+    "iteration_text",
     "join_message",
     "merged",
     "nested_parts",
     "split_message",
-    "turn_of",
-    "turn_text",
 ]
 
-_TURN = ", in the turn "
+_ITERATION = ", in iteration "
 
 
 class FaultKind(Enum):
@@ -66,17 +66,17 @@ def join_message(parts: Iterable[str | Hole]) -> str:
     )
 
 
-def turn_text(names: Iterable[str]) -> str:
-    """The end of a message that tells in which turn of the loops around it something happened, with a hole for each
-    loop's index.
+def iteration_text(names: Iterable[str]) -> str:
+    """The end of a message that says in which iteration of the surrounding loops something happened, with a hole for
+    each loop's index.
     """
     shown = ", ".join([f"{name} = {{:d}}" for name in names])
-    return f"{_TURN}{shown}" if shown else ""
+    return f"{_ITERATION}{shown}" if shown else ""
 
 
-def turn_of(message: str) -> tuple[str, dict[str, int]]:
-    """A message, filled in, without that end; and what that end says."""
-    text, _, shown = message.partition(_TURN)
+def iteration_of(message: str) -> tuple[str, dict[str, int]]:
+    """A filled-in message without that end, and the indices that the end names."""
+    text, _, shown = message.partition(_ITERATION)
     pairs = [part.split(" = ") for part in shown.split(", ")] if shown else []
     return text, {name: int(index) for name, index in pairs}
 

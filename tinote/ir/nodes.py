@@ -12,16 +12,21 @@ assignment.
               | For       v… = for i in lo..hi carrying a…  region(i, carried…) yields carried…
               | While     v… = while carrying a…            condition(carried…) yields truth; body as in For
               | If        v… = if a: region yields v… else region yields v…
-              | Local     ref = cell [initial a]            | Get v = ref[a…]   | Set ref[a…] = a
-              | NewStack  stack = up to a values            | Push stack, a     | Pop v = stack
+              | CustomVJP v… = results a…, of inputs a…     region(adjoints of v…) yields adjoints of the inputs
+              | Local     ref = cell [initial a]
+              | Get       v = ref[a…]
+              | Set       ref[a…] = a
+              | NewStack  stack = up to a values
+              | Push      stack, a
+              | Pop       v = stack
               | Check     stop with a located fault unless a
               | Print     text and a…
               | Task      serial or parallel piece of a launch (after offloading)
 
 An operation *binds* variables (`outs`) and is not its own value, so that a body is edited without its users changing
 identity and the same `Var` lines up across stages. Nodes are compared by identity and never mutated once they are part
-of a region. All operands stand in `args` and all nested code in `regions`, whatever the operation: a pass that has
-nothing to say about a kind of operation need not know it.
+of a region. All operands stand in `args` and all nested code in `regions`, whatever the operation: a pass can handle
+operations that it does not know. `CustomVJP` lives in `custom_vjp.py`.
 """
 
 from __future__ import annotations
@@ -186,8 +191,8 @@ class Store(_Write):
 
 
 class Atomic(_Write):
-    """Combine an element with a value by `prim` (add, mul, min, max, and_, or_, xor), indivisibly. `outs` is the old
-    value, or empty when nobody asks.
+    """Combine an element with a value by `prim` (add, mul, min, max, and_, or_, xor), atomically. `outs` is the old
+    value, or empty when it is not used.
 
     `plain` says that no other thread can meet this element, so that an ordinary read-modify-write does (set by
     demotion).

@@ -1,7 +1,7 @@
-"""Which operations on signed integers may leave their type, how that is said, and when it has happened.
+"""Signed integer overflow: which operations may overflow their type, the message about it, and when it has happened.
 
-Unsigned integers wrap by their meaning (hashes and random numbers rely on it), and conversions between types are asked
-for: neither is reported.
+Unsigned integers wrap by definition (hashes and random numbers rely on it), and conversions between types are explicit:
+neither is reported.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from tinote.ir.types import Scalar, element_type
 
 __all__ = ["OVERFLOWING", "fits", "may_overflow", "overflow_text"]
 
-#: How an operation is written, with a hole for each operand.
+#: How an operation is shown, with a hole for each operand.
 OVERFLOWING: dict[Primitive, str] = {
     p.add: "{} + {}",
     p.sub: "{} - {}",
@@ -28,7 +28,7 @@ OVERFLOWING: dict[Primitive, str] = {
     p.absolute: "abs({})",
 }
 
-#: What integers without end would give, where that is told at once.
+#: The result in unbounded integers, where that is cheap.
 _EXACT: dict[Primitive, Callable[..., int]] = {
     p.add: int.__add__,
     p.sub: int.__sub__,
@@ -39,7 +39,7 @@ _EXACT: dict[Primitive, Callable[..., int]] = {
 
 
 def may_overflow(op: Op) -> bool:
-    """Whether an operation computes signed integers that may not fit into their type."""
+    """Whether an operation computes signed integers that may overflow their type."""
     if isinstance(op, Atomic):
         return op.buffer.dtype.kind == "i" and op.prim in (p.add, p.mul)
     return isinstance(op, Prim) and op.prim in OVERFLOWING and element_type(op.out.type).kind == "i"
@@ -51,7 +51,7 @@ def overflow_text(prim: Primitive, t: Scalar) -> str:
 
 
 def fits(prim: Primitive, t: Scalar, values: tuple[int, ...], result: int) -> bool:
-    """Whether `result`, which `prim` on `values` is in type `t`, is what integers without end would give."""
+    """Whether `result`, that of `prim` on `values` in type `t`, is also the result in unbounded integers."""
     exact = _EXACT.get(prim)
     if exact is not None:
         return exact(*values) == result
@@ -59,6 +59,6 @@ def fits(prim: Primitive, t: Scalar, values: tuple[int, ...], result: int) -> bo
     if prim is p.shl:
         return p.shr.evaluate(t, result, b) == a
     if prim is p.power:
-        # Beyond 64 the power of anything but -1, 0 and 1 is too large for all types.
+        # With an exponent above 64 the power of anything but -1, 0 and 1 overflows all types.
         return b < 2 or ((abs(a) <= 1 or b < 64) and a**b == result)
     return a != t.lowest or b != -1

@@ -1,12 +1,12 @@
-"""Removing what nobody needs: operations without effect whose outs are unused, carried values of loops that only feed
-themselves, unused outs of an `If`, the old value of an `Atomic` that nobody reads.
+"""Dead code elimination: removes operations without effect whose outs are unused, carried values of loops that only
+feed themselves, unused outs of an `If`, and the unused old value of an `Atomic`.
 
     for %i in 0..%n carry %s = 0.0, %t = 1.0:          for %i in 0..%n carry %t = 1.0:
       %u = add %s, %x                           ->       %v = mul %t, 2.0
       %v = mul %t, 2.0                                   yield %v
       yield %u, %v                (first out unused)
 
-Marks from the effects and the wanted variables towards what they need, then sweeps; linear in the size of the region.
+Marks from the effects and the live variables to what they depend on, then sweeps; linear in the size of the region.
 """
 
 from __future__ import annotations
@@ -32,12 +32,14 @@ def prune(
     keep_while: bool = False,
     effect: Callable[[Op], bool] = _writes,
 ) -> Region:
-    """`region` without dead code; itself when there is none. Its own yields and the variables in `live` are needed by
-    somebody. `keep_while`: a `While` stays even if it has no effect but to take its time, perhaps for ever. `effect`
-    says which operations without regions are wanted for themselves."""
+    """`region` without dead code; itself when there is none.
+
+    Its own yields and the variables in `live` are used from outside. `keep_while`: a `While` stays even if it has no
+    effect, because it may never end. `effect` says which operations without regions are roots.
+    """
     marker = _Marker(keep_while, effect)
     marker.collect(region, None)
-    # Only now is it known who binds what: an effect in the condition of a `While` needs what that yields further down.
+    # Only now are all binders known: an effect in the condition of a `While` depends on what that yields further down.
     for op in marker.effects:
         marker.keep(op)
     marker.mark(region.yields)
@@ -47,7 +49,7 @@ def prune(
 
 
 def prune_unread(region: Region) -> Region:
-    """`region` without dead code, writes to temporaries that nobody loads included."""
+    """`region` without dead code, including writes to temporaries that are never loaded."""
     region = prune(region)
     while True:
         read = {op.buffer for op in walk(region) if isinstance(op, Load)}
@@ -74,7 +76,7 @@ def _carried_from(op: Op) -> int:
 
 
 class _Marker:
-    """Which operations and which of their outs are needed."""
+    """Which operations and which of their outs are live."""
 
     def __init__(self, keep_while: bool, effect: Callable[[Op], bool]) -> None:
         self.keep_while = keep_while
@@ -88,7 +90,7 @@ class _Marker:
         self.effects: list[Op] = []
 
     def collect(self, region: Region, parent: Op | None) -> None:
-        """Learn who binds what, and what has effects."""
+        """Find out which operation binds each variable, and which have effects."""
         owner, parents = self.owner, self.parent
         for op in region.body:
             parents[op] = parent
@@ -145,7 +147,7 @@ class _Marker:
 
 
 def _sweep(region: Region, params: tuple[Var, ...], yields: tuple[Atom, ...], marker: _Marker) -> Region:
-    """`region` with what was marked, and with these parameters and yields."""
+    """The marked operations of `region`, with these parameters and yields."""
     body: list[Op] = []
     live = marker.live
     for op in region.body:
@@ -162,7 +164,7 @@ def _sweep(region: Region, params: tuple[Var, ...], yields: tuple[Atom, ...], ma
 
 
 def _sweep_inside(op: Op, marker: _Marker) -> Op:
-    """A live operation with regions, with only the outs that are needed."""
+    """A live operation with regions, with only its live outs."""
     kept = [k for k in range(len(op.outs)) if (op, k) in marker.needed or isinstance(op, CustomVJP)]
     if len(kept) == len(op.outs):
         regions = tuple([_sweep(r, r.params, r.yields, marker) for r in op.regions])

@@ -1,4 +1,4 @@
-"""Small questions that many passes ask of the IR."""
+"""Queries that many passes make of the IR."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def count_ops(region: Region) -> int:
 
 
 def has_effect(op: Op) -> bool:
-    """Whether the operation, or anything inside it, must stay even when nobody uses its outs."""
+    """Whether the operation, or anything inside it, must stay even if its outs are unused."""
     return op.writes or any(has_effect(inner) for r in op.regions for inner in r.body)
 
 

@@ -4,7 +4,7 @@
     %c: f32 = div 1.0f32, %b                  %c: f32 = div 1.0f32, %b
     atomic add @x.grad[%i], %c        ->      atomic add @x.grad[%i], %c
                                               if %c is not finite:
-                                                check finite "1.0 / {} is {} in turn i = {}" …   for %c, and so on
+                                                check finite "1.0 / {} is {}, in iteration i = {}" …   for %c, and so on
 
 The values that end in such a *sink* are followed back through the operations of its region and of those around it: an
 operation is to blame when its result is not finite, its operands are, and the result is what made the sink so. What a
@@ -19,7 +19,7 @@ from collections.abc import Iterable, Sequence
 from tinote.autodiff.adjoints import adjoint_operations
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
-from tinote.ir.messages import FaultKind, turn_text
+from tinote.ir.messages import FaultKind, iteration_text
 from tinote.ir.nodes import (
     Atom,
     Atomic,
@@ -165,7 +165,7 @@ class _Checker:
         if isinstance(origin, Prim) and (slope or op in self._adjoints):
             text = f"in the derivative of {origin.prim.name}: {text}"
         turns = loops[: max(0, _MOST_SHOWN - len(shown))]
-        text += turn_text([v.name or f"index {k}" for k, v in enumerate(turns)])
+        text += iteration_text([v.name or f"index {k}" for k, v in enumerate(turns)])
         loc = op.loc if op.loc.line or origin is None else origin.loc
         self._b.emit(Check(FaultKind.FINITE, (fine, *shown, *turns), text, 0, loc))
 

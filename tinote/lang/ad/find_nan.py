@@ -9,7 +9,7 @@
     cell 3, line 4
         4 |         y[i] = ti.sqrt(x[i])
           |                ^^^^^^^^^^^^^
-    in the derivative of sqrt: 1.0 / 0.0 is inf, in the turn i = 2
+    in the derivative of sqrt: 1.0 / 0.0 is inf, in iteration i = 2
 
 The launches and then their gradients run again as the versions of themselves that stop where such a number arises
 (`compiler/passes/check_finite.py`), with loops in order, on one thread. Everything is left as it was.
@@ -24,7 +24,7 @@ import numpy as np
 
 from tinote.compiler.requests import Checks, Derivative, Request
 from tinote.errors import DifferentiationError, KernelFiniteError, Note, TinoteError
-from tinote.ir.messages import turn_of
+from tinote.ir.messages import iteration_of
 from tinote.lang.ad.functional.functional import refuse_open_recorder
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.memory.states import gradients_kept
@@ -57,7 +57,7 @@ class Finding:
     def __repr__(self) -> str:
         what = "the gradient of " if self.backward else ""
         turn = ", ".join([f"{name} = {index}" for name, index in self.turn.items()])
-        message = f"{self.message}, in the turn {turn}" if turn else self.message
+        message = f"{self.message}, in iteration {turn}" if turn else self.message
         lines = TinoteError(message, self.place, notes=self.notes).lines()
         return "\n".join([f"launch {self.launch} of {self.launches}, {what}'{self.kernel}'", *lines])
 
@@ -127,7 +127,7 @@ def _search(tape: Tape, *, backward: bool) -> Finding | None:
         records, at = tape.records, sweep.at
         assert at is not None
         number = next(k for k, record in enumerate(records, 1) if record is at)
-        message, turn = turn_of(error.message)
+        message, turn = iteration_of(error.message)
         return Finding(backward, number, len(records), at.name, message, error.span, turn, error.notes)
     finally:
         world.launches = launches

@@ -174,7 +174,7 @@ class AccessRules(Observer):
         words[..., Word.EARLIER][position] = earlier
         read[position] = 0
         written[position] = code
-        words[..., Word.TURN][position] = 0
+        words[..., Word.ITERATION][position] = 0
         if np.any(earlier):
             self._collect([buffer])
 
