@@ -302,7 +302,7 @@ def test_what_a_kernel_returns_may_depend_on_it() -> None:
 
 
 def test_a_bound_divided_by_zero_without_checks() -> None:
-    """A division by zero is 0 where nothing checks it: so many iterations there are, and room for so many old values."""
+    """A division by zero that nothing checks is 0, for the loop and for the room that its old values get."""
     ti.init(bounds_check=False)
     count, start = ti.field(ti.i32, ()), ti.field(ti.i32, ())
     x, y, loss = (
