@@ -55,7 +55,7 @@ def test_the_backward_pass_alone_fails():
     report = ti.ad.find_nan(tape)
     assert report.primal is None and not report.searched_primal
     assert report.first.backward and (report.first.launch, report.first.kernel) == (1, "roots")
-    assert report.first.turn == {"i": 3}
+    assert report.first.iteration == {"i": 3}
     assert _line(report) == "y[i] = 2.0 * ti.sqrt(x[i])"
 
 
@@ -73,7 +73,7 @@ def test_a_division_that_only_its_derivative_cannot_bear(keep: bool):
     x[1, 2] = 1e-200
     report = ti.ad.find_nan(_differentiated(loss, inverse, keep=keep))
     assert report.primal is None and report.searched_primal is keep
-    assert report.first.turn == {"i": 1, "j": 2}
+    assert report.first.iteration == {"i": 1, "j": 2}
     assert report.first.message.startswith("in the derivative of div: ") and report.first.message.endswith("inf")
     assert _line(report) == "loss[None] += 1.0 / x[i, j]"
     assert "launch 1 of 1, the gradient of 'inverse'" in repr(report) and "^^^" in repr(report)
@@ -108,7 +108,7 @@ def test_a_program_that_overwrites_is_run_again_from_what_each_launch_read():
     report = ti.ad.find_nan(tape)
     first = report.primal
     assert first is not None and not first.backward
-    assert (first.launch, first.launches, first.kernel, first.turn) == (3, 5, "roots", {"i": 2})
+    assert (first.launch, first.launches, first.kernel, first.iteration) == (3, 5, "roots", {"i": 2})
     assert first.message.startswith("sqrt(-0.39") and first.message.endswith(" is nan")
     assert _line(report) == "y[i] = ti.sqrt(x[i] - less)"
     assert report.backward is not None and report.backward.backward
@@ -139,7 +139,7 @@ def test_what_is_written_behind_the_block_is_not_read(on_overwrite: Any):
     view[:] = 3.0
     report = ti.ad.find_nan(tape)
     assert report.primal is not None and report.primal.message == "4.0 / 0.0 is inf"
-    assert report.primal.turn == {"i": 2} and report.backward is not None
+    assert report.primal.iteration == {"i": 2} and report.backward is not None
     assert (y.to_numpy() == 3.0).all() and np.isnan(x.to_numpy()).all()
 
 
@@ -170,7 +170,7 @@ def test_slices_of_one_field_are_run_again_from_what_they_held():
         run()
     report = ti.ad.find_nan(tape)
     assert report.primal is not None
-    assert (report.primal.launch, report.primal.turn) == (3, {"i": 1})
+    assert (report.primal.launch, report.primal.iteration) == (3, {"i": 1})
     assert report.primal.message == "sqrt(-0.25) is nan"
 
 
@@ -203,7 +203,7 @@ def test_what_a_select_does_not_take_is_no_finding():
     x.from_numpy(np.array([4.0, 3.0, 0.0, 6.0]))
     report = ti.ad.find_nan(_differentiated(loss, guarded, keep=True))
     assert _line(report) == "loss[None] += ti.log(x[i] - 2.0)"
-    assert report.first.message == "log(-2.0) is nan" and report.first.turn == {"i": 2}
+    assert report.first.message == "log(-2.0) is nan" and report.first.iteration == {"i": 2}
 
 
 def test_inner_loops_and_branches():
@@ -226,7 +226,7 @@ def test_inner_loops_and_branches():
     report = ti.ad.find_nan(_differentiated(loss, nested, keep=True))
     assert report.primal is not None
     assert report.primal.message == report.backward.message == "acos(2.5) is nan"
-    assert report.primal.turn == {"i": 2, "j": 2}
+    assert report.primal.iteration == {"i": 2, "j": 2}
     assert _line(report) == "s *= ti.acos(x[i] + j)"
 
 
@@ -242,7 +242,7 @@ def test_finite_numbers_that_add_up_to_infinity():
     x.fill(1e38)
     report = ti.ad.find_nan(_differentiated(loss, total, keep=True))
     assert report.primal is not None and report.backward is None
-    assert report.primal.turn == {"i": 3}
+    assert report.primal.iteration == {"i": 3}
     assert report.primal.message == "loss[None] becomes inf when 1e+38 is put to it"
 
 
@@ -276,7 +276,7 @@ def test_numpy_arguments_are_found_again_as_they_were():
     tape = _differentiated(loss, lambda: weigh(weights, x), keep=True)
     weights[:] = 0.0
     report = ti.ad.find_nan(tape)
-    assert report.primal.message == "1.0 / 0.0 is inf" and report.primal.turn == {"i": 2}
+    assert report.primal.message == "1.0 / 0.0 is inf" and report.primal.iteration == {"i": 2}
     assert (weights == 0.0).all()
 
 
@@ -333,7 +333,7 @@ def test_the_kernels_of_a_gradient_of_its_own_are_searched():
 
     x.from_numpy(np.array([1.0, 0.0, 1.0]))
     report = ti.ad.find_nan(_differentiated(loss, compute, total, keep=True))
-    assert report.first.backward and report.first.kernel == "compute" and report.first.turn == {"i": 1}
+    assert report.first.backward and report.first.kernel == "compute" and report.first.iteration == {"i": 1}
     assert _line(report) == "y[i] = ti.sqrt(x[i])"
 
 
@@ -386,7 +386,7 @@ def test_plain_python_finds_the_same():
 
     x.from_numpy(np.array([1.0, 2.0, -1.0]))
     report = ti.ad.find_nan(_differentiated(loss, logs, keep=True))
-    assert report.primal.message == "log(-1.0) is nan" and report.primal.turn == {"i": 2}
+    assert report.primal.message == "log(-1.0) is nan" and report.primal.iteration == {"i": 2}
 
 
 # ---- the pass

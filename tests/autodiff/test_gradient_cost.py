@@ -101,7 +101,7 @@ def test_what_only_the_launch_tells():
 
     cost = halving.grad_cost()
     assert cost.bytes_saved is None and any(one.count is None for one in cost.saved)
-    assert "turns of the while loop" in repr(cost) and "what only the launch tells" in repr(cost)
+    assert "iterations of the while loop" in repr(cost) and "what only the launch tells" in repr(cost)
 
 
 def test_arguments_whose_shape_is_known_at_launch():
@@ -213,8 +213,8 @@ def test_the_table_is_as_wide_as_a_narrow_page():
         str(old.place.line),
         "f64",
         *old.expression.split(),
-        "a",
-        "turn",
+        "an",
+        "iteration",
         "2,000",
         "16,000",
     ]
@@ -222,4 +222,4 @@ def test_the_table_is_as_wide_as_a_narrow_page():
     column = head.index("how many")
     assert below and not any(line[:column].strip() for line in below)
     told = [first[column:].partition("  ")[0], *(line.strip() for line in below)]
-    assert " ".join(told) == f"{velocity.expression} a turn"
+    assert " ".join(told) == f"{velocity.expression} an iteration"

@@ -364,7 +364,7 @@ def test_what_steers_counts() -> None:
         assert (found.rule, found.field, lines(found)[0]) == (1, field_.name, line)
 
 
-def test_turns_of_a_parallel_loop_have_no_order() -> None:
+def test_iterations_of_a_parallel_loop_have_no_order() -> None:
     x, y, loss = field("x", 4), field("y", 4), field("loss")
 
     @ti.kernel
@@ -406,7 +406,7 @@ def test_turns_of_a_parallel_loop_have_no_order() -> None:
     assert (second.rule, second.elements.tolist()) == (1, [[1], [2]])
     assert lines(first) == ("x[i + 1]", "x[i]")
     assert lines(second) == ("x[i + 1]", "x[i]")
-    assert "turns have no order" in first.reason
+    assert "iterations have no order" in first.reason
     assert first.fixes == (Fix.DOUBLE_BUFFER,), "the tape cannot mend what has no order"
     with pytest.raises(DifferentiationError, match="without an order there is no gradient"):
         collected(loss, running_sum)

@@ -196,12 +196,12 @@ func f(%n: i32):
     for op in fn.region.body:
         _shorten(op)
     assert text_of(fn) == (
-        "for i in rt.turns(0, 4):\n"
+        "for i in rt.iterations(0, 4):\n"
         "    y = rt.x[i]\n"
         "    rt.x[i] = y\n"
-        "for i in rt.turns(0, n):\n"
+        "for i in rt.iterations(0, n):\n"
         "    y = rt.x[0]\n"
-        "    for i_1 in rt.turns(0, i):\n"
+        "    for i_1 in rt.iterations(0, i):\n"
         "        rt.x[1] = y\n"
         "    y_1 = rt.x[2]\n"
         "    rt.x[2] = y_1\n"

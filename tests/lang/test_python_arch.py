@@ -313,7 +313,9 @@ def test_looking_inside() -> None:
             y[i] = by * x[i]
 
     scale(2.0)
-    code = "def scale(rt, by):\n    for i in rt.turns(0, 4):\n        rt.y[i] = rt.f32(by * rt.x[i])\n    return ()\n"
+    code = (
+        "def scale(rt, by):\n    for i in rt.iterations(0, 4):\n        rt.y[i] = rt.f32(by * rt.x[i])\n    return ()\n"
+    )
     assert scale.python() == code
     assert "rt.x_grad.add(i, " in scale.python(gradient=True)
     assert "load @x" in scale.ir()

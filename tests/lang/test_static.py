@@ -122,7 +122,7 @@ def test_unrolling_has_a_limit() -> None:
         return sum([i * i for i in range(10**9)])
 
     for run in (long, wide, endless, nested, comprehended):
-        with pytest.raises(KernelSyntaxError, match="turns would take forever"):
+        with pytest.raises(KernelSyntaxError, match="iterations would take forever"):
             run()
 
 

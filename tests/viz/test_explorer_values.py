@@ -81,7 +81,7 @@ def test_the_first_nan_is_the_operation_that_made_it(program):
     answer = observed_values(specialisation, stage, [3], [3])
     first = answer["rows"][answer["nan"]]
     assert " = load @weight" in stage.lines[first["line"]].text
-    assert first["cells"][1] == "NaN in turn 2; last 3"
+    assert first["cells"][1] == "NaN in iteration 2; last 3"
     # Not any more.
     weight[1] = 0.0
     x[3] = math.inf

@@ -21,8 +21,6 @@ from tinote.ir.nodes import Atom, Atomic, Function, Lit, Load, Op, Store
 from tinote.ir.query import uses
 from tinote.ir.types import i32
 
-__all__ = ["RuleAccesses", "numbers_at"]
-
 
 class RuleAccesses:
     """The accesses of a function (before anything is simplified), as the rules see them."""

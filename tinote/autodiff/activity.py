@@ -8,58 +8,41 @@ varies once a varying value is stored into it.
 from __future__ import annotations
 
 from tinote.autodiff.rules import RULES, NoDerivative
+from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.custom_vjp import CustomVJP
-from tinote.ir.nodes import (
-    Atom,
-    Atomic,
-    Buffer,
-    BufferKind,
-    For,
-    Function,
-    If,
-    Load,
-    Op,
-    Prim,
-    Region,
-    Store,
-    Var,
-    While,
-)
 from tinote.ir.query import free_variables, walk
 from tinote.ir.types import Ref, Stack, is_float
-
-__all__ = ["can_vary", "discardable_variables", "reached_from", "varied_variables"]
 
 
 class _Activity:
     """`source`: the one buffer whose values vary; without it, those of every buffer with a gradient."""
 
-    def __init__(self, source: Buffer | None = None) -> None:
+    def __init__(self, source: ir.Buffer | None = None) -> None:
         self.source = source
-        self.varied: set[Var] = set()
-        self.temporaries: set[Buffer] = set()
+        self.varied: set[ir.Var] = set()
+        self.temporaries: set[ir.Buffer] = set()
         self.changed = False
 
-    def is_varied(self, atom: Atom) -> bool:
-        return type(atom) is Var and atom in self.varied
+    def is_varied(self, atom: ir.Atom) -> bool:
+        return type(atom) is ir.Var and atom in self.varied
 
-    def mark(self, var: Var) -> None:
+    def mark(self, var: ir.Var) -> None:
         if var not in self.varied and not isinstance(var.type, Ref | Stack) and is_float(var.type):
             self.varied.add(var)
             self.changed = True
 
-    def link(self, sources: tuple[Atom, ...], targets: tuple[Var, ...]) -> None:
+    def link(self, sources: tuple[ir.Atom, ...], targets: tuple[ir.Var, ...]) -> None:
         for source, target in zip(sources, targets, strict=True):
             if self.is_varied(source):
                 self.mark(target)
 
-    def varies(self, buffer: Buffer) -> bool:
-        if buffer.kind is BufferKind.TEMPORARY:
+    def varies(self, buffer: ir.Buffer) -> bool:
+        if buffer.kind is ir.BufferKind.TEMPORARY:
             return buffer in self.temporaries
         return buffer.adjoint is not None if self.source is None else buffer is self.source
 
-    def settle(self, fn: Function, *, arguments: bool = False) -> None:
+    def settle(self, fn: ir.Function, *, arguments: bool = False) -> None:
         if arguments:
             for q in fn.region.params:
                 self.mark(q)
@@ -68,32 +51,32 @@ class _Activity:
             self.changed = False
             self.region(fn.region)
 
-    def region(self, region: Region) -> None:
+    def region(self, region: ir.Region) -> None:
         for op in region.body:
             self.op(op)
 
-    def op(self, op: Op) -> None:
-        if isinstance(op, Prim):
+    def op(self, op: ir.Op) -> None:
+        if isinstance(op, ir.Prim):
             rule = RULES[op.prim]
             if isinstance(rule, NoDerivative) and rule.zero:
                 return
             sources = op.args[1:] if op.prim is p.surrogate else op.args
             if any(self.is_varied(a) for a in sources):
                 self.mark(op.out)
-        elif isinstance(op, Load):
+        elif isinstance(op, ir.Load):
             if self.varies(op.buffer):
                 self.mark(op.out)
-        elif isinstance(op, Store | Atomic):
+        elif isinstance(op, ir.Store | ir.Atomic):
             if (
-                op.buffer.kind is BufferKind.TEMPORARY
+                op.buffer.kind is ir.BufferKind.TEMPORARY
                 and op.buffer not in self.temporaries
                 and self.is_varied(op.value)
             ):
                 self.temporaries.add(op.buffer)
                 self.changed = True
-            if isinstance(op, Atomic) and op.outs and self.varies(op.buffer):
+            if isinstance(op, ir.Atomic) and op.outs and self.varies(op.buffer):
                 self.mark(op.out)
-        elif isinstance(op, If):
+        elif isinstance(op, ir.If):
             self.region(op.then)
             self.region(op.orelse)
             self.link(op.then.yields, op.outs)
@@ -102,8 +85,8 @@ class _Activity:
             if any(map(self.is_varied, op.inputs)):
                 for out in op.outs:
                     self.mark(out)
-        elif isinstance(op, For | While):
-            first = 1 if isinstance(op, For) else 0
+        elif isinstance(op, ir.For | ir.While):
+            first = 1 if isinstance(op, ir.For) else 0
             initial = op.initial
             for region in op.regions:
                 self.link(initial, region.params[first:])
@@ -113,7 +96,7 @@ class _Activity:
             self.link(op.regions[-1].yields, op.outs)
 
 
-def varied_variables(fn: Function, *, arguments: bool = False) -> tuple[set[Var], set[Buffer]]:
+def varied_variables(fn: ir.Function, *, arguments: bool = False) -> tuple[set[ir.Var], set[ir.Buffer]]:
     """The varied variables of `fn`, and the temporaries that hold varied values. `arguments`: whether its float
     arguments vary.
     """
@@ -122,21 +105,23 @@ def varied_variables(fn: Function, *, arguments: bool = False) -> tuple[set[Var]
     return activity.varied, activity.temporaries
 
 
-def can_vary(buffer: Buffer, *, tangents: bool = False) -> bool:
+def can_vary(buffer: ir.Buffer, *, tangents: bool = False) -> bool:
     """Whether a buffer may hold values that are differentiated: it has a gradient (a dual, for `tangents`), or is a
     temporary of floats.
     """
-    if buffer.kind is BufferKind.TEMPORARY:
+    if buffer.kind is ir.BufferKind.TEMPORARY:
         return buffer.dtype.kind == "f"
     return (buffer.tangent if tangents else buffer.adjoint) is not None
 
 
-def reached_from(fn: Function, buffer: Buffer, *, tangents: bool = False) -> tuple[list[Store | Atomic], bool]:
+def reached_from(
+    fn: ir.Function, buffer: ir.Buffer, *, tangents: bool = False
+) -> tuple[list[ir.Store | ir.Atomic], bool]:
     """The writes to fields whose value is computed from what `fn` reads of `buffer`, also by way of other fields that
     have no gradient (no dual, for `tangents`), and whether `fn` returns such a value. Order within `fn` is not
     considered.
     """
-    found: dict[Store | Atomic, None] = {}
+    found: dict[ir.Store | ir.Atomic, None] = {}
     returned = False
     pending, seen = [buffer], {buffer}
     while pending:
@@ -145,8 +130,8 @@ def reached_from(fn: Function, buffer: Buffer, *, tangents: bool = False) -> tup
         returned = returned or any(map(activity.is_varied, fn.region.yields))
         for op in walk(fn.region):
             if (
-                isinstance(op, Store | Atomic)
-                and op.buffer.kind is not BufferKind.TEMPORARY
+                isinstance(op, ir.Store | ir.Atomic)
+                and op.buffer.kind is not ir.BufferKind.TEMPORARY
                 and activity.is_varied(op.value)
             ):
                 found[op] = None
@@ -157,31 +142,31 @@ def reached_from(fn: Function, buffer: Buffer, *, tangents: bool = False) -> tup
     return list(found), returned
 
 
-def discardable_variables(fn: Function) -> set[Var]:
+def discardable_variables(fn: ir.Function) -> set[ir.Var]:
     """Variables whose value may not affect the result, so that their adjoint may be 0: operands of a choice (`select`,
     minimum, maximum), and what a branch or a loop that may not run takes from outside; and whatever these are computed
     from. Memory is not followed.
     """
-    sources: dict[Var, tuple[Atom, ...]] = {}
-    pending: list[Atom] = []
+    sources: dict[ir.Var, tuple[ir.Atom, ...]] = {}
+    pending: list[ir.Atom] = []
     for op in walk(fn.region):
-        if isinstance(op, Prim):
+        if isinstance(op, ir.Prim):
             sources[op.out] = op.args
             if op.prim in (p.select, p.minimum, p.maximum):
                 pending.extend(op.args)
-        elif isinstance(op, If):
+        elif isinstance(op, ir.If):
             pairs = zip(op.then.yields, op.orelse.yields, strict=True)
             sources.update(zip(op.outs, pairs, strict=True))
-        elif isinstance(op, For | While):
-            carried = op.regions[-1].params[isinstance(op, For) :]
+        elif isinstance(op, ir.For | ir.While):
+            carried = op.regions[-1].params[isinstance(op, ir.For) :]
             flowing = list(zip(op.initial, op.regions[-1].yields, strict=True))
             sources.update(zip((*carried, *op.outs), (*flowing, *flowing), strict=True))
         for region in op.regions:
             pending.extend(free_variables(region))
-    found: set[Var] = set()
+    found: set[ir.Var] = set()
     while pending:
         atom = pending.pop()
-        if type(atom) is Var and atom not in found:
+        if type(atom) is ir.Var and atom not in found:
             found.add(atom)
             pending.extend(sources.get(atom, ()))
     return found

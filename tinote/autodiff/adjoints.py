@@ -12,8 +12,6 @@ from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atom, Atomic, Buffer, For, Function, If, Load, Op, Pop, Prim, Push, Store, Task, Var, While
 from tinote.ir.query import walk
 
-__all__ = ["adjoint_operations"]
-
 
 def adjoint_operations(fn: Function) -> set[Op]:
     """The operations that load, compute, save or store adjoints; none if the function is no derivative."""

@@ -17,8 +17,6 @@ from collections.abc import Iterable
 
 from tinote.ir.nodes import Atom, Atomic, Buffer, Function, Load, Memory, Op, Region, Set, Store, Var
 
-__all__ = ["controlling_reads"]
-
 
 def controlling_reads(fn: Function, also: Iterable[Atom] = ()) -> set[Op]:
     """The loads of memory without a gradient, and its atomic operations whose old value is used, that are in the slice

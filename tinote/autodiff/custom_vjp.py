@@ -31,8 +31,6 @@ from tinote.ir.query import free_variables, has_effect, walk
 from tinote.ir.rewrite import KEEP, Decision, Rewriter, clone_region
 from tinote.ir.types import is_float
 
-__all__ = ["lift_values", "transposed_vjp"]
-
 
 def lift_values(fn: Function) -> Function:
     """`fn` with all that its custom VJPs compute without adjoints from what they load in front of them, so that it is

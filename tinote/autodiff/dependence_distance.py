@@ -26,8 +26,6 @@ from tinote.ir.nodes import Atom, Atomic, Extent, For, If, Lit, Load, Memory, Op
 from tinote.ir.ranges import Loop
 from tinote.ir.types import is_float
 
-__all__ = ["CarriedDependence", "Takes", "find_carried_dependence", "keeps_apart", "refuse_carried_dependence", "takes"]
-
 
 class CarriedDependence(NamedTuple):
     """What one iteration of a parallel loop reads at `read` another one changes at `write`."""

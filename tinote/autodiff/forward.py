@@ -23,42 +23,22 @@ from tinote.autodiff.custom_vjp import transposed_vjp
 from tinote.autodiff.rules import RULES, Emit, NoDerivative
 from tinote.autodiff.unfold import unfold_atomics
 from tinote.errors import DifferentiationError, Note, broken_gradient_path
+from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
 from tinote.ir.custom_vjp import CustomVJP
-from tinote.ir.nodes import (
-    Atom,
-    Atomic,
-    Buffer,
-    BufferKind,
-    For,
-    Function,
-    If,
-    Load,
-    NewStack,
-    Op,
-    Pop,
-    Prim,
-    Push,
-    Region,
-    Store,
-    Var,
-    While,
-)
 from tinote.ir.primitives import Defaults
 from tinote.ir.prune import prune
 from tinote.ir.query import walk
 from tinote.ir.types import Stack, is_float
 
-__all__ = ["forward"]
-
 DEFAULTS = Defaults()
 
 #: Memory that the code itself makes: its tangents are made along with it.
-_OF_THE_CODE = (BufferKind.TEMPORARY, BufferKind.SAVED)
+_OF_THE_CODE = (ir.BufferKind.TEMPORARY, ir.BufferKind.SAVED)
 
 
-def forward(fn: Function, defaults: Defaults = DEFAULTS, *, arguments: bool = False) -> Function:
+def forward(fn: ir.Function, defaults: Defaults = DEFAULTS, *, arguments: bool = False) -> ir.Function:
     """Add tangents to `fn` (scalar form, simplified). `arguments`: the result has a further parameter for the tangent
     of each float parameter, and also returns the tangents of the floats that it returns. Raises `DifferentiationError`,
     located, for what has no derivative yet.
@@ -72,7 +52,7 @@ def forward(fn: Function, defaults: Defaults = DEFAULTS, *, arguments: bool = Fa
     return tangent
 
 
-def _refuse_broken_path(fn: Function, lost: Store | Atomic, arguments: bool) -> None:
+def _refuse_broken_path(fn: ir.Function, lost: ir.Store | ir.Atomic, arguments: bool) -> None:
     """Raise when `fn` carries what `lost` writes to a field without a dual on into a field that has one, or returns it
     where that counts.
     """
@@ -86,87 +66,87 @@ def _refuse_broken_path(fn: Function, lost: Store | Atomic, arguments: bool) -> 
 class _Forward:
     """`tangents` maps a variable to its tangent; one that is absent has tangent zero."""
 
-    def __init__(self, fn: Function, defaults: Defaults, arguments: bool) -> None:
+    def __init__(self, fn: ir.Function, defaults: Defaults, arguments: bool) -> None:
         self.fn = fn
         self.arguments = arguments
         self.builder = Builder(defaults)
         definitions = {v: op for op in walk(fn.region) for v in op.outs}
         self.emit = Emit(self.builder, definitions, discardable_variables(fn))
-        self.tangents: dict[Var, Atom] = {}
-        self.stacks: dict[Var, Var] = {}  # of values, and of their tangents
-        self.temporaries: dict[Buffer, Buffer] = {}
-        self.lost: list[Store | Atomic] = []  # writes of a varying value to a field without a dual: broken paths
+        self.tangents: dict[ir.Var, ir.Atom] = {}
+        self.stacks: dict[ir.Var, ir.Var] = {}  # of values, and of their tangents
+        self.temporaries: dict[ir.Buffer, ir.Buffer] = {}
+        self.lost: list[ir.Store | ir.Atomic] = []  # writes of a varying value to a field without a dual: broken paths
         self.varied_temporaries = _temporaries_with_tangents(fn)
 
-    def function(self) -> Function:
+    def function(self) -> ir.Function:
         region = self.fn.region
         varying = [q for q in region.params if self.arguments and is_float(q.type)]
         returned = [k for k, y in enumerate(region.yields) if self.arguments and is_float(y.type)]
-        result = self.region(region, [(q, Var(q.type, f"d_{q.name}")) for q in varying], returned)
-        return Function(f"{self.fn.name}.dual", prune(result), self.fn.loc)
+        result = self.region(region, [(q, ir.Var(q.type, f"d_{q.name}")) for q in varying], returned)
+        return ir.Function(f"{self.fn.name}.dual", prune(result), self.fn.loc)
 
-    def body(self, region: Region) -> None:
+    def body(self, region: ir.Region) -> None:
         for op in region.body:
             self.builder.loc, self.builder.origin = op.loc, op
             self.op(op)
 
     # ---- tangents
 
-    def tangent(self, atom: Atom) -> Atom | None:
+    def tangent(self, atom: ir.Atom) -> ir.Atom | None:
         """The tangent of an atom; `None` when it is zero."""
-        return self.tangents.get(atom) if isinstance(atom, Var) else None
+        return self.tangents.get(atom) if isinstance(atom, ir.Var) else None
 
-    def tangent_or_zero(self, atom: Atom) -> Atom:
+    def tangent_or_zero(self, atom: ir.Atom) -> ir.Atom:
         found = self.tangent(atom)
         return self.emit.zero(atom) if found is None else found
 
-    def tangent_of(self, buffer: Buffer) -> Buffer | None:
+    def tangent_of(self, buffer: ir.Buffer) -> ir.Buffer | None:
         if buffer.kind not in _OF_THE_CODE:
             return buffer.tangent
         if buffer not in self.varied_temporaries:
             return None
         found = self.temporaries.get(buffer)
         if found is None:
-            found = Buffer(f"{buffer.name}.dual", buffer.dtype, buffer.shape, buffer.element, buffer.kind)
+            found = ir.Buffer(f"{buffer.name}.dual", buffer.dtype, buffer.shape, buffer.element, buffer.kind)
             self.temporaries[buffer] = found
         return found
 
     # ---- operations
 
-    def op(self, op: Op) -> None:
-        if isinstance(op, Prim):
+    def op(self, op: ir.Op) -> None:
+        if isinstance(op, ir.Prim):
             self.builder.emit(op)
             tangent = self.prim(op)
             if tangent is not None:
                 self.tangents[op.out] = tangent
-        elif isinstance(op, Load):
+        elif isinstance(op, ir.Load):
             self.builder.emit(op)
             dual = self.tangent_of(op.buffer)
             if dual is not None:
                 self.tangents[op.out] = self.builder.load(dual, op.index)
-        elif isinstance(op, Store):
+        elif isinstance(op, ir.Store):
             self.builder.emit(op)
             dual = self.tangent_of(op.buffer)
             if dual is not None:
                 self.builder.store(dual, op.index, self.tangent_or_zero(op.value))
             elif self.tangent(op.value) is not None:
                 self.lost.append(op)
-        elif isinstance(op, Atomic):
+        elif isinstance(op, ir.Atomic):
             self.atomic(op)
-        elif isinstance(op, NewStack | Push | Pop):
+        elif isinstance(op, ir.NewStack | ir.Push | ir.Pop):
             self.stack(op)
         elif isinstance(op, CustomVJP):
             self.custom_vjp(op)
-        elif isinstance(op, If):
+        elif isinstance(op, ir.If):
             self.branch(op)
-        elif isinstance(op, For):
+        elif isinstance(op, ir.For):
             self.loop(op, 1)
-        elif isinstance(op, While):
+        elif isinstance(op, ir.While):
             self.loop(op, 0)
         else:
             self.builder.emit(op)
 
-    def prim(self, op: Prim) -> Atom | None:
+    def prim(self, op: ir.Prim) -> ir.Atom | None:
         tangents = [self.tangent(a) for a in op.args]
         if all(t is None for t in tangents) or not is_float(op.out.type):
             return None
@@ -189,7 +169,7 @@ class _Forward:
         if op.prim is p.cast:
             assert tangents[0] is not None
             return self.builder.prim(p.cast, tangents[0], type=op.out.type)
-        total: Atom | None = None
+        total: ir.Atom | None = None
         for position, tangent in enumerate(tangents):
             if tangent is not None:
                 term = rule(self.emit, tangent, op.out, op.args)[position]
@@ -197,7 +177,7 @@ class _Forward:
                     total = term if total is None else self.emit.add(total, term)
         return total
 
-    def atomic(self, op: Atomic) -> None:
+    def atomic(self, op: ir.Atomic) -> None:
         dual = self.tangent_of(op.buffer)
         tangent = self.tangent(op.value)
         self.builder.emit(op)
@@ -212,25 +192,25 @@ class _Forward:
             directions = [self.tangent_or_zero(a) for a in op.inputs if is_float(a.type)]
             self.tangents.update(zip(op.outs, transposed_vjp(self.builder, op, directions), strict=True))
 
-    def stack(self, op: NewStack | Push | Pop) -> None:
+    def stack(self, op: ir.NewStack | ir.Push | ir.Pop) -> None:
         """Beside a stack of floats lies one of their tangents."""
         self.builder.emit(op)
-        stack = op.out if isinstance(op, NewStack) else op.args[0]
-        assert isinstance(stack, Var) and isinstance(stack.type, Stack)
+        stack = op.out if isinstance(op, ir.NewStack) else op.args[0]
+        assert isinstance(stack, ir.Var) and isinstance(stack.type, Stack)
         if not is_float(stack.type.content):
             return
-        if isinstance(op, NewStack):
-            self.stacks[stack] = Var(stack.type, f"d_{stack.name}")
+        if isinstance(op, ir.NewStack):
+            self.stacks[stack] = ir.Var(stack.type, f"d_{stack.name}")
             self.builder.emit(op.rebuilt(op.args, (), (self.stacks[stack],)))
-        elif isinstance(op, Push):
+        elif isinstance(op, ir.Push):
             self.builder.emit(op.rebuilt((self.stacks[stack], self.tangent_or_zero(op.args[1])), ()))
         else:
-            popped = self.tangents[op.out] = Var(op.out.type, f"d_{op.out.name}")
+            popped = self.tangents[op.out] = ir.Var(op.out.type, f"d_{op.out.name}")
             self.builder.emit(op.rebuilt((self.stacks[stack],), (), (popped,)))
 
     # ---- control flow: tangents are carried and yielded beside the values
 
-    def region(self, region: Region, extra: list[tuple[Var, Var]], wanted: list[int]) -> Region:
+    def region(self, region: ir.Region, extra: list[tuple[ir.Var, ir.Var]], wanted: list[int]) -> ir.Region:
         """`region` with tangent parameters; its yields are followed by the tangents of those at `wanted`."""
         for value, tangent in extra:
             self.tangents[value] = tangent
@@ -239,31 +219,31 @@ class _Forward:
             tangents = [self.tangent_or_zero(region.yields[k]) for k in wanted]
         return opened.close(*region.yields, *tangents)
 
-    def branch(self, op: If) -> None:
+    def branch(self, op: ir.If) -> None:
         wanted = [k for k, v in enumerate(op.outs) if is_float(v.type)]
         regions = tuple([self.region(r, [], wanted) for r in op.regions])
-        outs = [Var(op.outs[k].type, f"d_{op.outs[k].name}") for k in wanted]
+        outs = [ir.Var(op.outs[k].type, f"d_{op.outs[k].name}") for k in wanted]
         self.builder.emit(op.rebuilt(op.args, regions, (*op.outs, *outs)))
         self.tangents.update(zip([op.outs[k] for k in wanted], outs, strict=True))
 
-    def loop(self, op: For | While, first: int) -> None:
+    def loop(self, op: ir.For | ir.While, first: int) -> None:
         wanted = [k for k, v in enumerate(op.outs) if is_float(v.type)]
         starts = [self.tangent_or_zero(op.initial[k]) for k in wanted]
-        regions: list[Region] = []
+        regions: list[ir.Region] = []
         for region in op.regions:
             params = region.params[first:]
-            extra = [(params[k], Var(params[k].type, f"d_{params[k].name}")) for k in wanted]
-            is_condition = isinstance(op, While) and region is op.condition
+            extra = [(params[k], ir.Var(params[k].type, f"d_{params[k].name}")) for k in wanted]
+            is_condition = isinstance(op, ir.While) and region is op.condition
             regions.append(self.region(region, extra, [] if is_condition else wanted))
-        outs = [Var(op.outs[k].type, f"d_{op.outs[k].name}") for k in wanted]
+        outs = [ir.Var(op.outs[k].type, f"d_{op.outs[k].name}") for k in wanted]
         self.builder.emit(op.rebuilt((*op.args, *starts), tuple(regions), (*op.outs, *outs)))
         self.tangents.update(zip([op.outs[k] for k in wanted], outs, strict=True))
 
 
-def _temporaries_with_tangents(fn: Function) -> set[Buffer]:
+def _temporaries_with_tangents(fn: ir.Function) -> set[ir.Buffer]:
     """Every temporary of floats: one that never varies gets a tangent that is pruned again."""
     return {
         op.buffer
         for op in walk(fn.region)
-        if isinstance(op, Store | Atomic) and op.buffer.kind in _OF_THE_CODE and op.buffer.dtype.kind == "f"
+        if isinstance(op, ir.Store | ir.Atomic) and op.buffer.kind in _OF_THE_CODE and op.buffer.dtype.kind == "f"
     }

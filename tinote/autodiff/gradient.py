@@ -25,8 +25,6 @@ from tinote.ir.primitives import Defaults, surrogate
 from tinote.ir.query import definitions, free_variables, walk
 from tinote.source import Span
 
-__all__ = ["Gradient", "refuse_broken_path", "refuse_gradient_access", "reverse"]
-
 DEFAULTS = Defaults()
 
 

@@ -32,8 +32,6 @@ from tinote.ir.nodes import Atom, Atomic, For, Function, Lit, Load, Op, Region, 
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 from tinote.ir.types import i32, u32
 
-__all__ = ["instrument"]
-
 
 def instrument(fn: Function) -> tuple[Function, CheckedAccesses]:
     """Add the checks to `fn` (TYPED form); also what its launches must be given."""

@@ -24,30 +24,15 @@ from typing import NamedTuple
 from tinote.autodiff.activity import can_vary
 from tinote.autodiff.control_dependence import controlling_reads
 from tinote.autodiff.unfold import conflicts_of
+from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.access import Accesses
 from tinote.ir.buffers import root_of
 from tinote.ir.launch_values import NO_SHAPES, ExactNodes, SymbolicShapes
-from tinote.ir.nodes import (
-    Atom,
-    Atomic,
-    Buffer,
-    BufferKind,
-    For,
-    Function,
-    Lit,
-    Load,
-    Op,
-    Prim,
-    Store,
-    Var,
-)
 from tinote.ir.query import walk
 from tinote.ir.ranges import Loop
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 from tinote.ir.types import Scalar
-
-__all__ = ["NO_OLD_VALUES", "OldValue", "OldValues", "plan_old_values", "record", "replay"]
 
 #: A trip count above this is no upper bound to allocate for.
 _MOST_ITERATIONS = 1 << 30
@@ -56,16 +41,16 @@ _MOST_ITERATIONS = 1 << 30
 class _Axis(NamedTuple):
     """The iterations of a loop, whose `loop_index` runs from `first` to `end`."""
 
-    loop_index: Var
-    first: Atom
-    end: Atom
+    loop_index: ir.Var
+    first: ir.Atom
+    end: ir.Atom
 
 
 class OldValue(NamedTuple):
     """The old values of `op`, saved in `buffer`; its shape is known at launch only."""
 
-    op: Atomic
-    buffer: Buffer
+    op: ir.Atomic
+    buffer: ir.Buffer
     axes: tuple[_Axis, ...]
 
 
@@ -79,9 +64,9 @@ class OldValues(NamedTuple):
 NO_OLD_VALUES = OldValues(())
 
 
-def plan_old_values(fn: Function) -> OldValues:
+def plan_old_values(fn: ir.Function) -> OldValues:
     """What a launch of `fn` (scalar form, simplified) saves; equal functions save the same."""
-    wanted = [op for op in walk(fn.region) if isinstance(op, Atomic) and op.outs and not can_vary(op.buffer)]
+    wanted = [op for op in walk(fn.region) if isinstance(op, ir.Atomic) and op.outs and not can_vary(op.buffer)]
     if not wanted:
         return NO_OLD_VALUES
     accesses = Accesses(fn)
@@ -96,7 +81,7 @@ def plan_old_values(fn: Function) -> OldValues:
         if len(known) == len(axes):
             dtype = op.out.type
             assert isinstance(dtype, Scalar)
-            buffer = Buffer(f"{op.buffer.name}.old", dtype, (None,) * len(axes), (), BufferKind.ARRAY)
+            buffer = ir.Buffer(f"{op.buffer.name}.old", dtype, (None,) * len(axes), (), ir.BufferKind.ARRAY)
             found.append(OldValue(op, buffer, known))
     return OldValues(tuple(found), _shapes(found, nodes)) if found else NO_OLD_VALUES
 
@@ -108,13 +93,13 @@ def _shapes(values: Sequence[OldValue], nodes: ExactNodes) -> SymbolicShapes:
     return SymbolicShapes(buffers, tuple(dimensions), tuple(nodes.all), tuple(nodes.lengths))
 
 
-def _nodes(fn: Function, accesses: Accesses) -> ExactNodes:
+def _nodes(fn: ir.Function, accesses: Accesses) -> ExactNodes:
     """The values that are computed outside of all loops, from what `fn` itself does not write."""
     outside = set(fn.region.body)
     written = {access.buffer for access in accesses.all() if access.writes}
 
-    def admits(op: Op) -> bool:
-        if isinstance(op, Load) and (op.buffer.kind is not BufferKind.FIELD or root_of(op.buffer) in written):
+    def admits(op: ir.Op) -> bool:
+        if isinstance(op, ir.Load) and (op.buffer.kind is not ir.BufferKind.FIELD or root_of(op.buffer) in written):
             return False
         return op in outside
 
@@ -122,37 +107,39 @@ def _nodes(fn: Function, accesses: Accesses) -> ExactNodes:
 
 
 def _axis(loop: Loop, nodes: ExactNodes, accesses: Accesses) -> _Axis | None:
-    if not isinstance(loop.op, For):
+    if not isinstance(loop.op, ir.For):
         return None
     index, op = loop.op.index, loop.op
     if nodes.node(op.lo) is not None and nodes.node(op.hi) is not None:
         return _Axis(index, op.lo, op.hi)
     low, high = accesses.interval(index)
     assert isinstance(index.type, Scalar)
-    return _Axis(index, Lit(low, index.type), Lit(high + 1, index.type)) if high - low < _MOST_ITERATIONS else None
+    return (
+        _Axis(index, ir.Lit(low, index.type), ir.Lit(high + 1, index.type)) if high - low < _MOST_ITERATIONS else None
+    )
 
 
-def record(fn: Function, old: OldValues) -> Function:
+def record(fn: ir.Function, old: OldValues) -> ir.Function:
     """`fn`, saving its old values as well."""
 
-    def save(value: OldValue, op: Atomic, place: tuple[Atom, ...]) -> Iterator[Op]:
+    def save(value: OldValue, op: ir.Atomic, place: tuple[ir.Atom, ...]) -> Iterator[ir.Op]:
         yield op
-        yield Store(value.buffer, place, op.out, op.loc, op.origin)
+        yield ir.Store(value.buffer, place, op.out, op.loc, op.origin)
 
     return _AtOldValues(old, save).run(fn) if old.values else fn
 
 
-def replay(fn: Function, old: OldValues) -> Function:
+def replay(fn: ir.Function, old: OldValues) -> ir.Function:
     """`fn`, reading the old values that a launch of `record`'s result has saved."""
 
-    def read(value: OldValue, op: Atomic, place: tuple[Atom, ...]) -> Iterator[Op]:
+    def read(value: OldValue, op: ir.Atomic, place: tuple[ir.Atom, ...]) -> Iterator[ir.Op]:
         yield op.rebuilt(op.args, (), ())
-        yield Load(value.buffer, place, op.outs, op.loc, op.origin)
+        yield ir.Load(value.buffer, place, op.outs, op.loc, op.origin)
 
     return _AtOldValues(old, read).run(fn) if old.values else fn
 
 
-_Made = Callable[[OldValue, Atomic, tuple[Atom, ...]], Iterator[Op]]
+_Made = Callable[[OldValue, ir.Atomic, tuple[ir.Atom, ...]], Iterator[ir.Op]]
 
 
 class _AtOldValues(Rewriter):
@@ -164,20 +151,20 @@ class _AtOldValues(Rewriter):
         self.made = made
         self.current: OldValue | None = None
 
-    def visit(self, op: Op) -> None:
-        self.current = self.values.get(op) if isinstance(op, Atomic) else None
+    def visit(self, op: ir.Op) -> None:
+        self.current = self.values.get(op) if isinstance(op, ir.Atomic) else None
         super().visit(op)
 
-    def on(self, op: Op) -> Decision | Sequence[Atom]:
+    def on(self, op: ir.Op) -> Decision | Sequence[ir.Atom]:
         value = self.current
-        if value is None or not isinstance(op, Atomic):
+        if value is None or not isinstance(op, ir.Atomic):
             return KEEP
-        place: list[Atom] = []
+        place: list[ir.Atom] = []
         for axis in value.axes:
             position = axis.loop_index
-            if not isinstance(axis.first, Lit) or axis.first.value:
-                position = Var(axis.loop_index.type, "iteration")
-                self.emit(Prim(p.sub, (axis.loop_index, self.get(axis.first)), (position,), op.loc, op.origin))
+            if not isinstance(axis.first, ir.Lit) or axis.first.value:
+                position = ir.Var(axis.loop_index.type, "iteration")
+                self.emit(ir.Prim(p.sub, (axis.loop_index, self.get(axis.first)), (position,), op.loc, op.origin))
             place.append(position)
         for made in self.made(value, op, tuple(place)):
             self.emit(made)

@@ -14,8 +14,6 @@ from tinote.ir.nodes import Atom, Atomic, For, Function, If, Lit, Load, Memory, 
 from tinote.ir.query import walk
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 
-__all__ = ["begins_anew", "executed_loads", "plan_storage", "with_temporaries"]
-
 
 def plan_storage(fn: Function, overwrites: Sequence[Overwrite]) -> StoragePlan:
     """The plan for overwritten inputs: all top-level operations that touch an overwritten buffer keep their effects.

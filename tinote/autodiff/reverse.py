@@ -23,33 +23,15 @@ from typing import NamedTuple
 from tinote.autodiff.activity import discardable_variables, varied_variables
 from tinote.autodiff.rules import RULES, Emit, NoDerivative
 from tinote.errors import DifferentiationError
+from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
 from tinote.ir.custom_vjp import CustomVJP
-from tinote.ir.nodes import (
-    Atom,
-    Atomic,
-    Buffer,
-    BufferKind,
-    For,
-    Function,
-    If,
-    Lit,
-    Load,
-    Op,
-    Prim,
-    Region,
-    Store,
-    Var,
-    While,
-)
 from tinote.ir.primitives import Defaults
 from tinote.ir.prune import prune_unread
 from tinote.ir.query import definitions, free_variables, walk
 from tinote.ir.rewrite import clone_region
 from tinote.ir.types import Scalar, Tensor, i32, i64, is_float
-
-__all__ = ["Adjoint", "Reverser"]
 
 
 class Adjoint(NamedTuple):
@@ -62,9 +44,9 @@ class Adjoint(NamedTuple):
     stores of a varying value into a buffer without a gradient, where a gradient path breaks.
     """
 
-    region: Region
-    trip_counts: dict[Op, Var]
-    broken: tuple[Store | Atomic, ...]
+    region: ir.Region
+    trip_counts: dict[ir.Op, ir.Var]
+    broken: tuple[ir.Store | ir.Atomic, ...]
 
 
 class _Carried(NamedTuple):
@@ -72,9 +54,9 @@ class _Carried(NamedTuple):
     `active`: positions in the primal loop.
     """
 
-    params: tuple[Var, ...]
-    initial: tuple[Atom, ...]
-    targets: tuple[Var, ...]
+    params: tuple[ir.Var, ...]
+    initial: tuple[ir.Atom, ...]
+    targets: tuple[ir.Var, ...]
     active: tuple[int, ...]
 
 
@@ -83,24 +65,24 @@ class Reverser:
     `fn` returns, and yields the adjoints of its float parameters.
     """
 
-    def __init__(self, fn: Function, defaults: Defaults, *, arguments: bool = False) -> None:
+    def __init__(self, fn: ir.Function, defaults: Defaults, *, arguments: bool = False) -> None:
         self.fn = fn
         self.arguments = arguments
         self.varied, self.temporaries = varied_variables(fn, arguments=arguments)
         self.builder = Builder(defaults)
         self.emit = Emit(self.builder, definitions(fn.region), discardable_variables(fn))
-        self.temporary_adjoints: dict[Buffer, Buffer] = {}
-        self.trip_counts: dict[Op, Var] = {}
-        self.broken: list[Store | Atomic] = []
+        self.temporary_adjoints: dict[ir.Buffer, ir.Buffer] = {}
+        self.trip_counts: dict[ir.Op, ir.Var] = {}
+        self.broken: list[ir.Store | ir.Atomic] = []
         self.outermost = frozenset(fn.region.body)
-        self.changing: set[Op] = set()
+        self.changing: set[ir.Op] = set()
         self.find_changing(fn.region)
 
     def adjoint(self) -> Adjoint:
         region = self.fn.region
-        adjoints: dict[Var, Atom] = {}
+        adjoints: dict[ir.Var, ir.Atom] = {}
         returned = [y for y in region.yields if self.arguments and is_float(y.type)]
-        seeds = [Var(y.type, "d_result") for y in returned]
+        seeds = [ir.Var(y.type, "d_result") for y in returned]
         with self.builder.region(*region.params, *seeds) as opened:
             for y, seed in zip(returned, seeds, strict=True):
                 self.accumulate(adjoints, y, seed)
@@ -111,37 +93,37 @@ class Reverser:
 
     # ---- adjoint bookkeeping
 
-    def is_varied(self, atom: Atom) -> bool:
-        return type(atom) is Var and atom in self.varied
+    def is_varied(self, atom: ir.Atom) -> bool:
+        return type(atom) is ir.Var and atom in self.varied
 
-    def accumulate(self, adjoints: dict[Var, Atom], target: Atom, g: Atom | None) -> None:
+    def accumulate(self, adjoints: dict[ir.Var, ir.Atom], target: ir.Atom, g: ir.Atom | None) -> None:
         """Add `g` to the adjoint of a primal variable."""
-        if g is None or not self.is_varied(target) or (isinstance(g, Lit) and g.value == 0):
+        if g is None or not self.is_varied(target) or (isinstance(g, ir.Lit) and g.value == 0):
             return
-        assert isinstance(target, Var)
+        assert isinstance(target, ir.Var)
         known = adjoints.get(target)
         adjoints[target] = g if known is None else self.emit.add(known, g)
 
-    def zero_of(self, v: Var) -> Atom:
+    def zero_of(self, v: ir.Var) -> ir.Atom:
         return self.emit.zero(v)
 
-    def adjoint_of(self, buffer: Buffer) -> Buffer | None:
-        if buffer.kind is not BufferKind.TEMPORARY:
+    def adjoint_of(self, buffer: ir.Buffer) -> ir.Buffer | None:
+        if buffer.kind is not ir.BufferKind.TEMPORARY:
             return buffer.adjoint
         if buffer not in self.temporaries:
             return None
         found = self.temporary_adjoints.get(buffer)
         if found is None:
-            found = self.temporary_adjoints[buffer] = Buffer(
-                f"{buffer.name}.grad", buffer.dtype, buffer.shape, buffer.element, BufferKind.TEMPORARY
+            found = self.temporary_adjoints[buffer] = ir.Buffer(
+                f"{buffer.name}.grad", buffer.dtype, buffer.shape, buffer.element, ir.BufferKind.TEMPORARY
             )
         return found
 
-    def find_changing(self, region: Region) -> bool:
+    def find_changing(self, region: ir.Region) -> bool:
         """Note which operations write to memory in a way that has an adjoint; whether any in `region` does."""
         before = len(self.changing)
         for op in region.body:
-            if isinstance(op, Store | Atomic):
+            if isinstance(op, ir.Store | ir.Atomic):
                 changes = self.adjoint_of(op.buffer) is not None or self.is_varied(op.value)
             else:
                 changes = True in [self.find_changing(inner) for inner in op.regions]
@@ -149,20 +131,20 @@ class Reverser:
                 self.changing.add(op)
         return len(self.changing) > before
 
-    def seeds_of(self, op: Op, adjoints: dict[Var, Atom]) -> list[Atom | None] | None:
+    def seeds_of(self, op: ir.Op, adjoints: dict[ir.Var, ir.Atom]) -> list[ir.Atom | None] | None:
         """Take the adjoints of an operation's outs; None where nothing inside of it has an adjoint."""
         seeds = [adjoints.pop(v, None) for v in op.outs]
         return seeds if op in self.changing or any(g is not None for g in seeds) else None
 
-    def outer_varied(self, *regions: Region) -> list[Var]:
-        found: dict[Var, None] = {}
+    def outer_varied(self, *regions: ir.Region) -> list[ir.Var]:
+        found: dict[ir.Var, None] = {}
         for region in regions:
             found.update(dict.fromkeys(v for v in free_variables(region) if v in self.varied))
         return list(found)
 
     # ---- the adjoint of one operation
 
-    def block(self, region: Region, adjoints: dict[Var, Atom]) -> None:
+    def block(self, region: ir.Region, adjoints: dict[ir.Var, ir.Atom]) -> None:
         """Emit the adjoints of the operations of `region`, last one first; `adjoints` is updated in place."""
         loc, origin = self.builder.loc, self.builder.origin
         for op in reversed(region.body):
@@ -170,33 +152,33 @@ class Reverser:
             self.backward(op, adjoints)
         self.builder.loc, self.builder.origin = loc, origin
 
-    def backward(self, op: Op, adjoints: dict[Var, Atom]) -> None:
-        if isinstance(op, Prim):
+    def backward(self, op: ir.Op, adjoints: dict[ir.Var, ir.Atom]) -> None:
+        if isinstance(op, ir.Prim):
             g = adjoints.pop(op.out, None)
             if g is not None:
                 self.backward_prim(op, g, adjoints)
-        elif isinstance(op, Load):
+        elif isinstance(op, ir.Load):
             g = adjoints.pop(op.out, None)
             target = self.adjoint_of(op.buffer)
             if g is not None and target is not None:
                 self.builder.atomic(p.add, target, op.index, g)
-        elif isinstance(op, Store | Atomic):
+        elif isinstance(op, ir.Store | ir.Atomic):
             self.backward_write(op, adjoints)
-        elif isinstance(op, If):
+        elif isinstance(op, ir.If):
             self.backward_if(op, adjoints)
-        elif isinstance(op, For) and op.parallel and op in self.outermost:
+        elif isinstance(op, ir.For) and op.parallel and op in self.outermost:
             self.backward_parallel(op, adjoints)
-        elif isinstance(op, For | While):
+        elif isinstance(op, ir.For | ir.While):
             self.backward_loop(op, adjoints)
         elif isinstance(op, CustomVJP):
             self.backward_custom(op, adjoints)
 
-    def backward_prim(self, op: Prim, g: Atom, adjoints: dict[Var, Atom]) -> None:
+    def backward_prim(self, op: ir.Prim, g: ir.Atom, adjoints: dict[ir.Var, ir.Atom]) -> None:
         if op.prim is p.extract:
             tensor = op.args[0]
             if not self.is_varied(tensor):
                 return
-            assert isinstance(tensor, Var)
+            assert isinstance(tensor, ir.Var)
             index = op.args[1:]
             known = adjoints.get(tensor)
             whole = self.zero_of(tensor) if known is None else known
@@ -208,7 +190,7 @@ class Reverser:
             self.accumulate(adjoints, value, self.builder.extract(g, *index))
             if self.is_varied(tensor):
                 assert isinstance(tensor.type, Tensor)
-                self.accumulate(adjoints, tensor, self.builder.insert(g, index, Lit(0.0, tensor.type.dtype)))
+                self.accumulate(adjoints, tensor, self.builder.insert(g, index, ir.Lit(0.0, tensor.type.dtype)))
             return
         rule = RULES[op.prim]
         if isinstance(rule, NoDerivative):
@@ -219,14 +201,14 @@ class Reverser:
         for primal, contribution in zip(op.args, rule(self.emit, g, op.out, args), strict=True):
             self.accumulate(adjoints, primal, contribution)
 
-    def backward_write(self, op: Store | Atomic, adjoints: dict[Var, Atom]) -> None:
+    def backward_write(self, op: ir.Store | ir.Atomic, adjoints: dict[ir.Var, ir.Atom]) -> None:
         target = self.adjoint_of(op.buffer)
         if target is None:
-            if op.buffer.kind is not BufferKind.TEMPORARY and self.is_varied(op.value):
+            if op.buffer.kind is not ir.BufferKind.TEMPORARY and self.is_varied(op.value):
                 self.broken.append(op)
             return
         returned = [g for v in op.outs if (g := adjoints.pop(v, None)) is not None]
-        if isinstance(op, Atomic) and (op.prim is not p.add or returned):
+        if isinstance(op, ir.Atomic) and (op.prim is not p.add or returned):
             what = "the old value that this returns" if op.prim is p.add else f"the gradient of this atomic `{op.prim}`"
             raise DifferentiationError(
                 f"{what} depends on the order in which the iterations of a parallel loop touch '{op.buffer.name}'",
@@ -234,19 +216,19 @@ class Reverser:
                 hint="write ti.loop_config(serialize=True) in front of the loop",
             )
         g = self.builder.load(target, op.index)
-        if isinstance(op, Store):
+        if isinstance(op, ir.Store):
             # What stood here before does not reach the loss any more.
-            self.builder.store(target, op.index, Lit(0.0, target.dtype))
+            self.builder.store(target, op.index, ir.Lit(0.0, target.dtype))
         self.accumulate(adjoints, op.value, g)
 
-    def backward_custom(self, op: CustomVJP, adjoints: dict[Var, Atom]) -> None:
+    def backward_custom(self, op: CustomVJP, adjoints: dict[ir.Var, ir.Atom]) -> None:
         """The adjoints of the inputs as the custom VJP computes them from those of the outs, where there are any."""
         seeds = {v: adjoints.pop(v) for v in op.outs if v in adjoints}
         if not seeds:
             return
         given = [seeds[v] if v in seeds else self.zero_of(v) for v in op.outs]
         inside = dict(zip(op.adjoint.params, given, strict=True))
-        copy, _ = clone_region(Region((), op.adjoint.body, op.adjoint.yields), inside)
+        copy, _ = clone_region(ir.Region((), op.adjoint.body, op.adjoint.yields), inside)
         for original, inner in zip(walk(op.adjoint), walk(copy), strict=True):
             inner.origin = original
         for inner in copy.body:
@@ -254,14 +236,14 @@ class Reverser:
         for source, g in zip(op.inputs, copy.yields, strict=True):
             self.accumulate(adjoints, source, g)
 
-    def backward_if(self, op: If, adjoints: dict[Var, Atom]) -> None:
+    def backward_if(self, op: ir.If, adjoints: dict[ir.Var, ir.Atom]) -> None:
         """The reverse of a branch is a branch. What both arms leave alone is not yielded."""
         seeds = self.seeds_of(op, adjoints)
         if seeds is None:
             return
         outer = self.outer_varied(op.then, op.orelse)
-        before: list[Atom] = [adjoints[v] if v in adjoints else self.zero_of(v) for v in outer]
-        branches: list[tuple[list[Op], list[Atom]]] = []
+        before: list[ir.Atom] = [adjoints[v] if v in adjoints else self.zero_of(v) for v in outer]
+        branches: list[tuple[list[ir.Op], list[ir.Atom]]] = []
         for region in op.regions:
             inner = dict(zip(outer, before, strict=True))
             with self.builder.region() as opened:
@@ -270,20 +252,20 @@ class Reverser:
                 self.block(region, inner)
             branches.append((opened.body, [inner[v] for v in outer]))
         touched = [k for k in range(len(outer)) if any(after[k] is not before[k] for _, after in branches)]
-        then, orelse = [Region((), tuple(body), tuple([after[k] for k in touched])) for body, after in branches]
-        outs = tuple([Var(outer[k].type) for k in touched])
-        self.builder.emit(If(op.condition, then, orelse, outs, op.loc, op))
+        then, orelse = [ir.Region((), tuple(body), tuple([after[k] for k in touched])) for body, after in branches]
+        outs = tuple([ir.Var(outer[k].type) for k in touched])
+        self.builder.emit(ir.If(op.condition, then, orelse, outs, op.loc, op))
         adjoints.update({outer[k]: out for k, out in zip(touched, outs, strict=True)})
 
     # ---- loops
 
-    def backward_parallel(self, op: For, adjoints: dict[Var, Atom]) -> None:
+    def backward_parallel(self, op: ir.For, adjoints: dict[ir.Var, ir.Atom]) -> None:
         """An outermost parallel loop. The adjoints of varying values from outside of it meet in temporaries."""
         if self.seeds_of(op, adjoints) is None:
             return
         shared = {v: _shared_adjoint(v) for v in self.outer_varied(op.body)}
-        inner: dict[Var, Atom] = {}
-        index = Var(op.index.type, op.index.name)
+        inner: dict[ir.Var, ir.Atom] = {}
+        index = ir.Var(op.index.type, op.index.name)
         with self.builder.region(index) as opened:
             self.block(op.body, inner)
             for v, buffer in shared.items():
@@ -291,28 +273,28 @@ class Reverser:
                     for place in _components(buffer):
                         share = self.builder.extract(inner[v], *place) if place else inner[v]
                         self.builder.atomic(p.add, buffer, place, share)
-        self.builder.emit(For(op.lo, op.hi, (), opened.close(), (), op.loc, parallel=True, origin=op))
+        self.builder.emit(ir.For(op.lo, op.hi, (), opened.close(), (), op.loc, parallel=True, origin=op))
         for v, buffer in shared.items():
             if v in inner:
                 sums = [self.builder.load(buffer, place) for place in _components(buffer)]
                 total = self.builder.pack(sums, v.type) if isinstance(v.type, Tensor) else sums[0]
                 self.accumulate(adjoints, v, total)
 
-    def backward_loop(self, op: For | While, adjoints: dict[Var, Atom]) -> None:
+    def backward_loop(self, op: ir.For | ir.While, adjoints: dict[ir.Var, ir.Atom]) -> None:
         seeds = self.seeds_of(op, adjoints)
         if seeds is None:
             return
-        if isinstance(op, For):
-            index, params, lo, hi = Var(op.index.type, op.index.name), op.carried, op.lo, op.hi
+        if isinstance(op, ir.For):
+            index, params, lo, hi = ir.Var(op.index.type, op.index.name), op.carried, op.lo, op.hi
         else:
-            index, params, lo = Var(i64, "iteration"), op.body.params, Lit(0, i64)
-            hi = self.trip_counts[op] = Var(i64, "trip_count")
+            index, params, lo = ir.Var(i64, "iteration"), op.body.params, ir.Lit(0, i64)
+            hi = self.trip_counts[op] = ir.Var(i64, "trip_count")
         body, carried = self.adjoint_body(op.regions[-1], params, seeds, adjoints)
-        outs = tuple([Var(v.type) for v in carried.targets])
-        body = Region((index, *carried.params), body.body, body.yields)
-        unordered = isinstance(op, For) and op.parallel
+        outs = tuple([ir.Var(v.type) for v in carried.targets])
+        body = ir.Region((index, *carried.params), body.body, body.yields)
+        unordered = isinstance(op, ir.For) and op.parallel
         self.builder.emit(
-            For(
+            ir.For(
                 lo,
                 hi,
                 carried.initial,
@@ -320,23 +302,27 @@ class Reverser:
                 outs,
                 op.loc,
                 parallel=unordered and not outs,
-                reverse=not unordered and not (isinstance(op, For) and op.reverse),
+                reverse=not unordered and not (isinstance(op, ir.For) and op.reverse),
                 origin=op,
             )
         )
         self.settle(carried, outs, op.initial, adjoints)
 
     def adjoint_body(
-        self, region: Region, params: tuple[Var, ...], seeds: list[Atom | None], adjoints: dict[Var, Atom]
-    ) -> tuple[Region, _Carried]:
+        self,
+        region: ir.Region,
+        params: tuple[ir.Var, ...],
+        seeds: list[ir.Atom | None],
+        adjoints: dict[ir.Var, ir.Atom],
+    ) -> tuple[ir.Region, _Carried]:
         """One iteration of a loop backwards, and what the reverse loop carries, which is free in it: the adjoint of
         each varying value that the primal loop carries, and of each varying variable from outside.
         """
         outer = self.outer_varied(region)
         active = [k for k, q in enumerate(params) if q in self.varied]
-        flowing = [Var(params[k].type, f"d_{params[k].name}") for k in active]
-        sums = [Var(v.type, f"d_{v.name}") for v in outer]
-        inner: dict[Var, Atom] = dict(zip(outer, sums, strict=True))
+        flowing = [ir.Var(params[k].type, f"d_{params[k].name}") for k in active]
+        sums = [ir.Var(v.type, f"d_{v.name}") for v in outer]
+        inner: dict[ir.Var, ir.Atom] = dict(zip(outer, sums, strict=True))
         with self.builder.region() as opened:
             for k, g in zip(active, flowing, strict=True):
                 self.accumulate(inner, region.yields[k], g)
@@ -346,7 +332,7 @@ class Reverser:
             finished = [inner[params[k]] if params[k] in inner else self.zero_of(params[k]) for k in active]
         touched = [k for k, v in enumerate(outer) if inner[v] is not sums[k]]
         body = opened.close(*finished, *[inner[outer[k]] for k in touched])
-        start: list[Atom] = [g if (g := seeds[k]) is not None else self.zero_of(params[k]) for k in active]
+        start: list[ir.Atom] = [g if (g := seeds[k]) is not None else self.zero_of(params[k]) for k in active]
         start += [adjoints[outer[k]] if outer[k] in adjoints else self.zero_of(outer[k]) for k in touched]
         carried = _Carried(
             (*flowing, *[sums[k] for k in touched]),
@@ -357,7 +343,7 @@ class Reverser:
         return body, carried
 
     def settle(
-        self, carried: _Carried, outs: tuple[Var, ...], initial: tuple[Atom, ...], adjoints: dict[Var, Atom]
+        self, carried: _Carried, outs: tuple[ir.Var, ...], initial: tuple[ir.Atom, ...], adjoints: dict[ir.Var, ir.Atom]
     ) -> None:
         """After the reverse loop: adjoints of outside variables are replaced by the loop's sums, and what reached the
         first iteration goes to the initial values.
@@ -368,13 +354,13 @@ class Reverser:
             self.accumulate(adjoints, initial[k], out)
 
 
-def _shared_adjoint(v: Var) -> Buffer:
+def _shared_adjoint(v: ir.Var) -> ir.Buffer:
     """A temporary in which the iterations of a parallel loop add up the adjoint of `v`."""
     t = v.type
     assert isinstance(t, Scalar | Tensor)
     dtype, element = (t.dtype, t.shape) if isinstance(t, Tensor) else (t, ())
-    return Buffer(f"{v.name or 'shared'}.grad", dtype, (), element, BufferKind.TEMPORARY)
+    return ir.Buffer(f"{v.name or 'shared'}.grad", dtype, (), element, ir.BufferKind.TEMPORARY)
 
 
-def _components(buffer: Buffer) -> list[tuple[Atom, ...]]:
-    return [tuple([Lit(k, i32) for k in index]) for index in product(*[range(n) for n in buffer.element])]
+def _components(buffer: ir.Buffer) -> list[tuple[ir.Atom, ...]]:
+    return [tuple([ir.Lit(k, i32) for k in index]) for index in product(*[range(n) for n in buffer.element])]

@@ -24,8 +24,6 @@ from tinote.ir.nodes import Atom, Lit, Op, Prim, Var
 from tinote.ir.primitives import Primitive
 from tinote.ir.types import Scalar, Tensor, is_float
 
-__all__ = ["RULES", "Emit", "NoDerivative", "Rule"]
-
 
 class Emit:
     """What rules build with: arithmetic on atoms of one float type, with the zeros and ones left out.

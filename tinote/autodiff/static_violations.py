@@ -20,8 +20,6 @@ from tinote.ir.nodes import Atom, Atomic, Buffer, Function, Lit, Load, Memory, O
 from tinote.ir.query import definitions, walk
 from tinote.source import Span
 
-__all__ = ["StaticViolation", "find_static_violations"]
-
 
 class StaticViolation(NamedTuple):
     """Running this code breaks a rule: the element of `buffer` that was accessed at `earlier` is changed at `later`

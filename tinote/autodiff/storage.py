@@ -42,35 +42,14 @@ from itertools import product
 from typing import NamedTuple
 
 from tinote.autodiff.reverse import Adjoint
+from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.buffers import Buffer, BufferKind
 from tinote.ir.build import Builder
-from tinote.ir.nodes import (
-    Atom,
-    Atomic,
-    Check,
-    For,
-    Function,
-    If,
-    Lit,
-    Load,
-    NewStack,
-    Op,
-    Pop,
-    Prim,
-    Print,
-    Push,
-    Region,
-    Store,
-    Var,
-    While,
-)
 from tinote.ir.primitives import Defaults
 from tinote.ir.prune import prune, prune_unread
 from tinote.ir.query import walk
 from tinote.ir.types import Scalar, Stack, Tensor, i32, i64
-
-__all__ = ["NO_PLAN", "StoragePlan", "Supply", "store"]
 
 DEFAULTS = Defaults()
 
@@ -84,10 +63,10 @@ class StoragePlan(NamedTuple):
     executes the operation, and the reverse part copies it back before it executes the operation again.
     """
 
-    executed: frozenset[Op]
+    executed: frozenset[ir.Op]
     buffers: frozenset[Buffer]
-    fused: frozenset[Op]
-    copies: dict[Op, tuple[tuple[Buffer, Buffer], ...]]
+    fused: frozenset[ir.Op]
+    copies: dict[ir.Op, tuple[tuple[Buffer, Buffer], ...]]
 
     @property
     def provided(self) -> tuple[tuple[Buffer, Buffer], ...]:
@@ -106,7 +85,7 @@ class Supply(Enum):
     PUSH = auto()
 
 
-def store(fn: Function, adjoint: Adjoint, plan: StoragePlan = NO_PLAN, defaults: Defaults = DEFAULTS) -> Region:
+def store(fn: ir.Function, adjoint: Adjoint, plan: StoragePlan = NO_PLAN, defaults: Defaults = DEFAULTS) -> ir.Region:
     """The gradient of `fn`, a function's region: forward part and reverse part, with all that the latter uses. What
     cannot be supplied, the old values of atomic operations, stays free.
     """
@@ -123,8 +102,8 @@ class _Run:
 
     def __init__(self, *, effects: bool) -> None:
         self.effects = effects
-        self.stacks: dict[Var, Var] = {}
-        self.growing: dict[Var, Op] = {}
+        self.stacks: dict[ir.Var, ir.Var] = {}
+        self.growing: dict[ir.Var, ir.Op] = {}
 
 
 class _Frame:
@@ -137,54 +116,54 @@ class _Frame:
 
     __slots__ = ("asked", "executed", "outer", "owned", "region", "run")
 
-    def __init__(self, region: Region, outer: _Frame | None, run: _Run, *, executed: bool) -> None:
+    def __init__(self, region: ir.Region, outer: _Frame | None, run: _Run, *, executed: bool) -> None:
         self.region = region
         self.outer = outer
         self.run = run
         self.executed = executed
-        self.asked: dict[Var, Var] = {}
-        self.owned: set[Var] = {*region.params, *[v for op in region.body for v in op.outs]}
+        self.asked: dict[ir.Var, ir.Var] = {}
+        self.owned: set[ir.Var] = {*region.params, *[v for op in region.body for v in op.outs]}
 
-    def ask(self, v: Var) -> Var:
+    def ask(self, v: ir.Var) -> ir.Var:
         found = self.asked.get(v)
         if found is None:
-            found = self.asked[v] = Var(v.type, v.name)
+            found = self.asked[v] = ir.Var(v.type, v.name)
         return found
 
 
 class _Storage:
-    def __init__(self, fn: Function, adjoint: Adjoint, plan: StoragePlan, defaults: Defaults) -> None:
+    def __init__(self, fn: ir.Function, adjoint: Adjoint, plan: StoragePlan, defaults: Defaults) -> None:
         self.plan = plan
         self.adjoint = adjoint
         self.builder = Builder(defaults)
-        self.primal: set[Var] = set()
+        self.primal: set[ir.Var] = set()
         #: the loops and branches of the primal function, as they may be executed
-        self.structures: dict[Op, Op] = {}
+        self.structures: dict[ir.Op, ir.Op] = {}
         self.top = _Frame(self.executable(fn.region), None, _Run(effects=True), executed=True)
         self.top.asked.update((q, q) for q in fn.region.params)
 
-    def region(self) -> Region:
+    def region(self) -> ir.Region:
         reverse = self.reverse(self.adjoint.region, self.top)
-        return Region(reverse.params, (*self.supplied(self.top), *reverse.body), reverse.yields)
+        return ir.Region(reverse.params, (*self.supplied(self.top), *reverse.body), reverse.yields)
 
     # ---- the primal function, as it may be executed
 
-    def executable(self, region: Region) -> Region:
+    def executable(self, region: ir.Region) -> ir.Region:
         """`region` without checks, prints, the effects that are not kept, and the old values of atomic operations; each
         operation with the primal one as its origin, and each `while` that is reversed with a count of its iterations.
         """
         self.primal.update(region.params)
-        body: list[Op] = []
+        body: list[ir.Op] = []
         for op in region.body:
-            if isinstance(op, Check | Print):
+            if isinstance(op, ir.Check | ir.Print):
                 continue
-            if isinstance(op, Store | Atomic):
+            if isinstance(op, ir.Store | ir.Atomic):
                 if op.buffer.kind is not BufferKind.TEMPORARY and op.buffer not in self.plan.buffers:
                     continue
                 new = op.rebuilt(op.args, (), ())
-            elif isinstance(op, For | While | If):
+            elif isinstance(op, ir.For | ir.While | ir.If):
                 new = op.rebuilt(op.args, tuple(map(self.executable, op.regions)))
-                if isinstance(new, While) and op in self.adjoint.trip_counts:
+                if isinstance(new, ir.While) and op in self.adjoint.trip_counts:
                     new = _counted(new, self.adjoint.trip_counts[op])
                 self.structures[op] = new
             else:
@@ -192,13 +171,13 @@ class _Storage:
             new.origin = op
             self.primal.update(new.outs)
             body.append(new)
-        return Region(region.params, tuple(body), region.yields)
+        return ir.Region(region.params, tuple(body), region.yields)
 
     # ---- reverse code
 
-    def look(self, atom: Atom, frame: _Frame) -> Atom:
+    def look(self, atom: ir.Atom, frame: _Frame) -> ir.Atom:
         """What stands for an atom in the reverse code of a frame."""
-        if type(atom) is not Var or atom not in self.primal:
+        if type(atom) is not ir.Var or atom not in self.primal:
             return atom
         at: _Frame | None = frame
         while at is not None:
@@ -207,12 +186,12 @@ class _Storage:
             at = at.outer
         return atom
 
-    def reverse(self, region: Region, frame: _Frame) -> Region:
+    def reverse(self, region: ir.Region, frame: _Frame) -> ir.Region:
         """`region`, part of the reverse code of a frame, with what stands for the primal variables that it uses."""
         body = [new for op in region.body for new in self.reverse_op(op, frame)]
-        return Region(region.params, tuple(body), tuple([self.look(y, frame) for y in region.yields]))
+        return ir.Region(region.params, tuple(body), tuple([self.look(y, frame) for y in region.yields]))
 
-    def reverse_op(self, op: Op, frame: _Frame) -> Iterable[Op]:
+    def reverse_op(self, op: ir.Op, frame: _Frame) -> Iterable[ir.Op]:
         primal = self.structures.get(op.origin) if op.regions and op.origin is not None else None
         if primal is None:
             args = tuple([self.look(a, frame) for a in op.args])
@@ -224,52 +203,54 @@ class _Storage:
             return self.fused(op, primal)
         return (self.reverse_structure(op, primal, frame, pushed=op.origin in self.plan.executed),)
 
-    def fused(self, op: Op, primal: Op) -> Iterable[Op]:
+    def fused(self, op: ir.Op, primal: ir.Op) -> Iterable[ir.Op]:
         """The reverse of a top-level operation that is executed with its effects in front of it."""
         assert op.origin is not None
         with self.builder.region() as start:
             for copy, buffer in self.plan.copies.get(op.origin, ()):
                 _copy_buffer(self.builder, copy, buffer)
-        if isinstance(primal, For) and primal.parallel:
+        if isinstance(primal, ir.For) and primal.parallel:
             return (*start.body, self.reverse_structure(op, primal, self.top, pushed=False, effects=True))
-        frame = _Frame(Region((), (primal,)), self.top, _Run(effects=True), executed=True)
+        frame = _Frame(ir.Region((), (primal,)), self.top, _Run(effects=True), executed=True)
         reverse = self.reverse_structure(op, primal, frame, pushed=True)
         return (*start.body, *self.supplied(frame), reverse)
 
-    def reverse_structure(self, op: Op, primal: Op, frame: _Frame, *, pushed: bool, effects: bool = False) -> Op:
+    def reverse_structure(
+        self, op: ir.Op, primal: ir.Op, frame: _Frame, *, pushed: bool, effects: bool = False
+    ) -> ir.Op:
         """The reverse of a loop or branch. `pushed`: what it uses from inside was pushed when the primal one was
         executed; otherwise that is executed again in here, perhaps with its `effects`.
         """
         args = tuple([self.look(a, frame) for a in op.args])
-        regions: list[Region] = []
+        regions: list[ir.Region] = []
         for region, inner in zip(op.regions, primal.regions[-len(op.regions) :], strict=True):
             run = frame.run if pushed else _Run(effects=effects)
             inside = _Frame(inner, frame, run, executed=not pushed)
-            if isinstance(op, For) and isinstance(primal, For):
+            if isinstance(op, ir.For) and isinstance(primal, ir.For):
                 inside.asked[primal.index] = op.index
             new = self.reverse(region, inside)
             start = [*self.supplied(inside)]
             pops = self.popped_parameters(inside, primal)  # those, too, that what is recomputed starts from
-            regions.append(Region(new.params, (*pops, *start, *new.body), new.yields))
+            regions.append(ir.Region(new.params, (*pops, *start, *new.body), new.yields))
         new = op.rebuilt(args, tuple(regions))
-        if pushed and isinstance(new, For):
+        if pushed and isinstance(new, ir.For):
             # The values come back in the opposite order of that in which they were pushed.
-            new.parallel, new.reverse = False, not (isinstance(primal, For) and primal.reverse)
+            new.parallel, new.reverse = False, not (isinstance(primal, ir.For) and primal.reverse)
         return new
 
     # ---- supply
 
-    def supply_of(self, op: Op, frame: _Frame) -> Supply:
+    def supply_of(self, op: ir.Op, frame: _Frame) -> Supply:
         """How what an operation binds is supplied to the reverse code of its frame."""
-        if not frame.executed and not isinstance(op, Prim):
+        if not frame.executed and not isinstance(op, ir.Prim):
             return Supply.PUSH
-        return Supply.READ_AGAIN if isinstance(op, Load) else Supply.RECOMPUTE
+        return Supply.READ_AGAIN if isinstance(op, ir.Load) else Supply.RECOMPUTE
 
-    def supplied(self, frame: _Frame) -> Iterator[Op]:
+    def supplied(self, frame: _Frame) -> Iterator[ir.Op]:
         """What stands in front of a frame's reverse code to supply what that uses, operands of what is recomputed
         included.
         """
-        found: list[Iterable[Op]] = []
+        found: list[Iterable[ir.Op]] = []
         for op in reversed(frame.region.body):
             asked = [v for v in op.outs if v in frame.asked]
             if frame is self.top and op.origin in self.plan.fused:
@@ -283,51 +264,51 @@ class _Storage:
         for ops in reversed(found):
             yield from ops
 
-    def popped_parameters(self, frame: _Frame, loop: Op) -> Iterator[Op]:
+    def popped_parameters(self, frame: _Frame, loop: ir.Op) -> Iterator[ir.Op]:
         for q in frame.region.params:
-            if q in frame.asked and not (isinstance(loop, For) and q is loop.index):
+            if q in frame.asked and not (isinstance(loop, ir.For) and q is loop.index):
                 yield self.popped(q, loop, frame)
 
-    def popped(self, v: Var, op: Op, frame: _Frame) -> Op:
+    def popped(self, v: ir.Var, op: ir.Op, frame: _Frame) -> ir.Op:
         """Let the forward part push `v`, which `op` binds, and take it back."""
         run = frame.run
         if frame.executed:
             # Its operations are executed once more, in a run of their own: the loop itself pushes in that of outside.
             assert frame.outer is not None
             run = frame.outer.run
-        stack = Var(Stack(_content_of(v)), v.name)
+        stack = ir.Var(Stack(_content_of(v)), v.name)
         run.stacks[v] = stack
         if not frame.executed:
-            run.growing[v] = NewStack((), (stack,), (), op.loc, op.origin)
-        return Pop((stack,), (frame.asked[v],), (), op.loc, op.origin)
+            run.growing[v] = ir.NewStack((), (stack,), (), op.loc, op.origin)
+        return ir.Pop((stack,), (frame.asked[v],), (), op.loc, op.origin)
 
     # ---- forward code
 
-    def executed(self, op: Op, asked: list[Var], frame: _Frame) -> list[Op]:
+    def executed(self, op: ir.Op, asked: list[ir.Var], frame: _Frame) -> list[ir.Op]:
         """An operation executed for a frame: for the variables asked for, for what it pushes, and for its effects."""
         run = frame.run
         if op.regions:
-            pruned = prune(Region((), (op,)), (*asked, *run.stacks), effect=lambda op: op.writes and run.effects)
+            pruned = prune(ir.Region((), (op,)), (*asked, *run.stacks), effect=lambda op: op.writes and run.effects)
             if not pruned.body:
                 return []
             (op,) = pruned.body
         elif not (asked or (op.writes and run.effects)):
             return []
-        env: dict[Var, Atom] = {v: frame.asked[v] for v in asked}
-        stacks: list[Op] = []
-        if isinstance(op, For | While):
+        env: dict[ir.Var, ir.Atom] = {v: frame.asked[v] for v in asked}
+        stacks: list[ir.Op] = []
+        if isinstance(op, ir.For | ir.While):
             sized = [run.stacks[q] for q in op.regions[-1].params if q in run.stacks and q not in run.growing]
             self.builder.loc, self.builder.origin = op.loc, op.origin
             with self.builder.region() as opened:
-                capacity: tuple[Atom, ...] = ()
-                if sized and isinstance(op, For):
+                capacity: tuple[ir.Atom, ...] = ()
+                if sized and isinstance(op, ir.For):
                     capacity = (_trip_count(self.builder, self.look(op.lo, frame), self.look(op.hi, frame)),)
                 for stack in sized:
-                    self.builder.emit(NewStack(capacity, (stack,), (), op.loc, op.origin))
+                    self.builder.emit(ir.NewStack(capacity, (stack,), (), op.loc, op.origin))
             stacks = opened.body
         return [*stacks, self.copied(op, env, frame)]
 
-    def executed_ahead(self, op: Op, asked: list[Var]) -> list[Op]:
+    def executed_ahead(self, op: ir.Op, asked: list[ir.Var]) -> list[ir.Op]:
         """A fused operation in the forward part, where something further down depends on it."""
         assert op.origin is not None
         copies = self.plan.copies.get(op.origin, ())
@@ -339,74 +320,74 @@ class _Storage:
                 _copy_buffer(self.builder, buffer, copy)
         return [*opened.body, *self.executed(op, asked, self.top)]
 
-    def copied(self, op: Op, env: dict[Var, Atom], frame: _Frame) -> Op:
+    def copied(self, op: ir.Op, env: dict[ir.Var, ir.Atom], frame: _Frame) -> ir.Op:
         """An operation with fresh variables, which pushes what it binds inside. `env`: what stands for variables that
         are bound here; all others are looked up.
         """
 
-        def get(a: Atom) -> Atom:
-            return env[a] if type(a) is Var and a in env else self.look(a, frame)
+        def get(a: ir.Atom) -> ir.Atom:
+            return env[a] if type(a) is ir.Var and a in env else self.look(a, frame)
 
         args = tuple(map(get, op.args))
-        regions: list[Region] = []
+        regions: list[ir.Region] = []
         for region in op.regions:
-            params = tuple([Var(q.type, q.name) for q in region.params])
+            params = tuple([ir.Var(q.type, q.name) for q in region.params])
             env.update(zip(region.params, params, strict=True))
             body = list(self.pushes(region.params, op, env, frame))
             for inner in region.body:
                 body.append(self.copied(inner, env, frame))
             for inner in region.body:
                 body.extend(self.pushes(inner.outs, inner, env, frame))
-            regions.append(Region(params, tuple(body), tuple(map(get, region.yields))))
-        outs = [Var(v.type, v.name) if v not in env else env[v] for v in op.outs]
+            regions.append(ir.Region(params, tuple(body), tuple(map(get, region.yields))))
+        outs = [ir.Var(v.type, v.name) if v not in env else env[v] for v in op.outs]
         env.update(zip(op.outs, outs, strict=True))
-        new = op.rebuilt(args, tuple(regions), tuple([v for v in outs if isinstance(v, Var)]))
-        if isinstance(new, For) and new.parallel and any(isinstance(inner, Push) for inner in walk(new.body)):
+        new = op.rebuilt(args, tuple(regions), tuple([v for v in outs if isinstance(v, ir.Var)]))
+        if isinstance(new, ir.For) and new.parallel and any(isinstance(inner, ir.Push) for inner in walk(new.body)):
             new.parallel = False  # its iterations push on shared stacks
         return new
 
-    def pushes(self, bound: Iterable[Var], op: Op, env: dict[Var, Atom], frame: _Frame) -> Iterator[Op]:
+    def pushes(self, bound: Iterable[ir.Var], op: ir.Op, env: dict[ir.Var, ir.Atom], frame: _Frame) -> Iterator[ir.Op]:
         for v in bound:
             stack = frame.run.stacks.get(v)
             if stack is not None:
-                yield Push((stack, env[v]), (), (), op.loc, op.origin)
+                yield ir.Push((stack, env[v]), (), (), op.loc, op.origin)
 
 
-def _counted(loop: While, count: Var) -> While:
+def _counted(loop: ir.While, count: ir.Var) -> ir.While:
     """`loop` with a further carried value that counts its iterations, of which `count` becomes the final value."""
-    asked, number, following = Var(i64, "count"), Var(i64, "count"), Var(i64, "count")
-    step = Prim(p.add, (number, Lit(1, i64)), (following,), loop.loc, loop.origin)
-    condition = Region((*loop.condition.params, asked), loop.condition.body, loop.condition.yields)
-    body = Region((*loop.body.params, number), (*loop.body.body, step), (*loop.body.yields, following))
-    return While((*loop.initial, Lit(0, i64)), condition, body, (*loop.outs, count), loop.loc)
+    asked, number, following = ir.Var(i64, "count"), ir.Var(i64, "count"), ir.Var(i64, "count")
+    step = ir.Prim(p.add, (number, ir.Lit(1, i64)), (following,), loop.loc, loop.origin)
+    condition = ir.Region((*loop.condition.params, asked), loop.condition.body, loop.condition.yields)
+    body = ir.Region((*loop.body.params, number), (*loop.body.body, step), (*loop.body.yields, following))
+    return ir.While((*loop.initial, ir.Lit(0, i64)), condition, body, (*loop.outs, count), loop.loc)
 
 
-def _content_of(v: Var) -> Scalar | Tensor:
+def _content_of(v: ir.Var) -> Scalar | Tensor:
     assert isinstance(v.type, Scalar | Tensor)
     return v.type
 
 
-def _trip_count(builder: Builder, lo: Atom, hi: Atom) -> Atom:
-    if isinstance(lo, Lit) and isinstance(hi, Lit):
-        return Lit(max(int(hi.value) - int(lo.value), 0), i64)
+def _trip_count(builder: Builder, lo: ir.Atom, hi: ir.Atom) -> ir.Atom:
+    if isinstance(lo, ir.Lit) and isinstance(hi, ir.Lit):
+        return ir.Lit(max(int(hi.value) - int(lo.value), 0), i64)
     count = builder.prim(p.sub, builder.cast(hi, i64), builder.cast(lo, i64))
-    return builder.prim(p.maximum, count, Lit(0, i64))
+    return builder.prim(p.maximum, count, ir.Lit(0, i64))
 
 
 def _copy_buffer(builder: Builder, source: Buffer, target: Buffer) -> None:
     """Emit loops that copy all elements of a buffer."""
 
-    def level(index: tuple[Var, ...]) -> None:
+    def level(index: tuple[ir.Var, ...]) -> None:
         axis = len(index)
         if axis < target.rank:
-            position = Var(i32, "i")
+            position = ir.Var(i32, "i")
             with builder.region(position) as inside:
                 level((*index, position))
             extent = builder.extent(target, axis)
-            builder.emit(For(Lit(0, i32), extent, (), inside.close(), (), builder.loc, parallel=True))
+            builder.emit(ir.For(ir.Lit(0, i32), extent, (), inside.close(), (), builder.loc, parallel=True))
             return
         for component in product(*[range(n) for n in target.element]):
-            place = (*index, *[Lit(k, i32) for k in component])
+            place = (*index, *[ir.Lit(k, i32) for k in component])
             builder.store(target, place, builder.load(source, place))
 
     level(())

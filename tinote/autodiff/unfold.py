@@ -25,8 +25,6 @@ from tinote.ir.query import walk
 from tinote.ir.ranges import Loop
 from tinote.ir.rewrite import KEEP, Decision
 
-__all__ = ["conflicts_of", "is_commutative", "unfold_atomics"]
-
 
 def unfold_atomics(fn: Function, may_serialise: Callable[[Atomic, Sequence[Access]], bool]) -> Function:
     """`fn` with those atomic operations unfolded that have their element to themselves, or whose loop may be

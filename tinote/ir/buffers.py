@@ -11,8 +11,6 @@ from tinote.ir.types import Scalar, Tensor
 if TYPE_CHECKING:
     from tinote.ir.primitives import Primitive
 
-__all__ = ["Buffer", "BufferKind", "Private", "root_of", "row_major"]
-
 
 class BufferKind(Enum):
     """Where a buffer's memory comes from, and so what may alias: two fields never do; an array may alias anything but

@@ -17,8 +17,6 @@ from tinote.ir.primitives import Defaults, Primitive
 from tinote.ir.types import Ref, Scalar, Tensor, Type, i32, u1
 from tinote.source import NOWHERE, Span
 
-__all__ = ["Builder", "OpenRegion"]
-
 DEFAULTS = Defaults()
 
 

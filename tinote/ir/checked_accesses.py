@@ -12,8 +12,6 @@ from typing import NamedTuple
 from tinote.ir.buffers import Buffer
 from tinote.source import Span
 
-__all__ = ["RULES", "CheckedAccesses", "Kind", "Ledger", "Site", "Word"]
-
 #: In words, as messages say them.
 RULES = {
     1: "access rule 1: an element that was read is not changed afterwards",

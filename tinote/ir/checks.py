@@ -17,8 +17,6 @@ from tinote.ir.nodes import Atom, Check, Op, Region
 from tinote.ir.prune import prune
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 
-__all__ = ["checks_alone", "without_checks"]
-
 
 def checks_alone(region: Region) -> Region:
     """The checks of `region` and what they are computed from, yielding nothing. An operation with another effect is

@@ -5,8 +5,6 @@ from __future__ import annotations
 from tinote.ir.nodes import Atom, Op, Region, Var
 from tinote.source import NOWHERE, Span
 
-__all__ = ["CustomVJP"]
-
 
 class CustomVJP(Op):
     """`results`, which were computed from `inputs`, with a vector-Jacobian product of their own; `outs` are their

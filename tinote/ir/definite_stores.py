@@ -21,8 +21,6 @@ from tinote.ir.affine import Affine
 from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atom, Buffer, For, Function, Lit, Op, Region, Store, Var
 
-__all__ = ["definite_stores", "live_in_reads"]
-
 
 def definite_stores(fn: Function, accesses: Accesses) -> list[Access]:
     """The stores of `fn` (scalar form) of that kind, one for each element type's worth of components, in order."""

@@ -18,8 +18,6 @@ from enum import IntEnum
 from tinote.ir.nodes import Op
 from tinote.ir.text import show_op
 
-__all__ = ["Form", "InvalidIR"]
-
 
 class Form(IntEnum):
     """What a function looks like at a stage of the pipeline; later is greater."""

@@ -28,41 +28,12 @@ from tinote.errors import (
     KernelRuntimeError,
     KernelZeroDivisionError,
 )
+from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.buffers import root_of
 from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.memory import DictMemory, Index, Number, Storage
 from tinote.ir.messages import formatted, split_message
-from tinote.ir.nodes import (
-    Atom,
-    Atomic,
-    Buffer,
-    BufferKind,
-    Check,
-    Extent,
-    FaultKind,
-    For,
-    Function,
-    Get,
-    If,
-    Load,
-    Local,
-    Memory,
-    NewStack,
-    Op,
-    Pop,
-    Prim,
-    Print,
-    Private,
-    Push,
-    Region,
-    Set,
-    Store,
-    Task,
-    Var,
-    While,
-    row_major,
-)
 from tinote.ir.primitives import Defaults
 from tinote.ir.types import Ref, Scalar, Stack, Tensor, Type, element_type, shape_of, strengthen
 
@@ -71,7 +42,7 @@ __all__ = ["DictMemory", "StepLimitError", "Storage", "interpret"]
 Plan = tuple[Scalar, tuple[Scalar | None, ...]]
 Value = Any  # Number, or a flat tuple of them for a tensor, or a list for a cell or stack
 
-_OWN_KINDS = (BufferKind.TEMPORARY, BufferKind.PRIVATE, BufferKind.SAVED)  # memory that a run brings with it
+_OWN_KINDS = (ir.BufferKind.TEMPORARY, ir.BufferKind.PRIVATE, ir.BufferKind.SAVED)  # memory that a run brings with it
 _DEFAULTS = Defaults()
 
 
@@ -80,7 +51,7 @@ class StepLimitError(Exception):
 
 
 def interpret(
-    fn: Function,
+    fn: ir.Function,
     args: Sequence[Number],
     memory: Storage,
     *,
@@ -88,7 +59,7 @@ def interpret(
     on_print: Callable[[str], None] | None = None,
     step_limit: int = 10_000_000,
     order: Callable[[range], Iterable[int]] | None = None,
-    observe: Callable[[Op, Mapping[Var, Value]], None] | None = None,
+    observe: Callable[[ir.Op, Mapping[ir.Var, Value]], None] | None = None,
 ) -> tuple[Value, ...]:
     """Run `fn` on scalar arguments and `memory`, and give what it returns.
 
@@ -134,29 +105,29 @@ class _Machine:
         self.on_print = on_print
         self.steps = step_limit
         self.order = order
-        self.observe: Callable[[Op, Mapping[Var, Value]], None] | None = None
-        self.env: dict[Var, Value] = {}
-        self.own: dict[Buffer, dict[Index, Number]] = {}  # temporaries and private copies
-        self.plans: dict[Prim, Plan] = {}
-        self.actions: dict[type[Op], Callable[[Any], None]] = {
-            Prim: self.prim,
-            Load: self.load,
-            Store: self.store,
-            Atomic: self.atomic,
-            Extent: self.extent,
-            For: self.for_,
-            While: self.while_,
-            If: self.if_,
+        self.observe: Callable[[ir.Op, Mapping[ir.Var, Value]], None] | None = None
+        self.env: dict[ir.Var, Value] = {}
+        self.own: dict[ir.Buffer, dict[Index, Number]] = {}  # temporaries and private copies
+        self.plans: dict[ir.Prim, Plan] = {}
+        self.actions: dict[type[ir.Op], Callable[[Any], None]] = {
+            ir.Prim: self.prim,
+            ir.Load: self.load,
+            ir.Store: self.store,
+            ir.Atomic: self.atomic,
+            ir.Extent: self.extent,
+            ir.For: self.for_,
+            ir.While: self.while_,
+            ir.If: self.if_,
             CustomVJP: lambda op: self.bind(op.outs, [self.value(a) for a in op.results]),
-            Local: self.local,
-            Get: self.get,
-            Set: self.set,
-            NewStack: self.new_stack,
-            Push: self.push,
-            Pop: self.pop,
-            Check: self.check,
-            Print: self.print,
-            Task: self.task,
+            ir.Local: self.local,
+            ir.Get: self.get,
+            ir.Set: self.set,
+            ir.NewStack: self.new_stack,
+            ir.Push: self.push,
+            ir.Pop: self.pop,
+            ir.Check: self.check,
+            ir.Print: self.print,
+            ir.Task: self.task,
         }
 
     # values and their types
@@ -165,10 +136,10 @@ class _Machine:
         """The type in which a weak type is computed."""
         return t if t.bits else strengthen(t, self.defaults.fp, self.defaults.ip)
 
-    def value(self, atom: Atom) -> Value:
-        return self.env[atom] if isinstance(atom, Var) else atom.value
+    def value(self, atom: ir.Atom) -> Value:
+        return self.env[atom] if isinstance(atom, ir.Var) else atom.value
 
-    def as_type(self, atom: Atom, t: Type) -> Value:
+    def as_type(self, atom: ir.Atom, t: Type) -> Value:
         """The value of `atom` where a value of type `t` is wanted."""
         value = self.value(atom)
         if atom.type == t and element_type(t).bits:
@@ -178,15 +149,15 @@ class _Machine:
             return tuple([p.cast_number(dtype, v) for v in value])  # type: ignore[misc]
         return p.cast_number(dtype, value)
 
-    def bind(self, variables: Sequence[Var], values: Sequence[Value]) -> None:
+    def bind(self, variables: Sequence[ir.Var], values: Sequence[Value]) -> None:
         for variable, value in zip(variables, values, strict=True):
             self.env[variable] = value
 
-    def yields(self, region: Region, outs: Sequence[Var]) -> list[Value]:
+    def yields(self, region: ir.Region, outs: Sequence[ir.Var]) -> list[Value]:
         """What a region yields, in the types of the variables that it is for."""
         return [self.as_type(y, out.type) for y, out in zip(region.yields, outs, strict=True)]
 
-    def body(self, region: Region) -> None:
+    def body(self, region: ir.Region) -> None:
         for op in region.body:
             self.step()
             self.actions[type(op)](op)
@@ -200,7 +171,7 @@ class _Machine:
 
     # primitives
 
-    def prim(self, op: Prim) -> None:
+    def prim(self, op: ir.Prim) -> None:
         prim = op.prim
         values = [self.value(a) for a in op.args]
         out = op.out
@@ -220,7 +191,7 @@ class _Machine:
                 plan = self.plans[op] = self.plan(op)
             self.env[out] = self.apply(prim, plan, values)
 
-    def plan(self, op: Prim) -> Plan:
+    def plan(self, op: ir.Prim) -> Plan:
         """The scalar type of the result, and the one that each operand is converted to (None: has it already)."""
         prim = op.prim
         types = tuple([a.type for a in op.args])
@@ -252,14 +223,14 @@ class _Machine:
             values = [v if t is None else p.cast_number(t, v) for t, v in zip(operands, values, strict=True)]
         return p.evaluate(prim, dtype, *values)
 
-    def component(self, tensor: Atom, index: Sequence[int], op: Op) -> int:
+    def component(self, tensor: ir.Atom, index: Sequence[int], op: ir.Op) -> int:
         """Place of a component in the flat tuple."""
         t = tensor.type
         shape = shape_of(t.content if isinstance(t, Ref) else t)
-        name = tensor.name if isinstance(tensor, Var) else ""
+        name = tensor.name if isinstance(tensor, ir.Var) else ""
         return self.flat(name or "local", shape, tuple(index), op)
 
-    def flat(self, name: str, shape: Index, index: Index, op: Op) -> int:
+    def flat(self, name: str, shape: Index, index: Index, op: ir.Op) -> int:
         place = 0
         for axis, (i, extent) in enumerate(zip(index, shape, strict=True)):
             if not 0 <= i < extent:
@@ -269,12 +240,12 @@ class _Machine:
 
     # memory
 
-    def shape(self, buffer: Buffer) -> Index:
+    def shape(self, buffer: ir.Buffer) -> Index:
         """Index dimensions of a buffer."""
         known = tuple([n for n in buffer.shape if n is not None])
         return known if len(known) == buffer.rank else self.memory.shape(buffer)
 
-    def places(self, op: Memory, operands: tuple[Atom, ...]) -> tuple[Buffer, list[Index]]:
+    def places(self, op: ir.Memory, operands: tuple[ir.Atom, ...]) -> tuple[ir.Buffer, list[Index]]:
         """The buffer that an access really touches, and the full index of every component."""
         buffer = op.buffer
         index = tuple([int(self.value(a)) for a in operands])
@@ -288,7 +259,7 @@ class _Machine:
             return buffer, [index]
         return buffer, [(*index, *c) for c in itertools.product(*map(range, buffer.element))]
 
-    def unflatten(self, buffer: Buffer, offset: int, op: Op) -> Index:
+    def unflatten(self, buffer: ir.Buffer, offset: int, op: ir.Op) -> Index:
         """The index of the number that lies `offset` bytes into a buffer."""
         shape = self.shape(buffer)
         strides = buffer.strides
@@ -296,7 +267,7 @@ class _Machine:
             size = buffer.dtype.size
             for n in buffer.element:
                 size *= n
-            strides = row_major(shape, size)
+            strides = ir.row_major(shape, size)
         full = (*shape, *buffer.element)
         steps = (*strides, *buffer.element_strides)
         index = [0] * len(full)
@@ -309,29 +280,29 @@ class _Machine:
             raise KernelIndexError(text, op.loc)
         return tuple(index)
 
-    def read(self, buffer: Buffer, index: Index) -> Number:
+    def read(self, buffer: ir.Buffer, index: Index) -> Number:
         if buffer.kind in _OWN_KINDS:
             return self.own.setdefault(buffer, {}).get(index, p.neutral(p.add, buffer.dtype))
         return self.memory.load(buffer, index)
 
-    def write(self, buffer: Buffer, index: Index, value: Number) -> None:
+    def write(self, buffer: ir.Buffer, index: Index, value: Number) -> None:
         if buffer.kind in _OWN_KINDS:
             self.own.setdefault(buffer, {})[index] = value
         else:
             self.memory.store(buffer, index, value)
 
-    def load(self, op: Load) -> None:
+    def load(self, op: ir.Load) -> None:
         buffer, places = self.places(op, op.index)
         values = [self.read(buffer, place) for place in places]
         self.env[op.out] = tuple(values) if isinstance(op.out.type, Tensor) else values[0]
 
-    def store(self, op: Store) -> None:
+    def store(self, op: ir.Store) -> None:
         buffer, places = self.places(op, op.index)
         value = self.as_type(op.value, buffer.dtype)
         for k, place in enumerate(places):
             self.write(buffer, place, value[k] if isinstance(value, tuple) else value)
 
-    def atomic(self, op: Atomic) -> None:
+    def atomic(self, op: ir.Atomic) -> None:
         buffer, places = self.places(op, op.index)
         dtype = buffer.dtype
         value = self.as_type(op.value, dtype)
@@ -343,12 +314,12 @@ class _Machine:
         for out in op.outs:
             self.env[out] = tuple(old) if isinstance(out.type, Tensor) else old[0]
 
-    def extent(self, op: Extent) -> None:
+    def extent(self, op: ir.Extent) -> None:
         self.env[op.out] = self.shape(root_of(op.buffer))[op.axis]
 
     # control
 
-    def for_(self, op: For) -> None:
+    def for_(self, op: ir.For) -> None:
         lo, hi = int(self.value(op.lo)), int(self.value(op.hi))
         indices: Iterable[int] = range(lo, hi)
         if op.reverse:
@@ -364,7 +335,7 @@ class _Machine:
             carried = self.yields(op.body, op.carried)
         self.bind(op.outs, carried)
 
-    def while_(self, op: While) -> None:
+    def while_(self, op: ir.While) -> None:
         condition, body = op.condition, op.body
         carried = [self.as_type(a, v.type) for a, v in zip(op.initial, condition.params, strict=True)]
         while True:
@@ -378,12 +349,12 @@ class _Machine:
             carried = self.yields(body, body.params)
         self.bind(op.outs, carried)
 
-    def if_(self, op: If) -> None:
+    def if_(self, op: ir.If) -> None:
         region = op.then if self.value(op.condition) else op.orelse
         self.body(region)
         self.bind(op.outs, self.yields(region, op.outs))
 
-    def task(self, op: Task) -> None:
+    def task(self, op: ir.Task) -> None:
         for private in op.privates:
             start = p.neutral(private.prim, private.copy.dtype)
             self.own[private.copy] = dict.fromkeys(self.elements(private.copy), start)
@@ -400,10 +371,10 @@ class _Machine:
         for private in op.privates:
             self.merge(private)
 
-    def elements(self, buffer: Buffer) -> Iterable[Index]:
+    def elements(self, buffer: ir.Buffer) -> Iterable[Index]:
         return itertools.product(*map(range, (*self.shape(buffer), *buffer.element)))
 
-    def merge(self, private: Private) -> None:
+    def merge(self, private: ir.Private) -> None:
         """Combine a private copy into its target."""
         target = private.target
         for place, value in self.own.pop(private.copy).items():
@@ -411,7 +382,7 @@ class _Machine:
 
     # cells and stacks: lists
 
-    def local(self, op: Local) -> None:
+    def local(self, op: ir.Local) -> None:
         ref = op.out.type
         assert isinstance(ref, Ref)
         content = ref.content
@@ -422,14 +393,14 @@ class _Machine:
             start = (zero,) * content.count if isinstance(content, Tensor) else zero
         self.env[op.out] = list(start) if isinstance(content, Tensor) else [start]  # type: ignore[arg-type]
 
-    def get(self, op: Get) -> None:
+    def get(self, op: ir.Get) -> None:
         cell = self.value(op.args[0])
         if isinstance(op.out.type, Tensor):
             self.env[op.out] = tuple(cell)
         else:
             self.env[op.out] = cell[self.place(op.args[0], op.args[1:], op)]
 
-    def set(self, op: Set) -> None:
+    def set(self, op: ir.Set) -> None:
         cell = self.value(op.args[0])
         ref = op.args[0].type
         assert isinstance(ref, Ref)
@@ -439,18 +410,18 @@ class _Machine:
             place = self.place(op.args[0], op.args[1:-1], op)
             cell[place] = self.as_type(op.args[-1], element_type(ref))
 
-    def place(self, cell: Atom, index: tuple[Atom, ...], op: Op) -> int:
+    def place(self, cell: ir.Atom, index: tuple[ir.Atom, ...], op: ir.Op) -> int:
         return self.component(cell, [int(self.value(a)) for a in index], op)
 
-    def new_stack(self, op: NewStack) -> None:
+    def new_stack(self, op: ir.NewStack) -> None:
         self.env[op.out] = []
 
-    def push(self, op: Push) -> None:
+    def push(self, op: ir.Push) -> None:
         stack = op.args[0].type
         assert isinstance(stack, Stack)
         self.value(op.args[0]).append(self.as_type(op.args[1], stack.content))
 
-    def pop(self, op: Pop) -> None:
+    def pop(self, op: ir.Pop) -> None:
         stack = self.value(op.args[0])
         if not stack:
             raise RuntimeError(f"more pops than pushes: {op!r}")
@@ -458,33 +429,33 @@ class _Machine:
 
     # messages
 
-    def check(self, op: Check) -> None:
+    def check(self, op: ir.Check) -> None:
         if self.value(op.args[0]):
             return
-        if op.kind is FaultKind.BOUNDS:
+        if op.kind is ir.FaultKind.BOUNDS:
             i, n, *first = [int(self.value(a)) for a in op.args[1:]]
             text = f"index {i + sum(first)} is out of range for axis {op.axis} of '{op.text}', which has length {n}"
             raise KernelIndexError(text, op.loc)
-        if op.kind is FaultKind.DIVISION:
+        if op.kind is ir.FaultKind.DIVISION:
             raise KernelZeroDivisionError("integer division by zero", op.loc)
-        if op.kind is FaultKind.ASSERT:
+        if op.kind is ir.FaultKind.ASSERT:
             raise KernelAssertionError(self.message(op) or "assertion failed", op.loc)
-        if op.kind is FaultKind.MEMORY:
+        if op.kind is ir.FaultKind.MEMORY:
             raise KernelMemoryError(op.text or "out of memory for saved values", op.loc)
-        error = KernelFiniteError if op.kind is FaultKind.FINITE else KernelOverflowError
+        error = KernelFiniteError if op.kind is ir.FaultKind.FINITE else KernelOverflowError
         raise error(self.message(op) or "integer overflow", op.loc)
 
-    def message(self, op: Check) -> str:
+    def message(self, op: ir.Check) -> str:
         rest = iter(op.args[1:])
         return "".join([p if isinstance(p, str) else self.shown(next(rest), p.spec) for p in split_message(op.text)])
 
-    def print(self, op: Print) -> None:
+    def print(self, op: ir.Print) -> None:
         if self.on_print is None:
             return
         rest = iter(zip(op.args, op.specs, strict=True))
         self.on_print("".join([self.shown(*next(rest)) if part is None else part for part in op.parts]))
 
-    def shown(self, atom: Atom, spec: str = "") -> str:
+    def shown(self, atom: ir.Atom, spec: str = "") -> str:
         """A value as people read it."""
         if spec:
             value = _nest(self.value(atom), shape_of(atom.type))
@@ -493,6 +464,6 @@ class _Machine:
         return text.replace("(", "[").replace(",)", "]").replace(")", "]")
 
 
-def _out_of_range(name: str, axis: int, index: int, shape: Index, op: Op) -> KernelRuntimeError:
+def _out_of_range(name: str, axis: int, index: int, shape: Index, op: ir.Op) -> KernelRuntimeError:
     text = f"index {index} is out of range for axis {axis} of '{name}', which has length {shape[axis]}"
     return KernelIndexError(text, op.loc)

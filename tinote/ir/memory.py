@@ -9,8 +9,6 @@ from typing import Any, Protocol
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Buffer
 
-__all__ = ["DictMemory", "Index", "Number", "Storage"]
-
 Number = Any  # int or float, as the type asks
 Index = tuple[int, ...]
 

@@ -9,18 +9,6 @@ from enum import Enum
 from string import Formatter
 from typing import NamedTuple, cast
 
-__all__ = [
-    "FaultKind",
-    "Hole",
-    "formatted",
-    "iteration_of",
-    "iteration_text",
-    "join_message",
-    "merged",
-    "nested_parts",
-    "split_message",
-]
-
 _ITERATION = ", in iteration "
 
 

@@ -13,8 +13,6 @@ from tinote.ir.nodes import Atomic, Op, Prim
 from tinote.ir.primitives import Primitive
 from tinote.ir.types import Scalar, element_type
 
-__all__ = ["OVERFLOWING", "fits", "may_overflow", "overflow_text"]
-
 #: How an operation is shown, with a hole for each operand.
 OVERFLOWING: dict[Primitive, str] = {
     p.add: "{} + {}",

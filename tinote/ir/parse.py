@@ -11,36 +11,8 @@ import json
 import re
 from collections.abc import Callable
 
+from tinote.ir import nodes as ir
 from tinote.ir.custom_vjp import CustomVJP
-from tinote.ir.nodes import (
-    Atom,
-    Atomic,
-    Buffer,
-    BufferKind,
-    Check,
-    Extent,
-    FaultKind,
-    For,
-    Function,
-    Get,
-    If,
-    Lit,
-    Load,
-    Local,
-    NewStack,
-    Op,
-    Pop,
-    Prim,
-    Print,
-    Private,
-    Push,
-    Region,
-    Set,
-    Store,
-    Task,
-    Var,
-    While,
-)
 from tinote.ir.primitives import PRIMITIVES, Primitive
 from tinote.ir.tokens import NUMBER, ParseError, SourceLine
 from tinote.ir.types import Ref, Scalar, Stack, Tensor, Type, scalar_named, u1, weak_float, weak_int
@@ -50,7 +22,7 @@ __all__ = ["ParseError", "parse"]
 _LITERAL = re.compile(rf"({NUMBER})_?(.*)")
 
 
-def parse(text: str, file: str = "<ir>") -> Function:
+def parse(text: str, file: str = "<ir>") -> ir.Function:
     """The function that `text` shows. Raises `ParseError`."""
     lines = [SourceLine(file, number, line) for number, line in enumerate(text.splitlines(), 1)]
     return _Parser([line for line in lines if line.tokens], file).function()
@@ -62,8 +34,8 @@ class _Parser:
         self.file = file
         self.at = 0
         self.line = lines[0] if lines else SourceLine(file, 1, "")
-        self.variables: dict[str, Var] = {}
-        self.buffers: dict[str, Buffer] = {}
+        self.variables: dict[str, ir.Var] = {}
+        self.buffers: dict[str, ir.Buffer] = {}
 
     # lines
 
@@ -73,7 +45,7 @@ class _Parser:
         self.at += 1
         return self.line
 
-    def function(self) -> Function:
+    def function(self) -> ir.Function:
         self.declarations()
         if self.at == len(self.lines):
             raise self.line.error("expected a function")
@@ -86,16 +58,16 @@ class _Parser:
         region = self.block(line, params, "return")
         if self.at < len(self.lines):
             raise self.advance().error("expected the end of the text", 0)
-        return Function(name, region, line.span())
+        return ir.Function(name, region, line.span())
 
     def colon(self) -> None:
         self.line.expect(":")
         self.line.done()
 
-    def block(self, head: SourceLine, params: tuple[Var, ...] = (), leave: str = "yield") -> Region:
+    def block(self, head: SourceLine, params: tuple[ir.Var, ...] = (), leave: str = "yield") -> ir.Region:
         """The lines that are indented deeper than `head`."""
-        body: list[Op] = []
-        yields: tuple[Atom, ...] = ()
+        body: list[ir.Op] = []
+        yields: tuple[ir.Atom, ...] = ()
         indent: int | None = None
         while self.at < len(self.lines) and self.lines[self.at].indent > head.indent:
             line = self.advance()
@@ -110,12 +82,12 @@ class _Parser:
                 yields = self.atoms()
             else:
                 body.append(self.operation())
-        return Region(params, tuple(body), yields)
+        return ir.Region(params, tuple(body), yields)
 
     # buffers
 
     def declarations(self) -> None:
-        declared: dict[str, tuple[SourceLine, Callable[[Buffer | None], Buffer], dict[str, str]]] = {}
+        declared: dict[str, tuple[SourceLine, Callable[[ir.Buffer | None], ir.Buffer], dict[str, str]]] = {}
         while self.at < len(self.lines) and self.lines[self.at].take("buffer"):
             line = self.advance()
             name = line.kind("buffer", "a buffer's name")
@@ -123,7 +95,7 @@ class _Parser:
                 raise line.error(f"{name} is declared twice", line.tokens[1].column)
             declared[name] = (line, *self.declaration(name[1:]))
 
-        def made(name: str) -> Buffer:
+        def made(name: str) -> ir.Buffer:
             if name not in self.buffers:
                 line, make, links = declared[name]
                 for target in links.values():
@@ -141,7 +113,7 @@ class _Parser:
                 buffer.tangent = made(links["tangent"])
                 buffer.tangent.primal = buffer
 
-    def declaration(self, name: str) -> tuple[Callable[[Buffer | None], Buffer], dict[str, str]]:
+    def declaration(self, name: str) -> tuple[Callable[[ir.Buffer | None], ir.Buffer], dict[str, str]]:
         """The rest of a declaration: how to make the buffer, and the names that it refers to."""
         line = self.line
         line.expect(":")
@@ -150,7 +122,7 @@ class _Parser:
             raise line.error("a buffer holds scalars or tensors")
         dtype, element = (t, ()) if isinstance(t, Scalar) else (t.dtype, t.shape)
         word = line.kind("word", "the kind of the buffer")
-        kinds = {kind.value: kind for kind in BufferKind}
+        kinds = {kind.value: kind for kind in ir.BufferKind}
         if word not in kinds:
             raise line.error(f"expected one of {', '.join(kinds)}", line.tokens[line.at - 1].column)
         shape = self.shape()
@@ -162,8 +134,8 @@ class _Parser:
             links[relation] = line.kind("buffer", "a buffer's name")
         line.done()
 
-        def make(flat: Buffer | None) -> Buffer:
-            return Buffer(name, dtype, shape, element, kinds[word], strides, element_strides, flat)
+        def make(flat: ir.Buffer | None) -> ir.Buffer:
+            return ir.Buffer(name, dtype, shape, element, kinds[word], strides, element_strides, flat)
 
         return make, links
 
@@ -193,16 +165,16 @@ class _Parser:
             raise line.error(f"no type is called {word}", line.tokens[line.at - 1].column) from None
         return Tensor(dtype, tuple(line.separated(line.integer, "]"))) if line.take("[") else dtype
 
-    def binding(self) -> Var:
+    def binding(self) -> ir.Var:
         """`%a: f32`, a new variable."""
         name = self.line.kind("variable", "a variable")
         if name in self.variables:
             raise self.line.error(f"{name} is bound twice", self.line.tokens[self.line.at - 1].column)
         self.line.expect(":")
-        var = self.variables[name] = Var(self.type(), name[1:])
+        var = self.variables[name] = ir.Var(self.type(), name[1:])
         return var
 
-    def buffer(self) -> Buffer:
+    def buffer(self) -> ir.Buffer:
         name = self.line.kind("buffer", "a buffer")
         if name not in self.buffers:
             raise self.line.error(f"{name} is not declared", self.line.tokens[self.line.at - 1].column)
@@ -214,7 +186,7 @@ class _Parser:
             raise self.line.error(f"no operation is called {name}", self.line.tokens[self.line.at - 1].column)
         return PRIMITIVES[name]
 
-    def atom(self) -> Atom:
+    def atom(self) -> ir.Atom:
         token = self.line.peek()
         if token.kind == "variable":
             if token.text not in self.variables:
@@ -222,12 +194,12 @@ class _Parser:
             self.line.next()
             return self.variables[token.text]
         if self.line.take("true") or self.line.take("false"):
-            return Lit(token.text == "true", u1)
+            return ir.Lit(token.text == "true", u1)
         if token.kind != "number":
             raise self.line.error("expected a variable or a literal")
         return self.literal(token.text)
 
-    def literal(self, text: str) -> Lit:
+    def literal(self, text: str) -> ir.Lit:
         match = _LITERAL.fullmatch(text)
         assert match is not None
         digits, suffix = match.groups()
@@ -236,33 +208,33 @@ class _Parser:
         if t is u1 or (t.kind != "f" and not integral):
             raise self.line.error(f"{text} is no literal")
         self.line.next()
-        return Lit(float(digits) if t.kind == "f" else int(digits), t)
+        return ir.Lit(float(digits) if t.kind == "f" else int(digits), t)
 
-    def atoms(self) -> tuple[Atom, ...]:
+    def atoms(self) -> tuple[ir.Atom, ...]:
         """The atoms up to the end of the line."""
         return tuple(self.line.separated(self.atom))
 
-    def brackets(self) -> tuple[Atom, ...]:
+    def brackets(self) -> tuple[ir.Atom, ...]:
         """Indices in any number of brackets."""
-        found: list[Atom] = []
+        found: list[ir.Atom] = []
         while self.line.take("["):
             found += self.line.separated(self.atom, "]")
         return tuple(found)
 
-    def place(self) -> tuple[Buffer, tuple[Atom, ...]]:
+    def place(self) -> tuple[ir.Buffer, tuple[ir.Atom, ...]]:
         """`@x[%i][0i32]`."""
         buffer = self.buffer()
         if self.line.peek().text != "[":
             raise self.line.error("expected '['")
         return buffer, self.brackets()
 
-    def assigned(self) -> Atom:
+    def assigned(self) -> ir.Atom:
         """`, %v`, at the end of the line."""
         self.line.expect(",")
         return self.atom()
 
-    def carrying(self) -> tuple[tuple[Var, ...], tuple[Atom, ...]]:
-        def pair() -> tuple[Var, Atom]:
+    def carrying(self) -> tuple[tuple[ir.Var, ...], tuple[ir.Atom, ...]]:
+        def pair() -> tuple[ir.Var, ir.Atom]:
             var = self.binding()
             self.line.expect("=")
             return var, self.atom()
@@ -276,9 +248,9 @@ class _Parser:
 
     # operations
 
-    def operation(self) -> Op:
+    def operation(self) -> ir.Op:
         line = self.line
-        outs: tuple[Var, ...] = ()
+        outs: tuple[ir.Var, ...] = ()
         if line.peek().kind == "variable":
             outs = tuple(line.separated(self.binding, "="))
         word = line.kind("word", "an operation")
@@ -298,55 +270,55 @@ class _Parser:
             raise line.error(f"'{word}' binds no variables", line.indent)
         return op
 
-    def plain(self, word: str, outs: tuple[Var, ...]) -> Op:
+    def plain(self, word: str, outs: tuple[ir.Var, ...]) -> ir.Op:
         """An operation without regions, after its first word."""
         line, loc = self.line, self.line.span()
         if word == "load":
-            return Load(*self.place(), outs, loc)
+            return ir.Load(*self.place(), outs, loc)
         if word == "store":
-            return Store(*self.place(), self.assigned(), loc)
+            return ir.Store(*self.place(), self.assigned(), loc)
         if word == "atomic":
             plain = line.take("plain")
-            return Atomic(self.primitive(), *self.place(), self.assigned(), outs, loc, plain=plain)
+            return ir.Atomic(self.primitive(), *self.place(), self.assigned(), outs, loc, plain=plain)
         if word == "extent":
             buffer = self.buffer()
             line.expect(",")
-            return Extent(buffer, line.integer(), outs, loc)
+            return ir.Extent(buffer, line.integer(), outs, loc)
         if word == "local":
-            return Local(self.atoms(), outs, (), loc)
+            return ir.Local(self.atoms(), outs, (), loc)
         if word == "get":
-            return Get((self.atom(), *self.brackets()), outs, (), loc)
+            return ir.Get((self.atom(), *self.brackets()), outs, (), loc)
         if word == "set":
-            return Set((self.atom(), *self.brackets(), self.assigned()), (), (), loc)
+            return ir.Set((self.atom(), *self.brackets(), self.assigned()), (), (), loc)
         if word == "stack":
-            return NewStack(self.atoms(), outs, (), loc)
+            return ir.NewStack(self.atoms(), outs, (), loc)
         if word == "push":
-            return Push(self.atoms(), (), (), loc)
+            return ir.Push(self.atoms(), (), (), loc)
         if word == "pop":
-            return Pop(self.atoms(), outs, (), loc)
+            return ir.Pop(self.atoms(), outs, (), loc)
         if word == "check":
             return self.check()
         if word == "print":
             return self.print()
         line.at -= 1
-        return Prim(self.primitive(), self.atoms(), outs, loc)
+        return ir.Prim(self.primitive(), self.atoms(), outs, loc)
 
-    def check(self) -> Op:
+    def check(self) -> ir.Op:
         line = self.line
         word = line.kind("word", "the kind of the check")
-        kinds = {kind.name.lower(): kind for kind in FaultKind}
+        kinds = {kind.name.lower(): kind for kind in ir.FaultKind}
         if word not in kinds:
             raise line.error(f"expected one of {', '.join(kinds)}", line.tokens[line.at - 1].column)
         text = json.loads(line.next().text) if line.peek().kind == "text" else ""
         axis = line.integer() if line.take("axis") else 0
-        return Check(kinds[word], self.atoms(), text, axis, line.span())
+        return ir.Check(kinds[word], self.atoms(), text, axis, line.span())
 
-    def print(self) -> Op:
+    def print(self) -> ir.Op:
         line = self.line
 
         specs: list[str] = []
 
-        def item() -> str | Atom:
+        def item() -> str | ir.Atom:
             if line.peek().kind == "text":
                 return json.loads(line.next().text)
             atom = self.atom()
@@ -355,20 +327,20 @@ class _Parser:
 
         items = line.separated(item)
         parts = tuple([i if isinstance(i, str) else None for i in items])
-        return Print(parts, tuple([i for i in items if not isinstance(i, str)]), line.span(), tuple(specs))
+        return ir.Print(parts, tuple([i for i in items if not isinstance(i, str)]), line.span(), tuple(specs))
 
-    def for_(self, outs: tuple[Var, ...]) -> Op:
+    def for_(self, outs: tuple[ir.Var, ...]) -> ir.Op:
         line = self.line
         parallel, reverse, vectorize = line.take("parallel"), line.take("reverse"), line.take("vectorize")
         index, lo, hi = self.loop()
         because = json.loads(line.kind("text", "the reason")) if line.take("because") else ""
         carried, initial = self.carrying()
         body = self.block(line, (index, *carried))
-        loop = For(lo, hi, initial, body, outs, line.span(), parallel=parallel, reverse=reverse, vectorize=vectorize)
+        loop = ir.For(lo, hi, initial, body, outs, line.span(), parallel=parallel, reverse=reverse, vectorize=vectorize)
         loop.because = because
         return loop
 
-    def loop(self) -> tuple[Var, Atom, Atom]:
+    def loop(self) -> tuple[ir.Var, ir.Atom, ir.Atom]:
         """`%i: i32 in 0i32 .. %n`."""
         index = self.binding()
         self.line.expect("in")
@@ -376,7 +348,7 @@ class _Parser:
         self.line.expect("..")
         return index, lo, self.atom()
 
-    def while_(self, outs: tuple[Var, ...]) -> Op:
+    def while_(self, outs: tuple[ir.Var, ...]) -> ir.Op:
         line = self.line
         carried, initial = self.carrying()
         condition = self.block(line, carried)
@@ -386,22 +358,22 @@ class _Parser:
         second.expect("do")
         params = tuple(second.separated(self.binding, ":"))
         second.done()
-        return While(initial, condition, self.block(second, params), outs, line.span())
+        return ir.While(initial, condition, self.block(second, params), outs, line.span())
 
-    def if_(self, outs: tuple[Var, ...]) -> Op:
+    def if_(self, outs: tuple[ir.Var, ...]) -> ir.Op:
         line = self.line
         condition = self.atom()
         self.colon()
         then = self.block(line)
-        orelse = Region((), ())
+        orelse = ir.Region((), ())
         if self.at < len(self.lines) and self.lines[self.at].indent == line.indent:
             if self.lines[self.at].take("else"):
                 second = self.advance()
                 self.colon()
                 orelse = self.block(second)
-        return If(condition, then, orelse, outs, line.span())
+        return ir.If(condition, then, orelse, outs, line.span())
 
-    def custom_vjp(self, outs: tuple[Var, ...]) -> Op:
+    def custom_vjp(self, outs: tuple[ir.Var, ...]) -> ir.Op:
         line = self.line
         args = tuple(line.separated(self.atom, "adjoint"))
         seeds = tuple(line.separated(self.binding, ":"))
@@ -409,26 +381,26 @@ class _Parser:
         count = len(outs)
         return CustomVJP(args[:count], args[count:], self.block(line, seeds), outs, line.span())
 
-    def task(self, outs: tuple[Var, ...]) -> Op:
+    def task(self, outs: tuple[ir.Var, ...]) -> ir.Op:
         line = self.line
         parallel = line.take("parallel")
         if not parallel:
             line.expect("serial")
         name = json.loads(line.next().text) if line.peek().kind == "text" else ""
         vectorize = line.take("vectorize")
-        params: tuple[Var, ...] = ()
-        args: tuple[Atom, ...] = ()
+        params: tuple[ir.Var, ...] = ()
+        args: tuple[ir.Atom, ...] = ()
         if line.peek().kind == "variable":
             index, lo, hi = self.loop()
             params, args = (index,), (lo, hi)
         self.colon()
-        privates: list[Private] = []
+        privates: list[ir.Private] = []
         while self.at < len(self.lines) and self.lines[self.at].take("private"):
             second = self.advance()
             prim, copy = self.primitive(), self.buffer()
             second.expect("of")
-            privates.append(Private(self.buffer(), copy, prim))
+            privates.append(ir.Private(self.buffer(), copy, prim))
             second.done()
         body = self.block(line, params)
         loc = line.span()
-        return Task(name, args, body, parallel=parallel, privates=tuple(privates), vectorize=vectorize, loc=loc)
+        return ir.Task(name, args, body, parallel=parallel, privates=tuple(privates), vectorize=vectorize, loc=loc)

@@ -21,18 +21,6 @@ from typing import Any, NamedTuple
 
 from tinote.ir.types import Scalar, Tensor, Type, element_type, f16, f32, i32, i64, promote, shape_of, u1, u32, u64
 
-__all__ = [
-    "ATOMICS",
-    "DIVISIONS",
-    "PRIMITIVES",
-    "Defaults",
-    "Primitive",
-    "broadcast_shape",
-    "evaluate",
-    "neutral",
-    "operand_type",
-]
-
 Number = Any  # int or float, as the type asks
 
 

@@ -18,8 +18,6 @@ from tinote.ir.nodes import Atom, Atomic, Buffer, BufferKind, For, If, Load, Op,
 from tinote.ir.query import walk
 from tinote.ir.rewrite import same
 
-__all__ = ["prune", "prune_unread"]
-
 
 def _writes(op: Op) -> bool:
     return op.writes

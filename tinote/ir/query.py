@@ -6,8 +6,6 @@ from collections.abc import Iterator
 
 from tinote.ir.nodes import Buffer, Function, Memory, Op, Region, Task, Var
 
-__all__ = ["bound_in", "buffers_of", "count_ops", "definitions", "free_variables", "has_effect", "uses", "walk"]
-
 
 def walk(region: Region) -> Iterator[Op]:
     """Every operation in `region`, outer before inner, in order."""

@@ -14,8 +14,6 @@ from operator import is_
 
 from tinote.ir.nodes import Atom, Function, Op, Region, Var
 
-__all__ = ["DROP", "KEEP", "Decision", "Rewriter", "clone_region", "same"]
-
 
 def same(new: Sequence[object], old: Sequence[object]) -> bool:
     """Whether two sequences hold the very same objects."""

@@ -24,68 +24,38 @@ import re
 import unicodedata
 from typing import NamedTuple
 
+from tinote.ir import nodes as ir
 from tinote.ir.custom_vjp import CustomVJP
-from tinote.ir.nodes import (
-    Atom,
-    Atomic,
-    Buffer,
-    Check,
-    Extent,
-    FaultKind,
-    For,
-    Function,
-    Get,
-    If,
-    Lit,
-    Load,
-    Local,
-    Memory,
-    NewStack,
-    Op,
-    Pop,
-    Prim,
-    Print,
-    Push,
-    Region,
-    Set,
-    Store,
-    Task,
-    Var,
-    While,
-    row_major,
-)
 from tinote.ir.query import walk
 from tinote.ir.types import Scalar, u1
-
-__all__ = ["Line", "Naming", "equal", "fingerprint", "literal", "show", "show_lines", "show_op"]
 
 
 class Line(NamedTuple):
     """One printed line and the operation it belongs to (None for headers and the `yield` at the end of a region)."""
 
     text: str
-    op: Op | None
+    op: ir.Op | None
 
 
-def show(fn: Function) -> str:
+def show(fn: ir.Function) -> str:
     """`fn` as text, ending in a line break."""
     return "".join(f"{line.text}\n" for line in show_lines(fn))
 
 
-def show_lines(fn: Function, naming: Naming | None = None) -> list[Line]:
+def show_lines(fn: ir.Function, naming: Naming | None = None) -> list[Line]:
     """`fn` as lines without their breaks, each with the operation that it shows. Functions that share a `naming` line
     up: a variable that occurs in several has one name in all of them."""
     return _Printer(naming=naming).function(fn)
 
 
-def show_op(op: Op) -> str:
+def show_op(op: ir.Op) -> str:
     """The first line of one operation, for messages. Names are not made unique against the rest of its function."""
     printer = _Printer()
     printer.op(op, "")
     return printer.lines[0].text
 
 
-def equal(a: Function, b: Function) -> bool:
+def equal(a: ir.Function, b: ir.Function) -> bool:
     """Whether two functions are the same up to source locations and the names of variables, buffers, tasks, functions.
 
     Buffers correspond by order of first use. Which buffers are adjoints of which does not count: it says nothing about
@@ -94,16 +64,16 @@ def equal(a: Function, b: Function) -> bool:
     return a is b or _canonical(a) == _canonical(b)
 
 
-def fingerprint(fn: Function) -> str:
+def fingerprint(fn: ir.Function) -> str:
     """A digest (32 hexadecimal digits) that is the same for `equal` functions, in any process."""
     return hashlib.blake2b(_canonical(fn).encode(), digest_size=16).hexdigest()
 
 
-def _canonical(fn: Function) -> str:
+def _canonical(fn: ir.Function) -> str:
     return "\n".join(line.text for line in _Printer(anonymous=True).function(fn))
 
 
-def literal(lit: Lit) -> str:
+def literal(lit: ir.Lit) -> str:
     """A literal as text; bits are preserved except for the payload of a NaN."""
     t = lit.type
     if t is u1:
@@ -136,9 +106,9 @@ def _plain_name(name: str) -> str:
     return re.sub(r"[^A-Za-z0-9_.]", "_", name).strip(".")
 
 
-def _wish(thing: Var | Buffer) -> str:
+def _wish(thing: ir.Var | ir.Buffer) -> str:
     name = _plain_name(thing.name)
-    if isinstance(thing, Buffer) and thing.flat is not None and thing.name == thing.flat.name:
+    if isinstance(thing, ir.Buffer) and thing.flat is not None and thing.name == thing.flat.name:
         return f"{name}.flat"
     return name
 
@@ -152,12 +122,12 @@ class _Names:
     """Unique names for variables (or for buffers), given out in order of first appearance."""
 
     def __init__(self, anonymous: bool) -> None:
-        self._names: dict[Var | Buffer, str] = {}
+        self._names: dict[ir.Var | ir.Buffer, str] = {}
         self._taken: dict[str, int] = {}
         self._anonymous = anonymous
         self._numbered = 0
 
-    def __call__(self, thing: Var | Buffer) -> str:
+    def __call__(self, thing: ir.Var | ir.Buffer) -> str:
         found = self._names.get(thing)
         if found is None:
             found = self._names[thing] = self._fresh("" if self._anonymous else _wish(thing))
@@ -177,7 +147,7 @@ class _Names:
         return name
 
 
-def _related(buffers: list[Buffer]) -> list[Buffer]:
+def _related(buffers: list[ir.Buffer]) -> list[ir.Buffer]:
     """`buffers` and all that they refer to, in order of discovery."""
     found = dict.fromkeys(buffers)
     queue = list(found)
@@ -189,19 +159,19 @@ def _related(buffers: list[Buffer]) -> list[Buffer]:
     return queue
 
 
-def _touched(fn: Function) -> list[Buffer]:
+def _touched(fn: ir.Function) -> list[ir.Buffer]:
     """The buffers that operations name, in order; a flat view comes after what it is the view of."""
-    found: dict[Buffer, None] = {}
+    found: dict[ir.Buffer, None] = {}
 
-    def add(buffer: Buffer) -> None:
+    def add(buffer: ir.Buffer) -> None:
         if buffer.flat is not None:
             add(buffer.flat)
         found[buffer] = None
 
     for op in walk(fn.region):
-        if isinstance(op, Memory):
+        if isinstance(op, ir.Memory):
             add(op.buffer)
-        elif isinstance(op, Task):
+        elif isinstance(op, ir.Task):
             for private in op.privates:
                 add(private.target)
                 add(private.copy)
@@ -230,7 +200,7 @@ class _Printer:
         self.buffer = naming.buffer
         self.anonymous = anonymous
 
-    def function(self, fn: Function) -> list[Line]:
+    def function(self, fn: ir.Function) -> list[Line]:
         touched = _touched(fn)
         for buffer in touched if self.anonymous else _related(touched):
             self.buffer(buffer)
@@ -240,12 +210,12 @@ class _Printer:
         self.block(fn.region, "  ", "return")
         return self.lines
 
-    def declaration(self, buffer: Buffer) -> str:
+    def declaration(self, buffer: ir.Buffer) -> str:
         parts = [f"buffer @{self.buffer(buffer)}: {buffer.element_type!r} {buffer.kind.value} {_tuple(buffer.shape)}"]
-        natural = Buffer("", buffer.dtype, buffer.shape, buffer.element, flat=buffer.flat)
+        natural = ir.Buffer("", buffer.dtype, buffer.shape, buffer.element, flat=buffer.flat)
         if buffer.strides is not None and buffer.strides != natural.strides:
             parts.append(f"strides {_tuple(buffer.strides)}")
-        if buffer.element_strides != row_major(buffer.element, buffer.dtype.size):
+        if buffer.element_strides != ir.row_major(buffer.element, buffer.dtype.size):
             parts.append(f"element_strides {_tuple(buffer.element_strides)}")
         if buffer.flat is not None:
             parts.append(f"flat @{self.buffer(buffer.flat)}")
@@ -258,29 +228,29 @@ class _Printer:
 
     # operands
 
-    def atom(self, atom: Atom) -> str:
-        return f"%{self.variable(atom)}" if isinstance(atom, Var) else literal(atom)
+    def atom(self, atom: ir.Atom) -> str:
+        return f"%{self.variable(atom)}" if isinstance(atom, ir.Var) else literal(atom)
 
-    def atoms(self, atoms: tuple[Atom, ...]) -> str:
+    def atoms(self, atoms: tuple[ir.Atom, ...]) -> str:
         return ", ".join([self.atom(a) for a in atoms])
 
-    def binding(self, var: Var) -> str:
+    def binding(self, var: ir.Var) -> str:
         return f"%{self.variable(var)}: {var.type!r}"
 
-    def bindings(self, variables: tuple[Var, ...]) -> str:
+    def bindings(self, variables: tuple[ir.Var, ...]) -> str:
         return ", ".join([self.binding(v) for v in variables])
 
-    def element(self, buffer: Buffer, index: tuple[Atom, ...]) -> str:
+    def element(self, buffer: ir.Buffer, index: tuple[ir.Atom, ...]) -> str:
         """`@x[%i]`, or `@x[%i][0i32]` with component indices."""
         text = f"@{self.buffer(buffer)}[{self.atoms(index[: buffer.rank])}]"
         return f"{text}[{self.atoms(index[buffer.rank :])}]" if len(index) > buffer.rank else text
 
-    def cell(self, args: tuple[Atom, ...]) -> str:
+    def cell(self, args: tuple[ir.Atom, ...]) -> str:
         """`%r`, or `%r[0i32]` with component indices."""
         index = f"[{self.atoms(args[1:])}]" if len(args) > 1 else ""
         return self.atoms(args[:1]) + index
 
-    def carrying(self, variables: tuple[Var, ...], initial: tuple[Atom, ...]) -> str:
+    def carrying(self, variables: tuple[ir.Var, ...], initial: tuple[ir.Atom, ...]) -> str:
         if not variables:
             return ""
         if len(variables) != len(initial):  # invalid, but messages want to show it
@@ -290,7 +260,7 @@ class _Printer:
 
     # operations
 
-    def block(self, region: Region, indent: str, leave: str = "yield") -> None:
+    def block(self, region: ir.Region, indent: str, leave: str = "yield") -> None:
         start = len(self.lines)
         for op in region.body:
             self.op(op, indent)
@@ -299,21 +269,21 @@ class _Printer:
         if len(self.lines) == start:
             self.lines.append(Line(f"{indent}pass", None))
 
-    def op(self, op: Op, indent: str) -> None:
+    def op(self, op: ir.Op, indent: str) -> None:
         """Append the lines of one operation."""
         start = f"{indent}{self.bindings(op.outs)} = " if op.outs else indent
         inner = indent + "  "
-        if isinstance(op, For):
+        if isinstance(op, ir.For):
             self.lines.append(Line(start + self.for_head(op), op))
             self.block(op.body, inner)
-        elif isinstance(op, While):
+        elif isinstance(op, ir.While):
             carried = op.condition.params
             self.lines.append(Line(f"{start}while{self.carrying(carried, op.initial)}:", op))
             self.block(op.condition, inner)
             names = self.bindings(op.body.params)
             self.lines.append(Line(f"{indent}do {names}:" if names else f"{indent}do:", op))
             self.block(op.body, inner)
-        elif isinstance(op, If):
+        elif isinstance(op, ir.If):
             self.lines.append(Line(f"{start}if {self.atom(op.condition)}:", op))
             self.block(op.then, inner)
             if op.orelse.body or op.orelse.yields:
@@ -323,7 +293,7 @@ class _Printer:
             head = f"custom_vjp {self.atoms(op.args)} adjoint {self.bindings(op.adjoint.params)}:"
             self.lines.append(Line(start + head, op))
             self.block(op.adjoint, inner)
-        elif isinstance(op, Task):
+        elif isinstance(op, ir.Task):
             self.lines.append(Line(start + self.task_head(op), op))
             for private in op.privates:
                 copy, target = self.buffer(private.copy), self.buffer(private.target)
@@ -332,14 +302,14 @@ class _Printer:
         else:
             self.lines.append(Line(start + self.plain(op), op))
 
-    def for_head(self, op: For) -> str:
+    def for_head(self, op: ir.For) -> str:
         words = [w for w, on in (("parallel", op.parallel), ("reverse", op.reverse), ("vectorize", op.vectorize)) if on]
         bounds = f"{self.binding(op.index)} in {self.atom(op.lo)} .. {self.atom(op.hi)}"
         if op.because:
             bounds += f" because {json.dumps(op.because, ensure_ascii=False)}"
         return " ".join(["for", *words, bounds]) + self.carrying(op.carried, op.initial) + ":"
 
-    def task_head(self, op: Task) -> str:
+    def task_head(self, op: ir.Task) -> str:
         words = ["parallel" if op.parallel else "serial"]
         if not self.anonymous and op.name:
             words.append(json.dumps(op.name))
@@ -349,41 +319,41 @@ class _Printer:
             words.append(f"{self.bindings(op.body.params)} in {' .. '.join([self.atom(a) for a in op.args])}")
         return f"task {' '.join(words)}:"
 
-    def plain(self, op: Op) -> str:
+    def plain(self, op: ir.Op) -> str:
         """The text of an operation without regions, after its outs."""
-        if isinstance(op, Prim):
+        if isinstance(op, ir.Prim):
             return f"{op.prim.name} {self.atoms(op.args)}".rstrip()
-        if isinstance(op, Load):
+        if isinstance(op, ir.Load):
             return f"load {self.element(op.buffer, op.index)}"
-        if isinstance(op, Store):
+        if isinstance(op, ir.Store):
             return f"store {self.element(op.buffer, op.index)}, {self.atom(op.value)}"
-        if isinstance(op, Atomic):
+        if isinstance(op, ir.Atomic):
             how = "atomic plain" if op.plain else "atomic"
             return f"{how} {op.prim.name} {self.element(op.buffer, op.index)}, {self.atom(op.value)}"
-        if isinstance(op, Extent):
+        if isinstance(op, ir.Extent):
             return f"extent @{self.buffer(op.buffer)}, {op.axis}"
-        if isinstance(op, Local):
+        if isinstance(op, ir.Local):
             return f"local {self.atoms(op.args)}".rstrip()
-        if isinstance(op, Get):
+        if isinstance(op, ir.Get):
             return f"get {self.cell(op.args)}"
-        if isinstance(op, Set):
+        if isinstance(op, ir.Set):
             return f"set {self.cell(op.args[:-1])}, {self.atom(op.args[-1])}"
-        if isinstance(op, NewStack):
+        if isinstance(op, ir.NewStack):
             return f"stack {self.atoms(op.args)}".rstrip()
-        if isinstance(op, Push | Pop):
-            return f"{'push' if isinstance(op, Push) else 'pop'} {self.atoms(op.args)}"
-        if isinstance(op, Check):
-            text = "" if self.anonymous and op.kind is FaultKind.BOUNDS else op.text
+        if isinstance(op, ir.Push | ir.Pop):
+            return f"{'push' if isinstance(op, ir.Push) else 'pop'} {self.atoms(op.args)}"
+        if isinstance(op, ir.Check):
+            text = "" if self.anonymous and op.kind is ir.FaultKind.BOUNDS else op.text
             parts = [f"check {op.kind.name.lower()}"]
             parts += [json.dumps(text)] if text else []
             parts += [f"axis {op.axis}"] if op.axis else []
             return f"{' '.join(parts)} {self.atoms(op.args)}".rstrip()
-        if isinstance(op, Print):
+        if isinstance(op, ir.Print):
             rest = iter(zip(op.args, op.specs, strict=True))
             parts = [self.printed(*next(rest)) if part is None else json.dumps(part) for part in op.parts]
             return f"print {', '.join(parts)}".rstrip()
         raise TypeError(f"no text form for {type(op).__name__}")
 
-    def printed(self, atom: Atom, spec: str) -> str:
+    def printed(self, atom: ir.Atom, spec: str) -> str:
         """An argument of `print`, with its format."""
         return f"{self.atom(atom)} as {json.dumps(spec)}" if spec else self.atom(atom)

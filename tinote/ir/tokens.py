@@ -9,8 +9,6 @@ from typing import NamedTuple, TypeVar
 from tinote.ir.types import SCALARS
 from tinote.source import Span
 
-__all__ = ["KEYWORDS", "NUMBER", "ParseError", "SourceLine", "Token"]
-
 T = TypeVar("T")
 
 _GRAMMAR = """\

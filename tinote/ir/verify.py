@@ -7,47 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.buffers import root_of
 from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.forms import Form, InvalidIR
-from tinote.ir.nodes import (
-    Atom,
-    Atomic,
-    Buffer,
-    BufferKind,
-    Check,
-    Extent,
-    FaultKind,
-    For,
-    Function,
-    Get,
-    If,
-    Lit,
-    Load,
-    Local,
-    Memory,
-    NewStack,
-    Op,
-    Pop,
-    Prim,
-    Print,
-    Private,
-    Push,
-    Region,
-    Set,
-    Store,
-    Task,
-    Var,
-    While,
-)
 from tinote.ir.primitives import Defaults
 from tinote.ir.types import Ref, Scalar, Stack, Tensor, Type, element_type, i32, i64, shape_of, u1, u32
 
 __all__ = ["Form", "InvalidIR", "verify"]
 
 
-def verify(fn: Function, form: Form = Form.FIRST, *, stored: bool = True) -> None:
+def verify(fn: ir.Function, form: Form = Form.FIRST, *, stored: bool = True) -> None:
     """Raise `InvalidIR` unless `fn` is a well-formed function of this form.
 
     `stored=False` is for differentiated functions whose reverse part still refers to variables of the forward part that
@@ -60,14 +31,14 @@ class _Verifier:
     def __init__(self, form: Form, stored: bool) -> None:
         self.form = form
         self.stored = stored
-        self.bound: set[Var] = set()  # ever, for single assignment
-        self.scope: set[Var] = set()  # visible here
-        self.depth: dict[Var, int] = {}  # how many parallel loops a cell or stack was made in
+        self.bound: set[ir.Var] = set()  # ever, for single assignment
+        self.scope: set[ir.Var] = set()  # visible here
+        self.depth: dict[ir.Var, int] = {}  # how many parallel loops a cell or stack was made in
         self.parallel_depth = 0
-        self.private: set[Buffer] = set()
-        self.parameters: tuple[Var, ...] = ()
+        self.private: set[ir.Buffer] = set()
+        self.parameters: tuple[ir.Var, ...] = ()
         self.in_task = False
-        self.op: Op | None = None
+        self.op: ir.Op | None = None
 
     def fail(self, message: str) -> InvalidIR:
         return InvalidIR(message, self.op)
@@ -79,7 +50,7 @@ class _Verifier:
 
     # structure
 
-    def function(self, fn: Function) -> None:
+    def function(self, fn: ir.Function) -> None:
         region = fn.region
         self.parameters = region.params
         for param in region.params:
@@ -90,22 +61,22 @@ class _Verifier:
         for y in region.yields:
             self.value(y, "a returned value")
 
-    def top_level(self, region: Region) -> None:
+    def top_level(self, region: ir.Region) -> None:
         for op in region.body:
             self.op = op
-            if isinstance(op, Load):
+            if isinstance(op, ir.Load):
                 buffer = root_of(op.buffer)
-                fine = buffer.kind is BufferKind.TEMPORARY and buffer.rank == 0
+                fine = buffer.kind is ir.BufferKind.TEMPORARY and buffer.rank == 0
                 self.require(fine, "between tasks only temporaries of rank 0 are loaded")
-                self.require(not op.index or all(isinstance(a, Lit) for a in op.index), "the index must be literal")
+                self.require(not op.index or all(isinstance(a, ir.Lit) for a in op.index), "the index must be literal")
             else:
-                self.require(isinstance(op, Task), "the body of a function must consist of tasks")
+                self.require(isinstance(op, ir.Task), "the body of a function must consist of tasks")
         self.op = None
 
-    def region(self, region: Region) -> None:
+    def region(self, region: ir.Region) -> None:
         """Check what a region binds and does. Its yields are checked for being in scope; their types, by its owner."""
         owner = self.op
-        entered: list[Var] = list(region.params)
+        entered: list[ir.Var] = list(region.params)
         for param in region.params:
             self.bind(param)
             self.require(not isinstance(param.type, Ref | Stack), "a region cannot take a cell or stack: {!r}", param)
@@ -123,7 +94,7 @@ class _Verifier:
         if self.stored:
             self.scope.difference_update(entered)
 
-    def bind(self, var: Var) -> None:
+    def bind(self, var: ir.Var) -> None:
         self.require(var not in self.bound, "{!r} is bound twice", var)
         self.type(var.type)
         self.bound.add(var)
@@ -138,8 +109,8 @@ class _Verifier:
             self.require(fine, "a tensor needs positive dimensions, not {!r}", t)
             self.require(self.form < Form.LOWERED, "tensor value of type {!r} after lowering of arrays", t)
 
-    def operand(self, atom: Atom) -> None:
-        if isinstance(atom, Var):
+    def operand(self, atom: ir.Atom) -> None:
+        if isinstance(atom, ir.Var):
             if atom not in self.scope:
                 where = "used out of its scope" if atom in self.bound else "used before it is bound"
                 raise self.fail(f"{atom!r} is {where}")
@@ -156,10 +127,10 @@ class _Verifier:
 
     # types of operands
 
-    def value(self, atom: Atom, what: str) -> None:
+    def value(self, atom: ir.Atom, what: str) -> None:
         self.require(not isinstance(atom.type, Ref | Stack), "{} cannot be a cell or stack: {!r}", what, atom)
 
-    def same(self, atom: Atom, t: Type, what: str) -> None:
+    def same(self, atom: ir.Atom, t: Type, what: str) -> None:
         """`atom` may go where a value of type `t` is wanted: exactly after type inference, by shape before."""
         self.value(atom, what)
         if self.form == Form.FIRST:
@@ -168,17 +139,17 @@ class _Verifier:
             fine = atom.type == t
         self.require(fine, "{} must be {!r}, not {!r}", what, t, atom)
 
-    def scalar(self, atom: Atom, what: str) -> Scalar:
+    def scalar(self, atom: ir.Atom, what: str) -> Scalar:
         t = atom.type
         if not isinstance(t, Scalar):
             raise self.fail(f"{what} must be a scalar, not {atom!r}")
         return t
 
-    def truth(self, atom: Atom, what: str) -> None:
+    def truth(self, atom: ir.Atom, what: str) -> None:
         t = self.scalar(atom, what)
         self.require(self.form == Form.FIRST or t is u1, "{} must be u1, not {!r}", what, atom)
 
-    def integer(self, atom: Atom, what: str) -> None:
+    def integer(self, atom: ir.Atom, what: str) -> None:
         """An index: any integer before type inference, i32 or i64 after."""
         t = self.scalar(atom, what)
         fine = t.kind in "iu" if self.form == Form.FIRST else t is i32 or t is i64
@@ -187,7 +158,7 @@ class _Verifier:
     def count(self, things: Sequence[object], wanted: int, what: str) -> None:
         self.require(len(things) == wanted, "{}: {} instead of {}", what, len(things), wanted)
 
-    def matched(self, atoms: Sequence[Atom], variables: Sequence[Var], what: str) -> None:
+    def matched(self, atoms: Sequence[ir.Atom], variables: Sequence[ir.Var], what: str) -> None:
         """As many atoms as variables, of their types."""
         self.count(atoms, len(variables), what)
         for a, v in zip(atoms, variables, strict=True):
@@ -195,43 +166,43 @@ class _Verifier:
 
     # operations
 
-    def operation(self, op: Op) -> None:
+    def operation(self, op: ir.Op) -> None:
         for a in op.args:
             self.operand(a)
         for a in op.args:
-            if isinstance(a, Var) and isinstance(a.type, Ref | Stack):
-                fine = isinstance(op, Get | Set | Push | Pop) and a is op.args[0]
+            if isinstance(a, ir.Var) and isinstance(a.type, Ref | Stack):
+                fine = isinstance(op, ir.Get | ir.Set | ir.Push | ir.Pop) and a is op.args[0]
                 self.require(fine, "a cell or stack cannot be an operand here: {!r}", a)
-                inside = isinstance(op, Get) or self.depth[a] == self.parallel_depth
+                inside = isinstance(op, ir.Get) or self.depth[a] == self.parallel_depth
                 self.require(inside, "{!r} is made outside of a parallel loop and changed inside", a)
-        if isinstance(op, Prim):
+        if isinstance(op, ir.Prim):
             self.prim(op)
-        elif isinstance(op, Memory):
+        elif isinstance(op, ir.Memory):
             self.memory(op)
-        elif isinstance(op, For):
+        elif isinstance(op, ir.For):
             self.for_(op)
-        elif isinstance(op, While):
+        elif isinstance(op, ir.While):
             self.while_(op)
-        elif isinstance(op, If):
+        elif isinstance(op, ir.If):
             self.if_(op)
         elif isinstance(op, CustomVJP):
             self.custom_vjp(op)
-        elif isinstance(op, Local | Get | Set):
+        elif isinstance(op, ir.Local | ir.Get | ir.Set):
             self.cell(op)
-        elif isinstance(op, NewStack | Push | Pop):
+        elif isinstance(op, ir.NewStack | ir.Push | ir.Pop):
             self.stack(op)
-        elif isinstance(op, Check):
+        elif isinstance(op, ir.Check):
             self.check(op)
-        elif isinstance(op, Print):
+        elif isinstance(op, ir.Print):
             self.count(op.outs, 0, "outs")
             self.count(op.args, sum(part is None for part in op.parts), "printed values")
             self.count(op.specs, len(op.args), "formats")
-        elif isinstance(op, Task):
+        elif isinstance(op, ir.Task):
             self.task(op)
         else:
             raise self.fail(f"unknown operation {type(op).__name__}")
 
-    def prim(self, op: Prim) -> None:
+    def prim(self, op: ir.Prim) -> None:
         prim, args = op.prim, op.args
         self.require(p.PRIMITIVES.get(prim.name) is prim, "unknown primitive {}", prim.name)
         self.count(op.outs, 1, "outs")
@@ -269,7 +240,7 @@ class _Verifier:
             tensors = isinstance(out, Tensor) or any(isinstance(t, Tensor) for t in types)
             self.require(not tensors, "{} on tensors after scalarisation", prim.name)
 
-    def tensor_prim(self, op: Prim) -> None:
+    def tensor_prim(self, op: ir.Prim) -> None:
         prim, args, out = op.prim, op.args, op.out.type
         if prim is p.random_bits:
             self.require(out == u32, "random_bits gives u32, not {!r}", out)
@@ -295,17 +266,17 @@ class _Verifier:
             result = tensor if inserts else tensor.dtype
             self.require(out == result, "{} gives {!r}, not {!r}", prim.name, result, out)
 
-    def memory(self, op: Memory) -> None:
+    def memory(self, op: ir.Memory) -> None:
         buffer = op.buffer
-        if isinstance(op, Extent):
+        if isinstance(op, ir.Extent):
             self.require(0 <= op.axis < buffer.rank, "{!r} has no axis {}", buffer, op.axis)
             self.require(len(op.outs) == 1 and op.out.type is i32, "an extent is one i32")
             return
         root = root_of(buffer)
         self.require(
-            root.kind is not BufferKind.PRIVATE or root in self.private, "{!r} is not private to the task", root
+            root.kind is not ir.BufferKind.PRIVATE or root in self.private, "{!r} is not private to the task", root
         )
-        between = self.form == Form.LOWERED and isinstance(op, Load) and not op.index and buffer.rank == 0
+        between = self.form == Form.LOWERED and isinstance(op, ir.Load) and not op.index and buffer.rank == 0
         if buffer.flat is not None:
             self.require(self.form == Form.LOWERED, "a flat view before lowering of accesses")
             self.count(op.index, 1, "byte offsets")
@@ -321,18 +292,20 @@ class _Verifier:
         self.require(
             self.form < Form.SCALAR or isinstance(element, Scalar), "{} must be moved by components", buffer.name
         )
-        if isinstance(op, Atomic):
+        if isinstance(op, ir.Atomic):
             self.require(op.prim in p.ATOMICS, "{} is no atomic operation", op.prim.name)
             bits = op.prim in (p.and_, p.or_, p.xor)
             self.require(not (bits and buffer.dtype.kind == "f"), "{} on {!r}", op.prim.name, buffer.dtype)
-        if isinstance(op, Store | Atomic):
+        if isinstance(op, ir.Store | ir.Atomic):
             self.same(op.value, element, "a written value")
-        wanted = 1 if isinstance(op, Load) else 0
-        self.require(len(op.outs) == wanted or (isinstance(op, Atomic) and len(op.outs) == 1), "wrong number of outs")
+        wanted = 1 if isinstance(op, ir.Load) else 0
+        self.require(
+            len(op.outs) == wanted or (isinstance(op, ir.Atomic) and len(op.outs) == 1), "wrong number of outs"
+        )
         for out in op.outs:
             self.require(out.type == element, "{} gives {!r}, not {!r}", buffer.name, element, out)
 
-    def for_(self, op: For) -> None:
+    def for_(self, op: ir.For) -> None:
         self.require(len(op.args) >= 2, "a loop needs two bounds")
         self.require(len(op.body.params) >= 1, "a loop needs an index parameter")
         self.bounds(op.lo, op.hi, op.index)
@@ -346,14 +319,14 @@ class _Verifier:
         self.matched(op.body.yields, op.carried, "a yield")
         self.matched(op.carried, op.outs, "an out")
 
-    def bounds(self, lo: Atom, hi: Atom, index: Var) -> None:
+    def bounds(self, lo: ir.Atom, hi: ir.Atom, index: ir.Var) -> None:
         for a in (lo, hi, index):
             t = self.scalar(a, "a loop bound or index")
             self.require(t.kind in "iu", "a loop bound or index must be an integer, not {!r}", a)
             fine = self.form == Form.FIRST or t is index.type
             self.require(fine, "bounds and index of a loop must have one type: {!r}, {!r}", a, index)
 
-    def while_(self, op: While) -> None:
+    def while_(self, op: ir.While) -> None:
         condition, body = op.condition, op.body
         self.matched(op.initial, condition.params, "an initial value")
         self.count(op.outs, len(op.initial), "outs of a loop")
@@ -365,7 +338,7 @@ class _Verifier:
         self.matched(body.yields, body.params, "a yield")
         self.matched(body.params, op.outs, "an out")
 
-    def if_(self, op: If) -> None:
+    def if_(self, op: ir.If) -> None:
         self.count(op.args, 1, "conditions")
         self.truth(op.condition, "a condition")
         for region in op.regions:
@@ -382,10 +355,10 @@ class _Verifier:
         for adjoint, given in zip(op.adjoint.yields, op.inputs, strict=True):
             self.same(adjoint, given.type, "an adjoint")
 
-    def cell(self, op: Op) -> None:
+    def cell(self, op: ir.Op) -> None:
         allowed = self.form < Form.PROMOTED or self.form >= Form.TASKS
         self.require(allowed, "a local cell after promotion of locals")
-        if isinstance(op, Local):
+        if isinstance(op, ir.Local):
             self.count(op.outs, 1, "outs")
             ref = op.out.type
             if not isinstance(ref, Ref):
@@ -397,12 +370,12 @@ class _Verifier:
         ref = op.args[0].type if op.args else None
         if not isinstance(ref, Ref):
             raise self.fail("the first operand must be a cell")
-        indices = op.args[1:] if isinstance(op, Get) else op.args[1:-1]
+        indices = op.args[1:] if isinstance(op, ir.Get) else op.args[1:-1]
         self.require(len(indices) in (0, len(shape_of(ref.content))), "{} indices into {!r}", len(indices), ref)
         for a in indices:
             self.integer(a, "an index")
         content = element_type(ref.content) if indices else ref.content
-        if isinstance(op, Get):
+        if isinstance(op, ir.Get):
             self.count(op.outs, 1, "outs")
             self.require(op.out.type == content, "the cell holds {!r}, not {!r}", content, op.out)
         else:
@@ -410,8 +383,8 @@ class _Verifier:
             self.count(op.outs, 0, "outs")
             self.same(op.args[-1], content, "a value for a cell")
 
-    def stack(self, op: Op) -> None:
-        if isinstance(op, NewStack):
+    def stack(self, op: ir.Op) -> None:
+        if isinstance(op, ir.NewStack):
             fine = len(op.outs) == 1 and isinstance(op.out.type, Stack)
             self.require(fine, "a stack must be bound to a variable of a stack type")
             self.require(len(op.args) <= 1, "a stack has at most one capacity")
@@ -421,24 +394,24 @@ class _Verifier:
         stack = op.args[0].type if op.args else None
         if not isinstance(stack, Stack):
             raise self.fail("the first operand must be a stack")
-        pushes = isinstance(op, Push)
+        pushes = isinstance(op, ir.Push)
         self.count(op.args, 2 if pushes else 1, "operands")
         self.count(op.outs, 0 if pushes else 1, "outs")
         moved = op.args[1] if pushes else op.out
         self.require(moved.type == stack.content, "the stack holds {!r}, not {!r}", stack.content, moved)
 
-    def check(self, op: Check) -> None:
+    def check(self, op: ir.Check) -> None:
         self.count(op.outs, 0, "outs")
         self.require(len(op.args) >= 1, "a check needs its condition")
         self.truth(op.args[0], "the condition of a check")
-        if op.kind is FaultKind.BOUNDS:
+        if op.kind is ir.FaultKind.BOUNDS:
             self.require(len(op.args) in (3, 4), "operands of a bounds check: {} instead of 3 or 4", len(op.args))
             for a in op.args[1:]:
                 self.integer(a, "an index or extent")
-        elif op.kind is FaultKind.ASSERT:
+        elif op.kind is ir.FaultKind.ASSERT:
             self.count(op.args, 1 + op.text.count("{}"), "operands of an assertion")
 
-    def task(self, op: Task) -> None:
+    def task(self, op: ir.Task) -> None:
         self.require(self.form >= Form.TASKS, "a task before offloading")
         self.require(not self.in_task, "a task inside of another")
         self.count(op.outs, 0, "outs of a task")
@@ -461,10 +434,10 @@ class _Verifier:
         self.in_task = False
         self.scope = outer
 
-    def private_copy(self, private: Private) -> None:
+    def private_copy(self, private: ir.Private) -> None:
         copy, target = private.copy, private.target
-        self.require(copy.kind is BufferKind.PRIVATE, "{!r}: the copy is not private", private)
-        self.require(target.kind is not BufferKind.PRIVATE, "{!r}: the target is itself private", private)
+        self.require(copy.kind is ir.BufferKind.PRIVATE, "{!r}: the copy is not private", private)
+        self.require(target.kind is not ir.BufferKind.PRIVATE, "{!r}: the target is itself private", private)
         same = (copy.dtype, copy.shape, copy.element) == (target.dtype, target.shape, target.element)
         self.require(same and None not in copy.shape, "{!r}: the shapes must be known and the same", private)
         self.require(private.prim in p.ATOMICS, "{!r}: {} is no atomic operation", private, private.prim.name)

@@ -31,7 +31,7 @@ def dictionary(e: Emitter, node: ast.DictComp) -> dict[Any, Any]:
 def _comprehension(
     e: Emitter, node: ast.ListComp | ast.GeneratorExp | ast.SetComp | ast.DictComp, item: Callable[[], Any]
 ) -> list[Any]:
-    """What `item` gives in each turn."""
+    """What `item` gives in each iteration."""
     found: list[Any] = []
 
     def walk(depth: int) -> None:

@@ -60,7 +60,7 @@ def domain_of(e: Emitter, front: Any) -> Domain:
     )
 
 
-#: How many turns all unrolled loops of a kernel may have together, and how many items a compile-time list.
+#: How many iterations all unrolled loops of a kernel may have together, and how many items a compile-time list.
 UNROLLED = 100_000
 
 
@@ -68,7 +68,7 @@ def check_unrolled(e: Emitter, count: int) -> None:
     """Refuse to unroll what would never end."""
     if count > UNROLLED:
         e.error(
-            f"unrolling {count:,} turns would take forever; at most {UNROLLED:,} are",
+            f"unrolling {count:,} iterations would take forever; at most {UNROLLED:,} are",
             "leave out `ti.static` for a loop that runs",
             kind=KernelSyntaxError,
         )

@@ -111,7 +111,7 @@ class Emitter:
         self.wanted = True
         #: where the statement at hand begins, and how many run-time regions are open there
         self.statement: tuple[Anchor, int]
-        #: how many turns of loops were unrolled so far
+        #: how many iterations of loops were unrolled so far
         self.turns = 0
         #: inside `static(...)`: calls of plain Python functions are made at compile time
         self.in_static = 0

@@ -275,7 +275,7 @@ def _unrolled(e: Emitter, node: ast.For, items: tuple[Any, ...], leaving: analys
         elif once(item) is Way.LEAVES:
             return
         if e.failures > failures:
-            return  # the other turns would say the same
+            return  # the other iterations would say the same
 
 
 def while_(e: Emitter, node: ast.While) -> None:

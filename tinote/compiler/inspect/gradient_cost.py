@@ -301,7 +301,7 @@ class _Counter:
 
     def _trip(self, loop: For | While) -> str:
         if isinstance(loop, While):
-            return "turns of the while loop"
+            return "iterations of the while loop"
         hi, lo = self._word(loop.hi), self._word(loop.lo)
         return hi if lo == "0" else f"({hi} - {lo})"
 

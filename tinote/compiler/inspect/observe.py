@@ -27,7 +27,7 @@ Turn = tuple[int, ...]
 
 class Seen(NamedTuple):
     """What an operation came to: the values that it bound or wrote when it ran last, how often it ran, and the indices
-    of the loops around it, outermost first, in that last turn; None inside of a `while`.
+    of the loops around it, outermost first, in that last iteration; None inside of a `while`.
     """
 
     values: tuple[Any, ...]
@@ -73,7 +73,7 @@ def observe(
 
 
 class Turns:
-    """In which turn of the loops around it each operation of a function runs."""
+    """In which iteration of the loops around it each operation of a function runs."""
 
     def __init__(self, fn: Function) -> None:
         self._indices: dict[Op, tuple[Var, ...]] = {}
@@ -82,14 +82,14 @@ class Turns:
     def _look(self, region: Region, indices: tuple[Var, ...]) -> None:
         for op in region.body:
             if isinstance(op, While):
-                continue  # its turns have no index
+                continue  # its iterations have no index
             self._indices[op] = indices
             is_loop = isinstance(op, For) or (isinstance(op, Task) and op.regions[0].params)
             for inner in op.regions:
                 self._look(inner, (*indices, inner.params[0]) if is_loop else indices)
 
     def of(self, op: Op, values: Mapping[Var, Any]) -> Turn | None:
-        """The turn in which `op` has just run; None inside of a `while`."""
+        """The iteration in which `op` has just run; None inside of a `while`."""
         indices = self._indices.get(op)
         return None if indices is None else tuple([int(values[v]) for v in indices])
 

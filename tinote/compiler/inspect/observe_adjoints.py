@@ -3,7 +3,8 @@
 The gradient adds up the adjoint of each variable from its uses, and spends it where the variable was computed. There
 its total stands. It is noted by a store into memory that nobody else knows, and the gradient is run by the interpreter.
 
-A variable has an adjoint for each turn of the loops around it; turns are told by the loops' indices, outermost first.
+A variable has an adjoint for each iteration of the loops around it; iterations are told by the loops' indices,
+outermost first.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ __all__ = ["Adjoints", "observed_adjoints", "primals_of"]
 
 
 class Adjoints:
-    """The total adjoint of each variable in each turn: `totals`."""
+    """The total adjoint of each variable in each iteration: `totals`."""
 
     def __init__(self, totals: Mapping[tuple[Var, Turn], Number]) -> None:
         self.totals = totals

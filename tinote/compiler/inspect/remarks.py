@@ -42,7 +42,7 @@ _REFUSED = re.compile(r"(?:the )?loop not vectorized(?:: (.*))?", re.DOTALL)
 
 #: What a reason means in terms of the user's program; the first that matches.
 _ADVICE = (
-    ("induction variable", "how often it turns is known only while it runs"),
+    ("induction variable", "its trip count is known only while it runs"),
     ("data dependence", "an iteration needs what an earlier one has written"),
     ("unsafe dependent memory", "an iteration needs what an earlier one may have written"),
     ("identify array bounds", "an index is read from memory, so two iterations may meet in one element"),
@@ -53,7 +53,7 @@ _ADVICE = (
     ("cost-model", "one element at a time is estimated to be as fast"),
     ("explicitly disabled", "one iteration is so long that LLVM would take seconds to think about vectors"),
     ("not beneficial", "one element at a time is estimated to be as fast"),
-    ("could not determine number of loop iterations", "how often it turns is known only while it runs"),
+    ("could not determine number of loop iterations", "its trip count is known only while it runs"),
     ("early exit", "a check inside of the loop may stop it: bounds that the compiler can prove need none"),
     ("instruction cannot be vectorized", "an operation in it, such as an atomic one, exists for single elements only"),
 )

@@ -150,7 +150,7 @@ class _Accumulator(Rewriter):
         return other.buffer is not update.buffer or not indices_differ(other.index, update.index, definitions)
 
     def exists(self, op: Atomic) -> bool:
-        """Whether the element is in range for certain even if the loop does not turn."""
+        """Whether the element is in range for certain even if the loop has no iteration."""
         access = self.accesses.of(self.moved.get(op, op))
         known = self.accesses.loops[self.around[-1]].known
         return all(self.accesses.in_range(access, axis, known) == (True, True) for axis in range(len(access.forms)))

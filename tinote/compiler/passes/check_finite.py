@@ -1,4 +1,4 @@
-"""Stops a launch where a NaN or an infinity arises that reaches memory, a loop's next turn or what a branch gives.
+"""Stops a launch where a NaN or an infinity arises that reaches memory, a loop's next iteration or what a branch gives.
 
     %b: f32 = sqrt %a                         %b: f32 = sqrt %a
     %c: f32 = div 1.0f32, %b                  %c: f32 = div 1.0f32, %b

@@ -1,4 +1,5 @@
-"""Turns short branches inside of independent loops into selections, so that the turns differ in nothing but numbers.
+"""Turns short branches inside of independent loops into selections, so that the iterations differ in nothing but
+numbers.
 
     for vectorize %j: i32 in 0i32 .. 64i32:              for vectorize %j: i32 in 0i32 .. 64i32:
       %a: f32 = load @v[%j]                                %a: f32 = load @v[%j]
@@ -7,9 +8,9 @@
         store @v[%j], 0.0f32                               %2: f32 = select %c, 0.0f32, %1
                                                            store @v[%j], %2
 
-Only elements that every turn touches anyway are touched in a branch that goes: they are in range, their memory is at
-hand, and no other turn writes them (`vectorise` has proved that), so that nobody notices that an old value is written
-back. What may fail or be seen stays in its branch, and so does what takes long.
+Only elements that every iteration touches anyway are touched in a branch that goes: they are in range, their memory is
+at hand, and no other iteration writes them (`vectorise` has proved that), so that nobody notices that an old value is
+written back. What may fail or be seen stays in its branch, and so does what takes long.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class _Flattener(Rewriter):
 
     def __init__(self) -> None:
         super().__init__()
-        #: the elements that every turn of the loop under consideration touches
+        #: the elements that every iteration of the loop under consideration touches
         self.touched: frozenset[Element] = frozenset()
         self.inside = False
 

@@ -1,4 +1,4 @@
-"""Moves checks of indices in front of loops: one check of the outermost index in place of one every turn.
+"""Moves checks of indices in front of loops: one check of the outermost index in place of one every iteration.
 
     for parallel %i: i32 in 0i32 .. %n:             %1: i64 = cast %n
       %a: u1 = lt %i, 64i32                         %2: i64 = add %1, -1i64
@@ -10,9 +10,9 @@
                                                       store @x[%i], 1.0f32
 
 The index is a sum over the indices of the loops (see `tinote.ir.access`), so that it is least and greatest at their
-ends; a loop that does not turn checks nothing. Only what every turn would check is moved, and not in front of a loop
-that prints or has a `while` in it: what it does before the fault can be seen. Of several faults another one than the
-first may be reported.
+ends; a loop without an iteration checks nothing. Only what every iteration would check is moved, and not in front of a
+loop that prints or has a `while` in it: what it does before the fault can be seen. Of several faults another one than
+the first may be reported.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class _Hoister(Rewriter):
         super().visit(op)
 
     def collect(self, region: Region, loops: list[Loop]) -> None:
-        """Move the checks that every turn of `loops` comes to in front of the first of them."""
+        """Move the checks that every iteration of `loops` comes to in front of the first of them."""
         for op in region.body:
             if isinstance(op, Check):
                 if op.kind is FaultKind.BOUNDS and op not in self.moved and self.move(op, loops):
@@ -73,7 +73,7 @@ class _Hoister(Rewriter):
         return home is None or not home.inside(loop)
 
     def move(self, check: Check, loops: list[Loop]) -> bool:
-        """Emit `check` for all turns at once, if that can be done."""
+        """Emit `check` for all iterations at once, if that can be done."""
         condition, index, extent = check.args[:3]
         sides = self.sides(condition, index, extent)
         if sides is None:
@@ -116,7 +116,7 @@ class _Hoister(Rewriter):
         return None
 
     def extreme(self, form: Affine, loops: list[Loop], sign: int) -> Affine:
-        """The least value of a form over all turns (`sign` 1), or the greatest (-1)."""
+        """The least value of a form over all iterations (`sign` 1), or the greatest (-1)."""
         for loop in reversed(loops):
             assert loop.index is not None
             factor = form.coefficient(loop.index) * sign

@@ -1,4 +1,4 @@
-"""Moves out of loops what every turn computes alike.
+"""Moves out of loops what every iteration computes alike.
 
     for parallel %i: i32 in 0i32 .. 64i32:          for parallel %i: i32 in 0i32 .. 64i32:
       for %j: i32 in 0i32 .. %n:                      %a: f32 = load @x[%i]
@@ -6,10 +6,10 @@
         %b: f32 = mul %a, 2.0f32              ->      for %j: i32 in 0i32 .. %n:
         store @y[%j], %b                                store @y[%j], %b
 
-What is hoisted out of a loop that does not turn runs all the same, so only what cannot fault moves: primitives, except
-integer division unless by a literal other than zero; loads from buffers that the loop does not write, if the index is
-in range for sure, or if the loop turns for sure and nothing before the load may stop it. Nothing leaves an outermost
-parallel loop: its iterations would have to fetch it from memory.
+What is hoisted out of a loop without an iteration runs all the same, so only what cannot fault moves: primitives,
+except integer division unless by a literal other than zero; loads from buffers that the loop does not write, if the
+index is in range for sure, or if the loop surely has an iteration and nothing before the load may stop it. Nothing
+leaves an outermost parallel loop: its iterations would have to fetch it from memory.
 """
 
 from __future__ import annotations
@@ -117,7 +117,7 @@ class _Hoister(Rewriter):
         return False
 
     def surely_in_range(self, op: Load, loop: Op) -> bool:
-        """Whether the index is in range for certain before the loop, even if it does not turn. Nothing is renamed,
+        """Whether the index is in range for certain before the loop, even if it has no iteration. Nothing is renamed,
         so operations are analysed as they were."""
         if op.buffer.flat is not None:
             return False

@@ -9,7 +9,7 @@
 
 Every variable that holds a tensor gets a cell. `insert` writes into the cell of its operand when nobody needs the
 old value afterwards, else into a copy. A carried tensor has one cell for the whole loop, a branch's result one for
-both sides; what a turn or a side leaves elsewhere is copied there. A stack of tensors becomes a stack of their
+both sides; what an iteration or a side leaves elsewhere is copied there. A stack of tensors becomes a stack of their
 components.
 """
 
@@ -51,7 +51,7 @@ Component = Callable[[Index], object]
 class _Liveness:
     """For each operation, the tensor variables that nobody needs after it.
 
-    For each loop, also those that its turns read from outside.
+    For each loop, also those that its iterations read from outside.
     """
 
     def __init__(self, region: Region) -> None:
@@ -66,7 +66,8 @@ class _Liveness:
             used = _tensors(op.args)
             inside: set[Var] = set()
             if isinstance(op, For | While):
-                # A turn is followed by another one: what any turn reads from outside stays needed throughout.
+                # An iteration is followed by another one: what any iteration reads from outside stays needed
+                # throughout.
                 inside = self.read_inside[op] = {v for r in op.regions for v in self._free(r)}
                 for r in op.regions:
                     # The condition of a `while` must leave the carried values as they are.

@@ -1,4 +1,4 @@
-"""Lets a loop run only over the turns in which it does anything.
+"""Lets a loop run only over the iterations in which it does anything.
 
     for parallel %i: i32 in 0i32 .. 64i32:
       %a: u1 = gt %i, 0i32
@@ -8,9 +8,10 @@
         if %c:                                              …
           …
 
-A comparison of the index with what is the same in all turns becomes a bound; a condition that is the same in all turns
-moves out of a loop (not of the outermost one, whose turns threads share). Inner loops first, so that a condition climbs
-to the loop that it is about. Bounds checks, differentiation and vectorisation then find loops without branches.
+A comparison of the index with what is the same in all iterations becomes a bound; a condition that is the same in all
+iterations moves out of a loop (not of the outermost one, whose iterations threads share). Inner loops first, so that a
+condition climbs to the loop that it is about. Bounds checks, differentiation and vectorisation then find loops without
+branches.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ class _Narrower(Rewriter):
         return [condition]
 
     def narrowed(self, condition: Atom, index: Var, lo: Atom, hi: Atom, bound: set[Var]) -> tuple[Atom, Atom] | None:
-        """The bounds of the turns in which `condition` holds, if it compares the index with something fixed."""
+        """The bounds of the iterations in which `condition` holds, if it compares the index with something fixed."""
         op = self.definitions.get(condition) if type(condition) is Var else None
         if not isinstance(op, Prim) or op.prim not in _EXCHANGED:
             return None

@@ -227,7 +227,8 @@ class _Promoter:
         self.values.update(zip(cells, outs, strict=True))
 
     def evaluated_before(self, op: While) -> While:
-        """A loop whose condition assigns cells, as one that carries its condition's value, computed ahead of each turn.
+        """A loop whose condition assigns cells, as one that carries its condition's value, computed ahead of each
+        iteration.
 
         What the condition assigns must reach the body, and a condition region yields nothing but its truth.
         """

@@ -1,4 +1,4 @@
-"""Writes out loops that only compute, of a known number of turns: what remains is one piece of straight code.
+"""Writes out loops that only compute, of a known number of iterations: what remains is one piece of straight code.
 
     %s = stack 2i64
     %b: f32 = for %k: i32 in 0i32 .. 2i32 carrying %v: f32 = %a:          %u: f32 = sin %a
@@ -11,8 +11,8 @@
 
 Stacks whose pushes and pops all stand in straight code are nothing but names for values.
 
-It is for the turns of a loop around it, which can then run several at once (`vectorise`). A loop that reads or writes
-memory is left alone: it may be fit for that itself.
+It is for the iterations of a loop around it, which can then run several at once (`vectorise`). A loop that reads or
+writes memory is left alone: it may be fit for that itself.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _size(body: tuple[Op, ...]) -> float:
             if not all(isinstance(inner, Prim | If | For | Push | Pop) for inner in walk(op.body)):
                 return float("inf")
             turns = _turns(op)
-            if turns:  # infinitely many turns of nothing are too many, too
+            if turns:  # infinitely many iterations of nothing are too many, too
                 total += turns * (1 + _size(op.body.body))
         elif isinstance(op, Prim):
             total += op.prim.cost

@@ -1,17 +1,18 @@
-"""Marks the innermost loops whose turns are proved independent, so that machine code may run several at once.
+"""Marks the innermost loops whose iterations are proved independent, so that machine code may run several at once.
 
     task parallel %i: i32 in 0i32 .. 64i32:                task parallel %i: i32 in 0i32 .. 64i32:
       for %j: i32 in 0i32 .. 64i32:                          for vectorize %j: i32 in 0i32 .. 64i32:
         %a: f32 = load @x[%j]                         ->       %a: f32 = load @x[%j]
         store @y[%i, %j], %a                                   store @y[%i, %j], %a
 
-Proved means: what one turn writes, no other turn reads or writes. Reductions are carried values, and machine code sees
-for itself what it can make of those. A wrong mark is a wrong result, so that anything with an effect of another sort
-(prints, stacks, cells, indivisible updates) leaves a loop as it is. The loop of a parallel task counts when it has no
-loop inside.
+Proved means: what one iteration writes, no other iteration reads or writes. Reductions are carried values, and machine
+code sees for itself what it can make of those. A wrong mark is a wrong result, so that anything with an effect of
+another sort (prints, stacks, cells, indivisible updates) leaves a loop as it is. The loop of a parallel task counts
+when it has no loop inside.
 
-Checks of indices and divisors do not stand in the way if they can all be made before the turns run: machine code tests
-many turns at once, and then runs them without checks. What a turn before a fault writes may be missing then.
+Checks of indices and divisors do not stand in the way if they can all be made before the iterations run: machine code
+tests many iterations at once, and then runs them without checks. What an iteration before a fault writes may be missing
+then.
 """
 
 from __future__ import annotations
@@ -77,7 +78,9 @@ class _Vectoriser(Rewriter):
         super().visit(op)
 
     def fit_when_unrolled(self, op: For | Task, sums: Sequence[Op]) -> bool:
-        """Whether turns touch nothing that others write, but for `sums`, and do nothing else that stands in the way."""
+        """Whether iterations touch nothing that others write, but for `sums`, and do nothing else that stands in the
+        way.
+        """
         inside = list(walk(op.regions[0]))
         if any(isinstance(inner, Check) for inner in inside):
             return False
@@ -101,7 +104,7 @@ class _Vectoriser(Rewriter):
         return new.outs
 
     def independent(self, op: For | Task) -> bool:
-        """Whether no turn touches what another writes."""
+        """Whether no iteration touches what another writes."""
         if not all(map(_harmless, walk(op.regions[0]))):
             return False
         loop = self.accesses.loops[op]
@@ -112,7 +115,7 @@ class _Vectoriser(Rewriter):
         return not self.turns_meet(inside, loop) and self.checks_may_go_first(op.regions[0], loop)
 
     def turns_meet(self, inside: list[Access], loop: Loop) -> bool:
-        """Whether a turn may write what another one reads or writes."""
+        """Whether an iteration may write what another one reads or writes."""
         written = {access.buffer for access in inside if access.writes}
         buffers = {access.buffer for access in inside}
         shared = {buffer for buffer in buffers if any(buffers_may_meet(buffer, other) for other in written)}
@@ -137,7 +140,7 @@ class _Vectoriser(Rewriter):
         )
 
     def checks_may_go_first(self, body: Region, loop: Loop) -> bool:
-        """Whether all checks of a turn can be made before any of its work, and whether or not one of them fails."""
+        """Whether all checks of an iteration can be made before any of its work, whether or not one fails."""
         if not any(isinstance(op, Check) for op in walk(body)):
             return True
         alone = checks_alone(body)
@@ -180,7 +183,7 @@ def _sums_up(op: Op) -> bool:
 
 
 def _harmless(op: Op) -> bool:
-    """Whether several turns may do this at once, as far as the operation itself goes."""
+    """Whether several iterations may do this at once, as far as the operation itself goes."""
     if isinstance(op, Check):
         return op.kind in (FaultKind.BOUNDS, FaultKind.DIVISION)
     return isinstance(op, Prim | Load | Store | Extent | If | Get) or (isinstance(op, Atomic) and op.plain)

@@ -5,9 +5,9 @@
         measure()
 
 A tape over the steps would keep what each of them overwrites. Instead the steps run unrecorded, a few states on the way
-are kept, and on the way back each step is run again from the nearest of them, recorded alone, and reversed. The states
-stand at binomial distances (`binomial.py`), so that the fewest steps run again. The state is made of the fields that
-the steps write, found by watching their launches.
+are kept, and in the reverse sweep each step is run again from the nearest of them, recorded alone, and reversed. The
+states stand at binomial distances (`binomial.py`), so that the fewest steps run again. The state is made of the fields
+that the steps write, found by watching their launches.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _LARGEST_CHECKED_WHOLE = 1 << 14
 
 @dataclass
 class Checkpoints:
-    """How a loop was differentiated; the numbers of the way back are there when the tape has closed.
+    """How a loop was differentiated; the numbers of the reverse sweep are there when the tape has closed.
 
     `state_bytes`: one state; `snapshots`: the most states that were kept at a time; `peak_bytes`: the most memory that
     was held for them, for the values that a single step overwrites and for the fields' present values; `recomputed`:

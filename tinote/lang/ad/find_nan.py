@@ -41,8 +41,8 @@ class Finding:
     """Where a NaN or an infinity arose: in the launch number `launch` of `launches` under the tape, counted from 1, of
     `kernel`, or in its gradient (`backward`).
 
-    `message`: the operation with its operands and what it gave; `place`: the user's line; `turn`: the indices of the
-    loops around it, by their names. `notes`: further places, such as the step of a checkpointed loop.
+    `message`: the operation with its operands and what it gave; `place`: the user's line; `iteration`: the indices of
+    the loops around it, by their names. `notes`: further places, such as the step of a checkpointed loop.
     """
 
     backward: bool
@@ -51,13 +51,13 @@ class Finding:
     kernel: str
     message: str
     place: Span
-    turn: dict[str, int] = field(default_factory=dict)
+    iteration: dict[str, int] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
 
     def __repr__(self) -> str:
         what = "the gradient of " if self.backward else ""
-        turn = ", ".join([f"{name} = {index}" for name, index in self.turn.items()])
-        message = f"{self.message}, in iteration {turn}" if turn else self.message
+        iteration = ", ".join([f"{name} = {index}" for name, index in self.iteration.items()])
+        message = f"{self.message}, in iteration {iteration}" if iteration else self.message
         lines = TinoteError(message, self.place, notes=self.notes).lines()
         return "\n".join([f"launch {self.launch} of {self.launches}, {what}'{self.kernel}'", *lines])
 
@@ -65,7 +65,8 @@ class Finding:
 @dataclass(frozen=True)
 class NanReport:
     """What `find_nan` found. `primal`: the first in the program itself, if it could be run again (`searched_primal`);
-    `backward`: the first on the way back, through `launches` launches. Either may be None. True if there is anything.
+    `backward`: the first in the reverse sweep, through `launches` launches. Either may be None. True if there is
+    anything.
     """
 
     launches: int
@@ -127,8 +128,8 @@ def _search(tape: Tape, *, backward: bool) -> Finding | None:
         records, at = tape.records, sweep.at
         assert at is not None
         number = next(k for k, record in enumerate(records, 1) if record is at)
-        message, turn = iteration_of(error.message)
-        return Finding(backward, number, len(records), at.name, message, error.span, turn, error.notes)
+        message, iteration = iteration_of(error.message)
+        return Finding(backward, number, len(records), at.name, message, error.span, iteration, error.notes)
     finally:
         world.launches = launches
     return None

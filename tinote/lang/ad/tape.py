@@ -55,11 +55,12 @@ class Tape(Journal):
     for what cannot be differentiated right: so for values that are differentiated and go through a field without a
     gradient, which is named.
 
-    Of what turns of a parallel loop combine by `ti.atomic_min` or `ti.atomic_max`, the winner alone gets the gradient;
-    of several, the last. The old values that atomic operations return on counters and other memory without a gradient
-    are kept, so that loops may append to lists; those of differentiated elements that turns of a parallel loop share
-    depend on an order, and are refused. Where several turns store to one element, the last of them, in the order of the
-    loop, has the gradient; where each turn certainly reads what another one changes, the launch is refused.
+    Of what iterations of a parallel loop combine by `ti.atomic_min` or `ti.atomic_max`, the winner alone gets the
+    gradient; of several, the last. The old values that atomic operations return on counters and other memory without a
+    gradient are kept, so that loops may append to lists; those of differentiated elements that iterations of a parallel
+    loop share depend on an order, and are refused. Where several iterations store to one element, the last of them, in
+    the order of the loop, has the gradient; where each iteration certainly reads what another one changes, the launch
+    is refused.
 
     `on_overwrite`: what happens when an element changes whose old value the derivative needs. `"auto"`: the old value
     is kept and comes back, whoever changes it, other threads included. Only what a launch may overwrite of what is

@@ -7,8 +7,8 @@ dialect has it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -47,6 +47,10 @@ class Matrix:
     """
 
     __array_priority__ = 100
+
+    #: What makes fields and arrays of them (`declarations.py`, `ndarrays.py`).
+    field: ClassVar[Callable[..., Any]]
+    ndarray: ClassVar[Callable[..., Any]]
 
     def __init__(
         self,

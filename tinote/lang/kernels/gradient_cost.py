@@ -48,7 +48,7 @@ class GradientCost:
 
     @property
     def bytes_saved(self) -> int | None:
-        """The most that a launch holds at a time, every thread in a turn of its own; None where only the launch
+        """The most that a launch holds at a time, every thread in an iteration of its own; None where only the launch
         tells.
         """
         total = 0
@@ -72,7 +72,7 @@ class GradientCost:
             nbytes = "" if one.nbytes is None else f"{one.nbytes:,}"
             name = f"copy of {one.name}" if one.copy else one.name
             where = str(one.place.line) if together else place_name(one.place)
-            expression = f"{one.expression} a turn" if one.per_iteration else one.expression
+            expression = f"{one.expression} an iteration" if one.per_iteration else one.expression
             rows.append((name, where, one.type, expression, known, nbytes))
         return ("saved", "line" if together else "where", "type", "how many", "count", "bytes"), rows
 

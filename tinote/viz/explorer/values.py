@@ -75,7 +75,7 @@ def observed_values(
         if op is found.first_nan:
             first = len(rows)
             if seen.times > 1:
-                shown = f"NaN in turn {found.nan_turn}; last {shown}"
+                shown = f"NaN in iteration {found.nan_turn}; last {shown}"
         derived = ("adjoint" + (f", from {line.primal}" if line.primal else "")) if line.adjoint else ""
         cells = [_name(op, line.text, len(seen.values)), shown, str(seen.times), derived]
         own = [] if adjoints is None or line.adjoint else _adjoints(op, seen, primals, adjoints)
@@ -88,7 +88,7 @@ def observed_values(
 
 
 def _adjoints(op: Op, seen: Seen, primals: Mapping[Var, Var], adjoints: Adjoints) -> list[Number | None]:
-    """The total adjoints of what an operation binds, in the turn that it was seen in; empty where there are none."""
+    """The total adjoints of what an operation binds, in the iteration that was observed; empty where there are none."""
     found = [adjoints.of(primals[v], seen.turn) if v in primals else None for v in op.outs]
     return [] if all(value is None for value in found) else found
 

@@ -33,11 +33,12 @@ _WHOLE = 64
 _LONGEST_UNPOLLED = 1 << 16
 _ATOMIC_COST = 20
 _UNKNOWN_TURNS = 16
-#: Work that a machine looks ahead: of shorter turns it does several at once anyway.
+#: Work that a machine looks ahead: of shorter iterations it does several at once anyway.
 _LOOK_AHEAD = 256
-#: With so much work beside each other a turn keeps a machine busy.
+#: With so much work beside each other an iteration keeps a machine busy.
 _BUSY = 2.5
-#: Work of a turn past which LLVM is not asked to vectorise: the time that it thinks about it grows with the square of
+#: Work of an iteration past which LLVM is not asked to vectorise: the time that it thinks about it grows with the
+# square of
 #: that (measured with chains of integers: 2,100 additions 0.7 s, 7,000 6 s, 21,000 over a minute; of sines alike).
 _LONGEST_VECTORISED = 3_000
 
@@ -46,12 +47,14 @@ class Polling(Enum):
     """How a loop looks at the stop word."""
 
     NEVER = "never"  # short: whoever contains it accounts for it
-    STRIPS = "strips"  # between strips of turns; a strip is a loop without interruption
-    TURNS = "turns"  # counts at every turn, because it contains a loop that is not short
+    STRIPS = "strips"  # between strips of iterations; a strip is a loop without interruption
+    TURNS = "turns"  # counts at every iteration, because it contains a loop that is not short
 
 
 class LoopPlan(NamedTuple):
-    """`cost` is one turn's, without the loops inside that account for themselves; `strip` the turns in a strip."""
+    """`cost` is one iteration's, without the loops inside that account for themselves; `strip` the iterations in a
+    strip.
+    """
 
     polling: Polling
     cost: int
@@ -59,14 +62,14 @@ class LoopPlan(NamedTuple):
 
 
 def trip_count(op: For) -> int | None:
-    """The number of turns, where it is literal."""
+    """The number of iterations, where it is literal."""
     lo, hi = op.lo, op.hi
     return max(0, int(hi.value) - int(lo.value)) if isinstance(lo, Lit) and isinstance(hi, Lit) else None
 
 
 def waits_for_itself(body: Region) -> bool:
-    """Whether a turn is long and mostly a chain, each operation in need of the one before, so that two independent
-    turns at once take little longer than one.
+    """Whether an iteration is long and mostly a chain, each operation in need of the one before, so that two
+    independent iterations at once take little longer than one.
     """
     work = longest = 0.0
     ready: dict[Atom, float] = {}  # the work that must be done before a value is there
@@ -96,7 +99,7 @@ class Loops:
         self.plans: dict[Op, LoopPlan] = {}
 
     def plan(self, region: Region) -> LoopPlan:
-        """A plan for running `region` again and again, as a loop whose number of turns is not known."""
+        """A plan for running `region` again and again, as a loop whose number of iterations is not known."""
         cost, long = self._region(region)
         return _plan(cost, long)
 

@@ -151,11 +151,13 @@ class TaskText(Emitter):
         reverse: bool,
         runs: bool,
     ) -> list[str]:
-        """A loop over [lo, hi) in i64; `runs`: at least one turn for certain. Returns the carried values at its end."""
+        """A loop over [lo, hi) in i64; `runs`: at least one iteration for certain. Returns the carried values at its
+        end.
+        """
         group = self.module.metadata.distinct("!{}") if parallel or vectorize else None
         if plan.polling is not Polling.STRIPS:
             return self._turns(body, lo, hi, initial, plan, group, vectorize, reverse, runs)
-        # Strips of turns, each a loop that nothing interrupts.
+        # Strips of iterations, each a loop that nothing interrupts.
         step = plan.strip
         less = "ult" if body.params[0].type is u64 else "slt"
         carried = [TYPES[v.type] for v in body.params[1:]]  # type: ignore[index]
@@ -188,7 +190,7 @@ class TaskText(Emitter):
         ]
 
     def _guard(self, lo: str, hi: str, enter: str, skip: str, runs: bool, less: str) -> str:
-        """Enter a loop if it has a turn; returns the block that this is decided in."""
+        """Enter a loop if it has an iteration; returns the block that this is decided in."""
         if runs:
             self.do(f"br label %{enter}")
         else:
@@ -207,7 +209,7 @@ class TaskText(Emitter):
         reverse: bool,
         runs: bool,
     ) -> list[str]:
-        """The loop itself: entered if it has a turn, left at its bottom."""
+        """The loop itself: entered if it has an iteration, left at its bottom."""
         if vectorize and any(isinstance(op, Check) for op in walk(body)):
             self._checks_first(body, lo, hi)
             body = without_checks(body)
@@ -220,11 +222,11 @@ class TaskText(Emitter):
         start = self.value(f"add i64 {hi}, -1") if reverse else lo
         before = self._guard(lo, hi, loop, done, runs, "ult" if unsigned else "slt")
         self.begin(loop)
-        turn = self.name()
+        iteration = self.name()
         hole = self.hole()
         values = [self.name() for _ in carried]
         holes = [self.hole() for _ in carried]
-        self._bind_index(index, turn)
+        self._bind_index(index, iteration)
         for v, name in zip(body.params[1:], values, strict=True):
             self.env[v] = name
         outer = (self.groups, self.group_text, self.proved_text)
@@ -242,15 +244,15 @@ class TaskText(Emitter):
         if plan.polling is Polling.TURNS:
             self._burn(str(plan.cost))
         wraps = "" if unsigned else " nsw"
-        following = self.value(f"add{wraps} i64 {turn}, {-1 if reverse else 1}")
+        following = self.value(f"add{wraps} i64 {iteration}, {-1 if reverse else 1}")
         if reverse:
-            more = self.value(f"icmp {'ugt' if unsigned else 'sgt'} i64 {turn}, {lo}")
+            more = self.value(f"icmp {'ugt' if unsigned else 'sgt'} i64 {iteration}, {lo}")
         else:
             more = self.value(f"icmp {'ult' if unsigned else 'slt'} i64 {following}, {hi}")
         latch = self.block
         note = self._loop_note(group, body, twice=vectorize and waits_for_itself(body))
         self.do(f"br i1 {more}, label %{loop}, label %{done}{note}")
-        self.fill(hole, f"{turn} = phi i64 [ {start}, %{before} ], [ {following}, %{latch} ]")
+        self.fill(hole, f"{iteration} = phi i64 [ {start}, %{before} ], [ {following}, %{latch} ]")
         for at, name, ty, a, b in zip(holes, values, carried, initial, results, strict=True):
             self.fill(at, f"{name} = phi {ty} [ {a}, %{before} ], [ {b}, %{latch} ]")
         self.begin(done)
@@ -261,38 +263,39 @@ class TaskText(Emitter):
             for ty, a, b in zip(carried, initial, results, strict=True)
         ]
 
-    def _bind_index(self, index: Var, turn: str) -> None:
-        """Say that the index of a loop is `turn`, an i64."""
+    def _bind_index(self, index: Var, iteration: str) -> None:
+        """Say that the index of a loop is `iteration`, an i64."""
         t = index.type
         assert isinstance(t, Scalar)
-        narrow = f"trunc {'nsw' if t.kind == 'i' else 'nuw'} i64 {turn} to {TYPES[t]}"
-        self.env[index] = self.value(narrow) if t.bits < 64 else turn
-        self.widened[index] = turn
+        narrow = f"trunc {'nsw' if t.kind == 'i' else 'nuw'} i64 {iteration} to {TYPES[t]}"
+        self.env[index] = self.value(narrow) if t.bits < 64 else iteration
+        self.widened[index] = iteration
 
     def _checks_first(self, body: Region, lo: str, hi: str) -> None:
-        """Make the checks of all turns of an independent loop in front of it: first whether all hold, several turns at
-        once; if not, one turn after the other up to the fault.
+        """Make the checks of all iterations of an independent loop in front of it: first whether all hold, several
+        iterations at once; if not, one iteration after the other up to the fault.
         """
         index, alone = body.params[0], checks_alone(body)
         less = "ult" if index.type is u64 else "slt"
         self.gathered = self.first("alloca i1")
         self.do(f"store i1 true, ptr {self.gathered}")
-        with self.counted(lo, hi, less) as turn:
-            self._bind_index(index, turn)
+        with self.counted(lo, hi, less) as iteration:
+            self._bind_index(index, iteration)
             self.region(alone)
         good = self.value(f"load i1, ptr {self.gathered}")
         self.gathered = ""
         on, search = self.label(), self.label()
         self.do(f"br i1 {good}, label %{on}, label %{search}, !prof !{self.module.likely}")
         self.begin(search)
-        with self.counted(lo, hi, less) as turn:
-            self._bind_index(index, turn)
+        with self.counted(lo, hi, less) as iteration:
+            self._bind_index(index, iteration)
             self.region(alone)
         self.do(f"br label %{on}")
         self.begin(on)
 
     def _loop_note(self, group: int | None, body: Region, *, twice: bool) -> str:
-        """Loop metadata. `twice`: run two turns (or vectors of turns) side by side. LLVM does so for short turns only.
+        """Loop metadata. `twice`: run two iterations (or vectors of iterations) side by side. LLVM does so for short
+        iterations only.
 
         `vectorize.enable` never asks for vectors: LLVM takes it as leave to reorder sums whatever the flags say, and
         warns where it cannot vectorise.
@@ -314,11 +317,11 @@ class TaskText(Emitter):
         loop, done = self.label(), self.label()
         before = self._guard(lo, hi, loop, done, False, less)
         self.begin(loop)
-        turn, hole = self.name(), self.hole()
-        yield turn
-        following = self.value(f"add{' nsw' if less == 'slt' else ''} i64 {turn}, 1")
+        iteration, hole = self.name(), self.hole()
+        yield iteration
+        following = self.value(f"add{' nsw' if less == 'slt' else ''} i64 {iteration}, 1")
         more = self.value(f"icmp {less} i64 {following}, {hi}")
-        self.fill(hole, f"{turn} = phi i64 [ {lo}, %{before} ], [ {following}, %{self.block} ]")
+        self.fill(hole, f"{iteration} = phi i64 [ {lo}, %{before} ], [ {following}, %{self.block} ]")
         self.do(f"br i1 {more}, label %{loop}, label %{done}")
         self.begin(done)
 

@@ -87,8 +87,8 @@ def _fill(e: TaskText, private: Private, address: str, size: int) -> None:
             e.do(f"call void @llvm.memset.p0.i64(ptr align 64 {address}, i8 0, i64 {size}, i1 false)")
         return
     text = str(int(start)) if t is u1 else number(t, start)
-    with e.counted("0", str(size // t.size)) as turn:
-        at = e.value(f"getelementptr inbounds {MEMORY_TYPES[t]}, ptr {address}, i64 {turn}")
+    with e.counted("0", str(size // t.size)) as iteration:
+        at = e.value(f"getelementptr inbounds {MEMORY_TYPES[t]}, ptr {address}, i64 {iteration}")
         e.do(f"store {MEMORY_TYPES[t]} {text}, ptr {at}, align {t.size}")
 
 
@@ -100,8 +100,8 @@ def end_copies(e: TaskText, moves: list[tuple[str, str, int]]) -> None:
 
 def clear_flags(e: TaskText) -> None:
     """Before a task runs: no thread has taken part."""
-    with e.counted("0", _threads(e)) as turn:
-        e.do(f"store i64 0, ptr {_slice_of(e, e.value(f'trunc nsw i64 {turn} to i32'))}, align 8")
+    with e.counted("0", _threads(e)) as iteration:
+        e.do(f"store i64 0, ptr {_slice_of(e, e.value(f'trunc nsw i64 {iteration} to i32'))}, align 8")
 
 
 def _threads(e: TaskText) -> str:
@@ -170,16 +170,16 @@ def merge(e: TaskText, private: Private, offset: int) -> None:
         home = e.value(f"getelementptr i8, ptr {base}, i64 {offset}")
         runs = _runs(private)
         for run in runs:
-            with e.counted("%lo", "%hi") as turn:
-                here = e.value(f"mul nuw nsw i64 {turn}, {run.copy_step}")
-                there = e.value(f"mul nsw i64 {turn}, {run.target_step}")
+            with e.counted("%lo", "%hi") as iteration:
+                here = e.value(f"mul nuw nsw i64 {iteration}, {run.copy_step}")
+                there = e.value(f"mul nsw i64 {iteration}, {run.target_step}")
                 if run.copy_start or run.target_start:
                     here = e.value(f"add nuw nsw i64 {here}, {run.copy_start}")
                     there = e.value(f"add nsw i64 {there}, {run.target_start}")
                 _combine_at(e, private, home, into, here, there)
         if not runs:
-            with e.counted("%lo", "%hi") as turn:
-                _combine_at(e, private, home, into, *_element_offsets(e, private, turn))
+            with e.counted("%lo", "%hi") as iteration:
+                _combine_at(e, private, home, into, *_element_offsets(e, private, iteration))
         e.do(f"br label %{skip}")
         e.begin(skip)
     e.do("ret i32 0")

@@ -1,4 +1,4 @@
-"""The work of one turn of a parallel loop: decides whether waking other threads pays.
+"""The work of one iteration of a parallel loop: decides whether waking other threads pays.
 
 It is computed at launch where it depends on lengths that are known only then.
 """
@@ -31,7 +31,7 @@ from tinote.ir.types import Scalar
 
 __all__ = ["work_of_a_turn"]
 
-#: How often a loop turns whose length cannot be told at launch.
+#: The trip count of a loop whose length cannot be told at launch.
 _UNKNOWN_TURNS = 16
 _DEEPEST = 6
 _MOST = 1 << 40

@@ -1,7 +1,7 @@
 """Plain Python from IR: what `ti.init(arch=ti.python)` runs, and what `kernel.python()` shows.
 
     def step(rt, dt):                                   @ti.kernel
-        for i in rt.turns(0, 8):                        def step(dt: ti.f32):
+        for i in rt.iterations(0, 8):                        def step(dt: ti.f32):
             y = rt.f32(rt.v[i] * 2.0)                       for i in v:
             rt.x[i] = rt.f32(rt.f32(dt * y) + rt.x[i])          y = v[i] * 2
                                                                 x[i] = dt * y + x[i]
@@ -436,9 +436,9 @@ class _Writer(Order):
             lo, hi = self.keep(lo), self.keep(hi)
         self.assign(names, initial)
         index = self.env[op.index] = self.name(op.index.name, self.uses.start[op], op.index, last=self.uses.end[op])
-        turns = call(attribute("turns_back" if op.reverse else "turns"), lo.code, hi.code)
+        iterations = call(attribute("iterations_back" if op.reverse else "iterations"), lo.code, hi.code)
         body = self.inner(op.body, names)
-        self.emit(ast.For(write(index), turns, body or [ast.Pass()], []))
+        self.emit(ast.For(write(index), iterations, body or [ast.Pass()], []))
 
     def while_(self, op: While) -> None:
         initial = self.take(op.args)

@@ -1,8 +1,8 @@
 """Names for the variables of a function that becomes Python: the user's own wherever two do not need one at once.
 
 A variable holds a name from where it is bound to where it is used last; then another variable may have it. So a name
-that the user assigns in each turn of an unrolled loop, or that two functions use, is the same Python variable again;
-what is alive at the same time gets a number: `x`, `x_1`.
+that the user assigns in each iteration of an unrolled loop, or that two functions use, is the same Python variable
+again; what is alive at the same time gets a number: `x`, `x_1`.
 """
 
 from __future__ import annotations

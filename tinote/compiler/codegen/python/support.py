@@ -6,7 +6,7 @@ saved values, and the launch itself, which generated code knows as `rt`.
     rt.each(rt.f32.add, a, b)      the same for every component of vectors and matrices
     rt.x[i, j]                     an element of the field x; rt.x.add((i, j), v) adds to it and gives the old value
     rt.inside(i, 8, at=3)          i, or the located error of site 3 unless 0 <= i < 8
-    rt.turns(0, n)                 range(0, n), which `stop()` from another thread ends
+    rt.iterations(0, n)                 range(0, n), which `stop()` from another thread ends
 
 A vector, matrix or local array is a flat tuple in row-major order, or a list where the kernel assigns it; a truth value
 is a `bool`.
@@ -193,14 +193,14 @@ class Launch:
 
     # control
 
-    def turns(self, lo: int, hi: int) -> Iterator[int]:
+    def iterations(self, lo: int, hi: int) -> Iterator[int]:
         """The indices of a loop."""
         for index in range(lo, hi):
             if self.stopped:
                 raise LaunchStopped(_STOPPED)
             yield index
 
-    def turns_back(self, lo: int, hi: int) -> Iterator[int]:
+    def iterations_back(self, lo: int, hi: int) -> Iterator[int]:
         """The same, the last first."""
         for index in range(hi - 1, lo - 1, -1):
             if self.stopped:
@@ -239,7 +239,7 @@ class Launch:
         return Stack(self, scalar_named(dtype).size)
 
     def save(self, nbytes: int, at: int) -> None:
-        """So many bytes more are held for the way back."""
+        """So many bytes more are held for the reverse sweep."""
         self._saved += nbytes
         if self._saved > self._memory_limit:
             self.fail(at)

@@ -125,7 +125,7 @@ class Input:
         return () if self.field is None else shape_of(self.field)
 
     def gradient(self, variables: Variables) -> Any:
-        """The adjoint after a way back."""
+        """The adjoint after a reverse sweep."""
         if self.variable is not None:
             return variables.adjoint(self.variable).value
         assert self.field is not None

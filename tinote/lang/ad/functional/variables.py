@@ -200,8 +200,8 @@ class Variable:
 
 
 class Variables:
-    """The variables of one run, in the order in which they came to be, and on the way back their adjoints. `launches`
-    is kept up to date by whoever records.
+    """The variables of one run, in the order in which they came to be, and in the reverse sweep their adjoints.
+    `launches` is kept up to date by whoever records.
     """
 
     def __init__(self) -> None:
@@ -220,7 +220,7 @@ class Variables:
         return Variable(self, Dual(value, tangent), after)
 
     def begin(self) -> None:
-        """Start a way back: all adjoints are zero."""
+        """Start a reverse sweep: all adjoints are zero."""
         self._adjoints = [Dual(0.0)] * len(self._all)
         self._next = len(self._all)
 

@@ -52,7 +52,7 @@ class UndoLog:
     def __init__(self) -> None:
         self.nbytes = 0
         self.length = 0  # entries in all
-        self.shown = 0  # on the way back: so many of them are not undone yet
+        self.shown = 0  # in the reverse sweep: so many of them are not undone yet
         self._lock = Lock()
         self._course = Course()
         self._followed: list[AccessRegions] = []  # launches whose needs are not counted in `_needed` yet
@@ -207,7 +207,7 @@ class UndoLog:
     # ---- back
 
     def begin(self, *, restores: bool) -> None:
-        """Start a way back. `restores`: at its end all memory will hold what it holds now."""
+        """Start a reverse sweep. `restores`: at its end all memory will hold what it holds now."""
         self.shown = self.length
         self.stale.clear()
         self._restores = restores
@@ -235,7 +235,7 @@ class UndoLog:
                 entry.bring_back()
 
     def disturb(self, buffer: Buffer, box: Box) -> None:
-        """On the way back these elements are about to change: their final values will come back."""
+        """In the reverse sweep these elements are about to change: their final values will come back."""
         if not self._restores:
             return
         known = self._kept_finals.setdefault(buffer, [])
@@ -250,7 +250,7 @@ class UndoLog:
         known += pieces
 
     def end(self) -> None:
-        """The way back is over."""
+        """The reverse sweep is over."""
         for final in self._finals:
             final.bring_back()
         self._finals.clear()

@@ -95,7 +95,7 @@ class Violation:
         if self.is_one_operation:
             return "read and changed by one operation"
         if self.is_unordered:
-            return "read in one turn of a parallel loop and written in another, and turns have no order"
+            return "read in one iteration of a parallel loop and written in another, and iterations have no order"
         if self.rule == 2:
             return f"written again {self.later.by}, and not by adding"
         return f"changed {self.later.by}, after being read"
@@ -107,7 +107,7 @@ class Violation:
 
     @property
     def is_unordered(self) -> bool:
-        """Whether two turns of one parallel loop read and wrote it."""
+        """Whether two iterations of one parallel loop read and wrote it."""
         return self.later.kind is Kind.READ
 
     @property
