@@ -6,8 +6,9 @@ so an interval over slices would be too narrow; only rounds are independent of e
 
 - A pair of slices is disturbed, and left out of the median, where one of them took more than `DISTURBED` times the
   minimum of its process in that round.
-- A round is disturbed, and left out, where *both* minima are more than `DISTURBED` times the best of all rounds: the
-  machine was slow for as long as it lasted. One side alone is a fact about that side and stays.
+- A round is disturbed, and left out, where *both* minima are more than `DISTURBED` times the best of all rounds, and
+  above their medians: the machine was slow for as long as it lasted. One side alone is a fact about that side and
+  stays; so does half of the rounds at least, of a machine that is hardly ever quiet.
 - A round gives two figures: the ratio of the minima, and the median of the ratios of pairs.
 - The estimate is the median of a figure over rounds, its spread the interval between two of its order statistics that
   holds the true median with a probability of at least `COVERAGE`. It assumes no distribution. Six rounds are the fewest
@@ -95,9 +96,8 @@ class Judgement:
 
 def judge(rounds: Sequence[Round], tolerance: float = TOLERANCE) -> Judgement:
     """Return the verdict of at least one round."""
-    best_old = min([one.old for one in rounds])
-    best_new = min([one.new for one in rounds])
-    kept = [one for one in rounds if one.old <= DISTURBED * best_old or one.new <= DISTURBED * best_new]
+    most_old, most_new = most_of([one.old for one in rounds]), most_of([one.new for one in rounds])
+    kept = [one for one in rounds if one.old <= most_old or one.new <= most_new]
     minima = estimate([one.ratio_of_minima for one in kept])
     paired = estimate([one.median_of_ratios for one in kept])
     return Judgement(
@@ -108,6 +108,11 @@ def judge(rounds: Sequence[Round], tolerance: float = TOLERANCE) -> Judgement:
         len(rounds) - len(kept),
         sum([len(one.pairs) - len(one.undisturbed()) for one in kept]),
     )
+
+
+def most_of(minima: Sequence[float]) -> float:
+    """Return the longest minimum of a round that is not disturbed."""
+    return max(DISTURBED * min(minima), statistics.median(minima))
 
 
 def estimate(ratios: Sequence[float]) -> Estimate:

@@ -324,6 +324,8 @@ def test_what_is_disturbed_is_left_out_and_counted() -> None:
     judgement = judge([*[quiet] * 6, slow])
     assert (judgement.rounds, judgement.disturbed_rounds, judgement.disturbed_pairs) == (6, 1, 6)
     assert judgement.verdict is Verdict.SAME and judgement.paired.high == 1.0
+    hardly_ever_quiet = [quiet, *[slow] * 9]
+    assert judge(hardly_ever_quiet).rounds == 10
     one_side = Round(((1.0, 7.0),))  # the old tree was quick: a fact about the new one, and no disturbance
     assert judge([*[quiet] * 6, one_side]).disturbed_rounds == 0
 

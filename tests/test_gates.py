@@ -12,6 +12,7 @@ from itertools import pairwise
 from pathlib import Path
 
 import nbformat
+import pytest
 from packaging.requirements import Requirement
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -137,3 +138,66 @@ def test_notebooks_keep_their_pictures_and_no_error() -> None:
                 shown = view.get("data", {}).get("text/html", "")
                 assert f'class="tinote-error-view" role="group" aria-label="{error.ename}"' in shown, file.name
                 assert str(Path.home()) not in shown and sys.prefix not in shown and str(PROJECT) not in shown
+
+
+#: Installing the distribution of this name from an index, with whatever tool: there it is another project's.
+FROM_AN_INDEX = re.compile(
+    r"\b(?:(?:pip3?|pipx|conda|mamba) install|(?:uv|poetry|pdm) add|uvx|pipx run)"
+    r"(?: +-{1,2}[\w-]+(?:[= ](?!tinote|['\"])[^\s-]\S*)?)* +[\"'`]?tinote\b"
+)
+
+
+@pytest.mark.parametrize(
+    ("line", "wrong"),
+    [
+        ("pip install tinote", True),
+        ("python -m pip install -U 'tinote[gpu]'", True),
+        ("pip3 install --upgrade tinote==0.1.0", True),
+        ("%pip install tinote", True),
+        ("uv add tinote", True),
+        ("uvx tinote lab", True),
+        ("pip install -e .", False),
+        ("pip install -e '.[gpu]'", False),
+        ("pip install imageio-ffmpeg", False),
+        ("pip uninstall tinote", False),
+    ],
+)
+def test_what_counts_as_installing_from_an_index(line: str, wrong: bool) -> None:
+    assert bool(FROM_AN_INDEX.search(line)) is wrong
+
+
+def test_nobody_is_told_to_install_another_project() -> None:
+    """The name is taken on the public index: messages name the library that is missing, the README an extra of the
+    checkout.
+    """
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=PROJECT, capture_output=True, text=True, check=True)
+    names = [name for name in listed.stdout.split("\0") if name and name != "tests/test_gates.py"]
+    assert len(names) > 100
+    found = []
+    for name in names:
+        file = PROJECT / name
+        if file.is_file():
+            text = file.read_bytes().decode("utf-8", "replace")
+            found += [f"{name}: {match[0]}" for match in FROM_AN_INDEX.finditer(text)]
+    assert found == []
+
+
+def test_the_workflow_and_the_hooks_run_the_projects_own_commands() -> None:
+    workflow = (PROJECT / ".github" / "workflows" / "ci.yml").read_text(encoding="utf-8")
+    assert re.search(r"^ +- run: \.ci/run$", workflow, re.MULTILINE) and (PROJECT / ".ci" / "run").is_file()
+    hooks = (PROJECT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    commands = re.findall(r"^ +entry: \.venv/bin/(\S+)", hooks, re.MULTILINE)
+    assert commands == ["ruff", "ruff", "lint-imports", "pytest"]
+    assert "tests/test_gates.py" in hooks
+
+
+def test_the_guide_names_files_that_exist() -> None:
+    guide = (PROJECT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    paths = re.findall(r"`((?:tinote|tests|benchmarks|notebooks|examples)/[\w./-]*)`", guide)
+    assert len(set(paths)) > 30
+    assert [path for path in paths if not (PROJECT / path).exists()] == []
+
+
+def test_the_changes_end_with_this_version() -> None:
+    headings = re.findall(r"^## (.+)$", (PROJECT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
+    assert headings[0] == "Unreleased" and project_table()["version"] in headings

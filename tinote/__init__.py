@@ -21,7 +21,6 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from tinote.errors import no_attribute
-from tinote.ir.types import f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 from tinote.lang import exception, misc, ops, util
 from tinote.lang.data import types
 from tinote.lang.data.declarations import field
@@ -54,6 +53,18 @@ if TYPE_CHECKING:
     from tinote import ad, linalg, math, tools
     from tinote.lang.maths.linalg import eig, polar_decompose, solve, svd, sym_eig
 
+    # What a checker is told of `def step(dt: ti.f32)`: it takes and gives Python's numbers.
+    f16 = f32 = f64 = float16 = float32 = float64 = float
+    i8 = i16 = i32 = i64 = u8 = u16 = u32 = u64 = int
+    int8 = int16 = int32 = int64 = uint8 = uint16 = uint32 = uint64 = int
+    u1 = uint1 = bool
+else:
+    from tinote.ir.types import f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
+
+    float16, float32, float64 = f16, f32, f64
+    int8, int16, int32, int64 = i8, i16, i32, i64
+    uint1, uint8, uint16, uint32, uint64 = u1, u8, u16, u32, u64
+
 __version__ = "0.1.0"
 
 globals().update({name: getattr(ops, name) for name in ops.__all__})
@@ -62,9 +73,6 @@ globals().update(misc.LOG_LEVELS)
 globals().update(axes_named())
 SNode = Level
 var = field
-float16, float32, float64 = f16, f32, f64
-int8, int16, int32, int64 = i8, i16, i32, i64
-uint1, uint8, uint16, uint32, uint64 = u1, u8, u16, u32, u64
 
 # `from tinote.types import vector`: they are modules of the package, too.
 for _module in (algorithms, exception, misc, ops, profiler, types, util):

@@ -10,7 +10,8 @@ from __future__ import annotations
 import difflib
 import traceback
 import types
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from itertools import groupby
 from typing import NamedTuple
 
@@ -43,6 +44,7 @@ __all__ = [
     "is_users",
     "no_attribute",
     "raise_together",
+    "refusing_deep_nests",
     "suggestion",
     "users_trace",
 ]
@@ -180,6 +182,17 @@ class CompilationError(TinoteError):
 
 class KernelSyntaxError(CompilationError):
     """A statement or expression that the kernel language does not have."""
+
+
+@contextmanager
+def refusing_deep_nests(name: str, span: Span) -> Iterator[None]:
+    """In this block, recursion on the depth of a kernel that goes too deep is an error of the kernel `name`'s."""
+    try:
+        yield
+    except RecursionError:
+        raise KernelSyntaxError(
+            f"`{name}` is nested too deeply to be compiled", span, "split long expressions and deep nests"
+        ) from None
 
 
 class KernelTypeError(CompilationError, TypeError):

@@ -52,10 +52,11 @@ def line_text(span: Span) -> str:
     return linecache.getline(span.file, span.line).rstrip("\n")
 
 
-def caller() -> Span:
-    """The expression of the user's code that called into the package."""
+def caller(*others: str) -> Span:
+    """The expression of the user's code that called into the package, or into one of the `others`."""
     frame = sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "tinote":
+    skipped = ("tinote", *others)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in skipped:
         frame = frame.f_back
     code = frame.f_code
     line, end_line, column, end_column = next(islice(code.co_positions(), frame.f_lasti // 2, None))

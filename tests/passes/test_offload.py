@@ -6,9 +6,9 @@ import pytest
 
 from tests.passes.support import becomes, stays
 from tinote.compiler.passes.offload import offload
-from tinote.errors import CompilerBug
 from tinote.ir.interpret import interpret
 from tinote.ir.memory import DictMemory
+from tinote.ir.nodes import Task
 from tinote.ir.parse import parse
 from tinote.ir.verify import Form
 
@@ -221,16 +221,26 @@ def test_what_is_offloaded_stays() -> None:
     stays(offload, "func f(%n: i32):\n  return %n\n", Form.TASKS)
 
 
-def test_a_stack_cannot_cross() -> None:
-    text = """\
+@pytest.mark.parametrize(
+    ("pushed", "parallel"),
+    [
+        ("1.0f32", [True, False]),  # The loop may run before.
+        ("%a", [False]),  # It changes what is pushed, and becomes a part of the one task.
+    ],
+)
+def test_a_stack_stays_in_one_task(pushed: str, parallel: list[bool]) -> None:
+    text = f"""\
 buffer @x: f32 field (8)
 func f():
   %s: stack f32 = stack 8i64
-  push %s, 1.0f32
+  %a: f32 = load @x[0i32]
+  push %s, {pushed}
   for parallel %i: i32 in 0i32 .. 8i32:
     store @x[%i], 1.0f32
   %v: f32 = pop %s
   return %v
 """
-    with pytest.raises(CompilerBug, match="several tasks"):
-        offload(parse(text))
+    if pushed != "%a":
+        text = text.replace("  %a: f32 = load @x[0i32]\n", "")
+    tasks = [op for op in offload(parse(text)).region.body if isinstance(op, Task)]
+    assert [task.parallel for task in tasks] == parallel

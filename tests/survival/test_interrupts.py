@@ -206,3 +206,55 @@ thread.join()
 assert isinstance(run(1), int)
 """
     assert child(script) == "alive\n"
+
+
+LOOPS = """
+text = "@ti.kernel\\ndef k():\\n" + "    for i in data:\\n        loss[None] += data[i]\\n" * 300
+"""
+
+
+def test_an_interrupt_ends_a_compilation_in_the_passes(child: Callable[..., str]) -> None:
+    assert child(LOOPS + "interrupted(define(text), 0.5)\n") == "alive\n"
+
+
+def test_an_interrupt_ends_a_compilation_inside_llvm(child: Callable[..., str]) -> None:
+    """Python hears of no signal while a call of LLVM's lasts, here some seconds. What was interrupted can be compiled
+    afterwards, and what LLVM was at ends by itself.
+    """
+    script = """
+import hashlib
+from tinote.runtime import jit
+
+run_passes, entered = jit._run_passes, threading.Event()
+def long_passes(*arguments):
+    began = time.perf_counter()
+    entered.set()
+    while time.perf_counter() - began < 2:  # as deaf as LLVM
+        hashlib.pbkdf2_hmac("sha256", b"", b"", 3_000_000)
+    run_passes(*arguments)
+
+def interrupt():
+    entered.wait()
+    time.sleep(0.05)
+    sent.append(time.perf_counter())
+    os.kill(os.getpid(), signal.SIGINT)
+
+late = [1.0]
+while late[-1] > 0.5:  # Other work on the machine may hold up one answer.
+    assert len(late) < 10, late
+    run, sent = define(HEAD + f"    return a + {len(late)}\\n"), []
+    jit._run_passes = long_passes
+    entered.clear()
+    thread = threading.Thread(target=interrupt)
+    try:
+        thread.start()
+        run(1)
+        raise AssertionError("it ended by itself")
+    except KeyboardInterrupt:
+        late.append(time.perf_counter() - sent[0])
+    finally:
+        thread.join()
+    jit._run_passes = run_passes
+    assert run(1) == len(late), run(1)
+"""
+    assert child(script) == "alive\n"

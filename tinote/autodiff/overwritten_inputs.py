@@ -9,13 +9,14 @@ memory that is written.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterator
 from typing import NamedTuple, NoReturn
 
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.access import Access, Accesses
 from tinote.ir.buffers import root_of
-from tinote.ir.nodes import Atomic, For, Function, If, Load, Op, Region, Store
+from tinote.ir.nodes import Atomic, Buffer, For, Function, If, Load, Op, Region, Store
 
 
 class Overwrite(NamedTuple):
@@ -42,18 +43,27 @@ _Place = tuple[tuple[Op | None, int, int], ...]
 
 
 def find_overwrites(fn: Function, loads: tuple[Load, ...]) -> Iterator[Overwrite]:
-    """Every pair of a load among `loads` and a later write that may meet it."""
+    """Each load among `loads` that a later write may meet, with the first such write."""
     if not loads:
         return
     accesses = Accesses(fn)
+    everything = accesses.all()
     places = dict(_places(fn.region, ()))
-    writes = [access for access in accesses.all() if access.writes]
+    order = {access.op: number for number, access in enumerate(everything)}
+    writes: dict[Buffer, list[Access]] = {}
+    for access in everything:
+        if access.writes:
+            writes.setdefault(root_of(access.buffer), []).append(access)
     for load in loads:
         read = accesses.of(load)
-        for write in writes:
-            if root_of(read.buffer) is root_of(write.buffer) and _meets_later(read, write, accesses, places):
+        # What stands before the outermost loop around the load, or else before the load, is over by then.
+        begins = accesses.first_within(read.loops[0]) if read.loops else read
+        candidates = writes.get(root_of(read.buffer), [])
+        for write in candidates[bisect_left(candidates, order[begins.op], key=lambda access: order[access.op]) :]:
+            if _meets_later(read, write, accesses, places):
                 assert isinstance(write.op, Store | Atomic)
                 yield Overwrite(load, write.op)
+                break
 
 
 def _places(region: Region, above: _Place, owner: Op | None = None, number: int = 0) -> Iterator[tuple[Op, _Place]]:

@@ -72,20 +72,20 @@ class _Search:
         self.accesses = accesses
         self.distinct = distinct
         self.branches = dict(_branches(fn.region, ()))
-        self.touched = [
-            access for access in accesses.all() if can_vary(access.op.buffer) and not self._is_distinct(access)
-        ]
 
     def meets(self, op: For) -> bool:
         """Whether several iterations of a loop may store to one element, or one may read what another one changes."""
         loop = self.accesses.loops[op]
-        inside = [access for access in self.touched if access.inside(loop)]
-        for write in inside:
-            if isinstance(write.op, Load):
-                continue
-            for other in inside:
-                if root_of(other.buffer) is root_of(write.buffer) and self._matters(write, other, loop):
-                    if self.accesses.may_meet_across(write, other, loop):
+        touched: dict[Buffer, list[Access]] = {}
+        for access in self.accesses.within(loop):
+            if can_vary(access.op.buffer) and not self._is_distinct(access):
+                touched.setdefault(root_of(access.buffer), []).append(access)
+        for inside in touched.values():
+            reads = [access for access in inside if isinstance(access.op, Load)]
+            for write in [access for access in inside if access.writes]:
+                # Additions may come in any order.
+                for other in inside if isinstance(write.op, Store) else reads:
+                    if self._matters(write, other, loop) and self.accesses.may_meet_across(write, other, loop):
                         return True
         return False
 
@@ -95,7 +95,7 @@ class _Search:
         keep the two iterations apart, such as that for one colour of a checkerboard.
         """
         if not isinstance(other.op, Load):
-            return isinstance(write.op, Store)
+            return True
         accesses = self.accesses
         for f, g in zip(write.forms, other.forms, strict=False):
             if f != g and all(v is not loop.index and accesses.invariant(v, loop) for v in (*f.terms, *g.terms)):

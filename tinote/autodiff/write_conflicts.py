@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.access import Access, Accesses, Loop
 from tinote.ir.buffers import root_of
-from tinote.ir.nodes import Atomic, For, Function, If, Lit, Load, Memory, Op, Region, Store, While
+from tinote.ir.nodes import Atomic, Buffer, For, Function, If, Lit, Load, Memory, Op, Region, Store, While
 from tinote.ir.query import walk
 
 
@@ -23,23 +23,37 @@ def refuse_write_conflicts(fn: Function) -> None:
     element, some read and some write it, and one of the two happens in every iteration. Branches whose condition is the
     same in all iterations are left out: they may not be taken at all.
     """
-    for op in fn.region.body:
-        if isinstance(op, For) and op.parallel and not _runs_once(op):
-            _refuse_write_conflicts_in(op, fn)
+    loops = [op for op in fn.region.body if isinstance(op, For) and op.parallel and _reads_what_it_writes(op)]
+    if loops:
+        accesses = Accesses(fn)
+        for loop in loops:
+            _refuse_write_conflicts_in(loop, accesses)
 
 
-def _refuse_write_conflicts_in(op: For, fn: Function) -> None:
-    inside = [inner for inner in walk(op.body) if isinstance(inner, Memory) and inner.buffer.dtype.kind == "f"]
+def _floats_in(op: For) -> list[Memory]:
+    return [inner for inner in walk(op.body) if isinstance(inner, Memory) and inner.buffer.dtype.kind == "f"]
+
+
+def _reads_what_it_writes(op: For) -> bool:
+    if _runs_once(op):
+        return False
+    inside = _floats_in(op)
     loaded = {root_of(inner.buffer) for inner in inside if isinstance(inner, Load)}
-    if not any(isinstance(inner, Store | Atomic) and root_of(inner.buffer) in loaded for inner in inside):
-        return
-    accesses = Accesses(fn)
+    return any(isinstance(inner, Store | Atomic) and root_of(inner.buffer) in loaded for inner in inside)
+
+
+def _refuse_write_conflicts_in(op: For, accesses: Accesses) -> None:
     loop = accesses.loop_over(op.index)
     always, alike = set(_always(op.body)), set(_taken_alike(op.body, accesses, loop))
-    fixed = [a for a in map(accesses.of, inside) if a.op not in alike and accesses.invariant_in(a, loop)]
-    for read in fixed:
-        for write in fixed:
-            if (read.op in always or write.op in always) and _meet(read, write, accesses, loop):
+    found = map(accesses.of, _floats_in(op))
+    fixed = [a for a in found if a.op not in alike and accesses.invariant_in(a, loop)]
+    writes: dict[Buffer, list[Access]] = {}
+    for write in fixed:
+        if isinstance(write.op, Store | Atomic):
+            writes.setdefault(root_of(write.buffer), []).append(write)
+    for read in [a for a in fixed if isinstance(a.op, Load)]:
+        for write in writes.get(root_of(read.buffer), ()):
+            if (read.op in always or write.op in always) and accesses.may_meet_across(read, write, loop):
                 raise DifferentiationError(
                     f"every iteration of this parallel loop may read '{read.op.buffer.name}' here, which others "
                     "change: without an order there is no gradient",
@@ -47,15 +61,6 @@ def _refuse_write_conflicts_in(op: For, fn: Function) -> None:
                     hint="write ti.loop_config(serialize=True) in front of the loop",
                     notes=[Note("changed here", write.op.loc)],
                 )
-
-
-def _meet(read: Access, write: Access, accesses: Accesses, loop: Loop) -> bool:
-    return (
-        isinstance(read.op, Load)
-        and isinstance(write.op, Store | Atomic)
-        and root_of(read.buffer) is root_of(write.buffer)
-        and accesses.may_meet_across(read, write, loop)
-    )
 
 
 def _runs_once(loop: For) -> bool:

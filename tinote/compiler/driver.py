@@ -236,8 +236,9 @@ class Specialisation:
         """A field may have got a dual since: then code that computes tangents, and what an earlier process left of it,
         is out of date.
         """
-        fields = [b for b in (*self.accesses().loaded, *self.accesses().written) if b.primal is None]
-        pairs = [(b.tangent, b.adjoint and b.adjoint.tangent) for b in fields]
+        # Gradients have duals, too: those that the kernel itself works on, and those of its fields.
+        touched = (*self.accesses().loaded, *self.accesses().written)
+        pairs = [(b.tangent, b.adjoint and b.adjoint.tangent) for b in touched]
         duals = {dual for pair in pairs for dual in pair if dual is not None}
         if self._cache is not None:
             self._cache.renew(duals, current=self.is_current())

@@ -44,7 +44,7 @@ from tinote.compiler.passes.scalarise import scalarise
 from tinote.compiler.passes.vectorise import vectorise
 from tinote.compiler.requests import PRIMAL, Checks, Derivative, Request, defaults_of
 from tinote.config import Config
-from tinote.errors import CompilerBug, TinoteError
+from tinote.errors import CompilerBug, TinoteError, refusing_deep_nests
 from tinote.ir.checked_accesses import CheckedAccesses
 from tinote.ir.nodes import Function
 from tinote.ir.verify import Form, InvalidIR, verify
@@ -250,10 +250,11 @@ def run_pipeline(
     `enter` is called with the name of each step when it begins.
     """
     context = Context(config)
-    for step in steps:
-        if enter is not None:
-            enter(step.name)
-        fn = _run(step, fn, context, "", listen)
+    with refusing_deep_nests(fn.name, fn.loc):
+        for step in steps:
+            if enter is not None:
+                enter(step.name)
+            fn = _run(step, fn, context, "", listen)
     return fn, context
 
 
@@ -269,7 +270,7 @@ def _run(step: Step | Fixpoint, fn: Function, context: Context, path: str, liste
     started = time.perf_counter()
     try:
         after = step.run(fn, context)
-    except (TinoteError, CompilerBug):
+    except (TinoteError, CompilerBug, RecursionError):
         raise
     except Exception as error:
         raise CompilerBug(step.name, f"{type(error).__name__}: {error}") from error

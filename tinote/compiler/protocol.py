@@ -5,6 +5,7 @@ The front end never imports the language's classes. It asks an object for one of
 
     __tinote_buffer__() -> Buffer             memory that a kernel may index: a field, an ndarray
     __tinote_value__() -> nested tuples       a captured constant vector or matrix, as Python numbers
+    __tinote_captured__() -> float            a number that may refuse to become a constant of the code
     __tinote_function__: FunctionSource       a device function, inlined where it is called
     __tinote_self__                           the object that a device function is bound to, if any
     __tinote_replacement__                    what holds the gradient of a device function in `gradient`, if it is told

@@ -84,12 +84,20 @@ class Accesses(Ranges):
         self._found: list[Memory] = []
         self._places: dict[Op, tuple[Loop | None, Known | None]] = {}
         self._made: dict[Op, Access] = {}
+        self._inside: dict[Loop, tuple[int, int]] = {}  # where in `_found` the accesses of a loop begin and end
         super().__init__(fn.region if isinstance(fn, Function) else fn)
 
     def visit(self, op: Op, loop: Loop | None, known: Known | None) -> None:
         self._places[op] = loop, known
         if isinstance(op, Load | Store | Atomic):
             self._found.append(op)
+
+    def _enter(self, op: Op, parent: Loop | None, known: Known | None) -> None:
+        first = len(self._found)
+        super()._enter(op, parent, known)
+        loop = self.loops.get(op)
+        if loop is not None:
+            self._inside[loop] = first, len(self._found)
 
     def loop_over(self, index: Var) -> Loop:
         """The loop that an index variable is of."""
@@ -119,7 +127,12 @@ class Accesses(Ranges):
 
     def within(self, loop: Loop) -> list[Access]:
         """The accesses inside a loop, in order."""
-        return [access for access in self.all() if access.inside(loop)]
+        first, end = self._inside[loop]
+        return [self.of(op) for op in self._found[first:end]]
+
+    def first_within(self, loop: Loop) -> Access:
+        """The first access inside a loop that has one."""
+        return self.of(self._found[self._inside[loop][0]])
 
     # one access
 

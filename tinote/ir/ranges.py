@@ -10,7 +10,7 @@ Exact: a form stands for the mathematical integer, so an operation that might wr
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from math import gcd
 
 from tinote.ir import primitives as p
@@ -157,6 +157,23 @@ class Ranges:
             inside = Known(known, loop=loop)
         self._walk(body, loop, inside)
 
+    def _computed_before(self, v: Var, known: Mapping[Var, object]) -> list[Var]:
+        """The integers that `v` is computed from and that are not `known`, each behind those that it is computed from.
+        Whoever works them out in this order does not recur as deep as a program is long.
+        """
+        found: dict[Var, None] = {}
+        waiting = [v]
+        while waiting:
+            op = self.definitions.get(waiting[-1])
+            sources = op.args if isinstance(op, Prim) and all(_is_whole(a) for a in op.args) else ()
+            missing = [a for a in sources if isinstance(a, Var) and a not in known and a not in found]
+            if missing:
+                waiting += missing
+            else:
+                found[waiting.pop()] = None
+        del found[v]
+        return list(found)
+
     # intervals: what holds everywhere
 
     def interval(self, atom: Atom) -> Interval:
@@ -167,6 +184,8 @@ class Ranges:
         if found is None:
             t = atom.type
             assert isinstance(t, Scalar) and t.kind != "f"
+            for v in self._computed_before(atom, self._intervals):
+                self.interval(v)
             whole = self._intervals[atom] = span_of_type(t)  # while it is being worked out
             found = self._intervals[atom] = self._interval(atom, whole)
         return found
@@ -239,6 +258,8 @@ class Ranges:
             return constant(int(atom.value))
         found = self._affine.get(atom)
         if found is None:
+            for v in self._computed_before(atom, self._affine):
+                self.affine(v)
             self._affine[atom] = variable(atom)  # while it is being worked out
             found = self._affine[atom] = self._form(atom) or variable(atom)
         return found
@@ -316,16 +337,22 @@ class Ranges:
 
     def _collect(self, condition: Atom, truth: bool, forms: tuple[list[Affine], list[Affine]]) -> None:
         """Add what a condition says about integers when it is true or false."""
-        op = self.definitions.get(condition) if isinstance(condition, Var) else None
-        if not isinstance(op, Prim):
-            return
+        waiting = [(condition, truth)]
+        while waiting:
+            atom, holds = waiting.pop()
+            op = self.definitions.get(atom) if isinstance(atom, Var) else None
+            if not isinstance(op, Prim):
+                continue
+            if op.prim is p.logical_not:
+                waiting.append((op.args[0], not holds))
+            elif op.prim is (p.and_ if holds else p.or_):
+                waiting += [(a, holds) for a in reversed(op.args)]
+            else:
+                self._collect_comparison(op, holds, forms)
+
+    def _collect_comparison(self, op: Prim, truth: bool, forms: tuple[list[Affine], list[Affine]]) -> None:
         prim, args = op.prim, op.args
-        if prim is p.logical_not:
-            self._collect(args[0], not truth, forms)
-        elif prim is (p.and_ if truth else p.or_):
-            self._collect(args[0], truth, forms)
-            self._collect(args[1], truth, forms)
-        elif prim in _NEGATED and all(_is_whole(a) for a in args):
+        if prim in _NEGATED and all(_is_whole(a) for a in args):
             prim = prim if truth else _NEGATED[prim]
             a, b = self.affine(args[0]), self.affine(args[1])
             if prim is p.lt:

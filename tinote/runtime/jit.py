@@ -16,8 +16,8 @@ import tempfile
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from functools import cache
-from typing import NamedTuple
+from functools import cache, wraps
+from typing import Any, NamedTuple, ParamSpec, TypeVar
 
 import llvmlite.binding as llvm
 from llvmlite.binding.newpassmanagers import NewPassManager
@@ -157,6 +157,69 @@ def _after_fork() -> None:
 os.register_at_fork(before=_before_fork, after_in_parent=_after_fork, after_in_child=_after_fork)
 _host: Host | None = None
 
+_Inputs = ParamSpec("_Inputs")
+_Result = TypeVar("_Result")
+
+
+class _Work(threading.Thread):
+    """A call that works inside LLVM, on a thread of its own."""
+
+    def __init__(self, call: Callable[[], Any]) -> None:
+        super().__init__(name="tinote in LLVM")
+        self._call = call
+        self._over = threading.Event()
+        self._result: Any = None
+        self._error: BaseException | None = None
+        self.abandoned = False
+
+    def run(self) -> None:
+        try:
+            self._result = self._call()
+        except BaseException as error:
+            self._error = error
+        finally:
+            self._over.set()
+
+    def wait(self) -> Any:
+        """The call's result, or what it raised. After an interrupt it is left alone, and ends before its next step."""
+        try:
+            self.start()
+            self._over.wait()  # not `join`: interrupted, that takes a running thread for one that has ended (3.11)
+        except BaseException:
+            self.abandoned = True
+            raise
+        error, self._error = self._error, None
+        if error is not None:
+            raise error
+        return self._result
+
+
+class _AbandonedError(Exception):
+    """Ends work that nobody waits for."""
+
+
+def _begin_step() -> None:
+    """Between two calls of LLVM's."""
+    thread = threading.current_thread()
+    if isinstance(thread, _Work) and thread.abandoned:
+        raise _AbandonedError
+
+
+def _interruptible(work: Callable[_Inputs, _Result]) -> Callable[_Inputs, _Result]:
+    """`work` inside LLVM, which an interrupt need not wait for.
+
+    Python hears of signals on the main thread alone, and not before a call of LLVM's returns, which may take seconds.
+    So the main thread waits, and another one calls. It must not hold `_llvm_lock` then.
+    """
+
+    @wraps(work)
+    def wait_for(*args: _Inputs.args, **kwargs: _Inputs.kwargs) -> _Result:
+        if threading.current_thread() is not threading.main_thread():
+            return work(*args, **kwargs)
+        return _Work(lambda: work(*args, **kwargs)).wait()
+
+    return wait_for
+
 
 def _get_engine() -> _Engine:
     global _engine
@@ -242,12 +305,12 @@ def _parsed(text: str, machine: llvm.TargetMachine) -> Iterator[llvm.ModuleRef]:
         yield module
 
 
-def _run_passes(module: llvm.ModuleRef, level: int, machine: llvm.TargetMachine) -> None:
+def _run_passes(module: llvm.ModuleRef, level: int, effort: _Effort, machine: llvm.TargetMachine) -> None:
     options = llvm.create_pipeline_tuning_options(speed_level=level)
-    options.loop_vectorization = level >= 2
-    options.slp_vectorization = level >= 2
-    options.loop_interleaving = level >= 2
-    options.loop_unrolling = level >= 2
+    options.loop_vectorization = level >= 2 and effort.loops
+    options.slp_vectorization = level >= 2 and effort.blocks
+    options.loop_interleaving = level >= 2 and effort.loops
+    options.loop_unrolling = level >= 2 and effort.loops
     builder = llvm.create_pass_builder(machine, options)
     manager = builder.getModulePassManager()
     careful = _mixes_conversions(module)
@@ -279,7 +342,9 @@ def _mixes_conversions(module: llvm.ModuleRef) -> bool:
 @contextmanager
 def _optimised(text: str, level: int, machine: llvm.TargetMachine) -> Iterator[llvm.ModuleRef]:
     with _parsed(text, machine) as module:
-        _run_passes(module, level, machine)
+        _begin_step()
+        _run_passes(module, level, _effort_on(text), machine)
+        _begin_step()
         yield module
 
 
@@ -292,12 +357,14 @@ def _to_object(text: str, level: int, machine: llvm.TargetMachine, enter: Callab
         return machine.emit_object(module)
 
 
+@_interruptible
 def optimise(text: str, level: int = 3) -> str:
     """LLVM text after LLVM's own passes at a level 0..3."""
     with _llvm_lock, _optimised(text, level, _get_engine().machine(level)) as module:
         return str(module)
 
 
+@_interruptible
 def assembly(text: str, level: int = 3) -> str:
     """The host's assembly for LLVM text."""
     with _llvm_lock:
@@ -306,28 +373,64 @@ def assembly(text: str, level: int = 3) -> str:
             return machine.emit_assembly(module)
 
 
+@_interruptible
 def emit_object(text: str, level: int = 3, enter: Callable[[str], None] | None = None) -> bytes:
     """The object file for LLVM text, relocatable; `link_object` takes it, in this process or in another one on the same
     machine. `enter` is told what LLVM begins to do."""
     return _to_object(text, level, _get_engine().machine(_machine_level(text, level)), enter)
 
 
-#: Instructions in one block from which on machine code is made with less care. The time that LLVM's instruction
-#: selection and scheduling take grows with the square of a block's length (measured, level 3 | 1 | 0: 6,600
-#: instructions 3.2 s | 0.7 s | 0.01 s; 20,000 instructions 17 s | 2.6 s | 0.05 s).
+#: Instructions in one block from which on LLVM takes less care. The time that its selection and scheduling of
+#: instructions take grows with the square of a block's length (measured, level 3 | 1 | 0: 6,600 instructions
+#: 3.2 s | 0.7 s | 0.01 s; 20,000 instructions 17 s | 2.6 s | 0.05 s), and so does that of looking for vectors in it
+#: (11,600 instructions: 9.4 s).
 _LONG_BLOCK = 4_000
 _ENDLESS_BLOCK = 16_000
 
+#: Loops of one function times its instructions, from which on loops are neither vectorised nor unrolled: both look at
+#: the whole function for each of its loops (measured: 400 loops in 5,250 instructions 5.5 s, 100 in 1,300 0.3 s).
+_MANY_LOOPS = 400_000
 
-def _machine_level(text: str, level: int) -> int:
-    """The level at which machine code is made from text that is optimised at `level`: lower for long blocks."""
-    longest = length = 0
+
+class _Effort(NamedTuple):
+    """What LLVM may do to a module without taking much longer than in proportion to its length: work on `loops`, look
+    for vectors in `blocks`, and make machine code at a level of at most `machine`.
+    """
+
+    loops: bool
+    blocks: bool
+    machine: int
+
+
+def _effort_on(text: str) -> _Effort:
+    """The effort that a module's longest block and its function with the most loops allow."""
+    longest_block = most_work = 0
+    block = instructions = loops = 0
+    seen: set[str] = set()
     for line in text.splitlines():
         if line[:1] == " ":
-            length += 1
-        else:
-            longest, length = max(longest, length), 0
-    return min(level, 3 if longest < _LONG_BLOCK else 1 if longest < _ENDLESS_BLOCK else 0)
+            block += 1
+            if line.startswith("  br "):
+                loops += any(label in seen for label in _LABEL.findall(line))
+            continue
+        instructions += block
+        longest_block, block = max(longest_block, block), 0
+        if line.endswith(":"):
+            seen.add(line[:-1])
+        elif line == "}":
+            most_work = max(most_work, loops * instructions)
+            instructions = loops = 0
+            seen.clear()
+    machine = 3 if longest_block < _LONG_BLOCK else 1 if longest_block < _ENDLESS_BLOCK else 0
+    return _Effort(most_work < _MANY_LOOPS, longest_block < _LONG_BLOCK, machine)
+
+
+_LABEL = re.compile(r"label %([\w.]+)")
+
+
+def _machine_level(text: str, level: int) -> int:
+    """The level at which machine code is made from text that is optimised at `level`."""
+    return min(level, _effort_on(text).machine)
 
 
 def link_object(image: bytes, entry_points: tuple[str, ...]) -> Binary:
@@ -381,6 +484,7 @@ _REMARK_LINE = r"remark: (.*?):(\d+):(\d+): (.*)"
 _REMARK_GOES_ON = r"(?:Backward|Forward|Unknown|Unsafe) .*dependence\b"
 
 
+@_interruptible
 def remarks(text: str, level: int = 3) -> list[Remark]:
     """What LLVM's vectorisers say about a module, in its debug information's own lines, in the order in which they say
     it."""

@@ -23,7 +23,7 @@ from tinote.compiler.protocol import (
     TemplateArgument,
 )
 from tinote.config import Config
-from tinote.errors import KernelSyntaxError, TinoteError, raise_together
+from tinote.errors import TinoteError, raise_together, refusing_deep_nests
 from tinote.ir.nodes import Atom, Function, Region, Var
 from tinote.ir.types import Scalar, Tensor
 
@@ -38,12 +38,8 @@ def lower(source: FunctionSource, arguments: Sequence[ArgumentSpec], config: Con
 
     Raises `CompilationError`s: the first one found, with the others attached.
     """
-    try:
+    with refusing_deep_nests(source.name, source.span):
         return _lowered(Emitter(config, HANDLERS), source, arguments)
-    except RecursionError:
-        raise KernelSyntaxError(
-            f"`{source.name}` is nested too deeply to be compiled", source.span, "split long expressions and deep nests"
-        ) from None
 
 
 def _lowered(e: Emitter, source: FunctionSource, arguments: Sequence[ArgumentSpec]) -> Lowered:

@@ -78,6 +78,8 @@ def outside(e: Emitter, value: Any) -> Any:
     """
     if isinstance(value, ModuleType) or (is_number(value) and type(value) in (bool, int, float)):
         return value
+    if hasattr(type(value), "__tinote_captured__"):
+        return value.__tinote_captured__()
     constant = constant_of(value)
     mutable = isinstance(value, list | dict | set) or (
         type(value) is tuple and any(isinstance(item, list | dict | set) for item in value)

@@ -6,6 +6,7 @@ from tinote.compiler.codegen.llvm.module import Options, generate
 from tinote.compiler.launch.access_summary import summarise_tasks
 from tinote.compiler.launch.metadata import ExecutableMetadata
 from tinote.config import Config
+from tinote.errors import refusing_deep_nests
 from tinote.ir.nodes import Function, Task
 from tinote.ir.types import Scalar
 from tinote.runtime.layout import SLOTS
@@ -17,7 +18,8 @@ __all__ = ["make_executable"]
 def make_executable(fn: Function, config: Config) -> tuple[ExecutableMetadata, str]:
     """The metadata, and the LLVM text of the machine code that it is about."""
     options = Options(fast_math=config.fast_math, source=fn.loc.file, profile=config.kernel_profiler)
-    module = generate(fn, options)
+    with refusing_deep_nests(fn.name, fn.loc):
+        module = generate(fn, options)
     layout = module.layout
     tasks = [op for op in fn.region.body if isinstance(op, Task)]
     timed = zip(module.clocks, tasks, strict=True) if module.clocks else ()

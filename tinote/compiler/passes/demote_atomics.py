@@ -16,11 +16,19 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from tinote.ir.access import Access, Accesses, buffers_may_meet
-from tinote.ir.nodes import Atom, Atomic, BufferKind, Function, Op, Task
+from tinote.ir.nodes import Atom, Atomic, Buffer, BufferKind, Function, Op, Task
 from tinote.ir.ranges import Loop
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 
 __all__ = ["demote_atomics"]
+
+
+#: A buffer and the operands that index it.
+_Place = tuple[Buffer, tuple[Atom, ...]]
+
+
+def _place(access: Access) -> _Place:
+    return access.op.buffer, access.op.index
 
 
 def demote_atomics(fn: Function) -> Function:
@@ -34,11 +42,16 @@ class _Demoter(Rewriter):
         self.accesses = accesses
         self.loop: Loop | None = None
         self.inside: list[Access] = []
+        #: The places that are accessed, one access each, without what is known there.
+        self.places: list[Access] = []
+        self.apart: dict[_Place, bool] = {}
 
     def visit(self, op: Op) -> None:
         if isinstance(op, Task):
             self.loop = self.accesses.loops.get(op)
             self.inside = self.accesses.within(self.loop) if self.loop else []
+            self.places = list({_place(a): Access(a.op, a.forms, a.loop, None) for a in self.inside}.values())
+            self.apart = {}
         super().visit(op)
 
     def on(self, op: Op) -> Decision | Sequence[Atom]:
@@ -56,5 +69,16 @@ class _Demoter(Rewriter):
         if loop is None or op.buffer.kind is BufferKind.PRIVATE:
             return True
         here = self.accesses.of(op)
-        others = [other for other in self.inside if buffers_may_meet(other.buffer, here.buffer)]
-        return not any(self.accesses.may_meet_across(here, other, loop) for other in others)
+        place = _place(here)
+        if place not in self.apart:
+            unaware = Access(op, here.forms, here.loop, None)
+            self.apart[place] = not self.meets_any(unaware, self.places, loop)
+        return self.apart[place] or not self.meets_any(here, self.inside, loop)
+
+    def meets_any(self, here: Access, others: Sequence[Access], loop: Loop) -> bool:
+        """Whether another iteration may touch in one of `others` what `here` touches."""
+        return any(
+            self.accesses.may_meet_across(here, other, loop)
+            for other in others
+            if buffers_may_meet(other.buffer, here.buffer)
+        )

@@ -103,8 +103,7 @@ class _Folder(Rewriter):
 
     def assuming(self, condition: Var, value: bool, region: Region) -> Region:
         """`region` rewritten where `condition` is known to be `value`."""
-        known: dict[Var, bool] = {}
-        self.imply(condition, value, known)
+        known = self.implied(condition, value)
         for v, truth in known.items():
             self.env[v] = true if truth else false
         region = self.region(region)
@@ -112,19 +111,23 @@ class _Folder(Rewriter):
             del self.env[v]
         return region
 
-    def imply(self, condition: Atom, value: bool, known: dict[Var, bool]) -> None:
-        """Collect what else is true or false when `condition` is: both sides of an `and` that holds, and the like."""
-        if not isinstance(condition, Var) or condition in self.env:
-            return
-        known[condition] = value
-        op = self.algebra.definitions.get(condition)
-        if op is None:
-            return
-        if op.prim is p.logical_not:
-            self.imply(op.args[0], not value, known)
-        elif op.prim is (p.and_ if value else p.or_):
-            for a in op.args:
-                self.imply(a, value, known)
+    def implied(self, condition: Var, value: bool) -> dict[Var, bool]:
+        """What is true or false when `condition` is `value`: both sides of an `and` that holds, and the like."""
+        known: dict[Var, bool] = {}
+        waiting: list[tuple[Atom, bool]] = [(condition, value)]
+        while waiting:
+            atom, truth = waiting.pop()
+            if not isinstance(atom, Var) or atom in self.env or atom in known:
+                continue
+            known[atom] = truth
+            op = self.algebra.definitions.get(atom)
+            if op is None:
+                continue
+            if op.prim is p.logical_not:
+                waiting.append((op.args[0], not truth))
+            elif op.prim is (p.and_ if truth else p.or_):
+                waiting += [(a, truth) for a in op.args]
+        return known
 
     def loop(self, op: For) -> None:
         lo, hi = self.get(op.lo), self.get(op.hi)

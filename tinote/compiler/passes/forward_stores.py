@@ -15,7 +15,7 @@ overwrites it before anybody could look.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from tinote.ir.access import buffers_may_meet, indices_differ
 from tinote.ir.buffers import root_of
@@ -23,6 +23,7 @@ from tinote.ir.nodes import (
     Atom,
     Atomic,
     Buffer,
+    BufferKind,
     Check,
     For,
     Function,
@@ -55,6 +56,14 @@ def forward_stores(fn: Function) -> Function:
     return _Forwarder().run(fn)
 
 
+def _meeting(root: Buffer, known: Collection[Buffer]) -> list[Buffer]:
+    """Those of the roots `known` that may share memory with another one."""
+    if root.kind is BufferKind.ARRAY:
+        return [other for other in known if buffers_may_meet(other, root)]
+    arrays = [other for other in known if other.kind is BufferKind.ARRAY] if root.kind is BufferKind.FIELD else []
+    return [*arrays, root] if root in known else arrays
+
+
 def _place(op: Memory) -> Place:
     return op.buffer.flat is not None, op.index if isinstance(op, Store | Atomic) else op.args
 
@@ -79,7 +88,7 @@ class _Forwarder(Rewriter):
     def forget(self, buffer: Buffer, place: Place | None = None) -> None:
         """Forget what a write to `buffer` may change; to all of it, or to one place."""
         root = root_of(buffer)
-        for other in [b for b in self.known if buffers_may_meet(b, root)]:
+        for other in _meeting(root, self.known):
             if place is None or other is not root:
                 del self.known[other]
                 continue
@@ -201,7 +210,7 @@ def _without_overwritten(body: list[Op], forwarder: _Forwarder) -> list[Op]:
 def _uncover(covered: dict[Buffer, dict[Place, None]], op: Memory, forwarder: _Forwarder | None) -> None:
     """Take out what `op` reads. Without the forwarder, places are not compared: their indices are bound elsewhere."""
     root = root_of(op.buffer)
-    for buffer in [b for b in covered if buffers_may_meet(b, root)]:
+    for buffer in _meeting(root, covered):
         if forwarder is not None and buffer is root:
             here = _place(op)
             covered[buffer] = {place: None for place in covered[buffer] if forwarder.differ(place, here, root)}

@@ -20,8 +20,11 @@ from collections.abc import Iterable
 
 from tinote.errors import CompilerBug
 from tinote.ir import primitives as p
+from tinote.ir.access import buffers_may_meet
+from tinote.ir.buffers import root_of
 from tinote.ir.nodes import (
     Atom,
+    Atomic,
     Buffer,
     BufferKind,
     Extent,
@@ -29,20 +32,26 @@ from tinote.ir.nodes import (
     Function,
     Lit,
     Load,
+    NewStack,
     Op,
+    Pop,
     Prim,
+    Push,
     Region,
     Store,
     Task,
     Var,
 )
 from tinote.ir.prune import prune
-from tinote.ir.query import free_variables
+from tinote.ir.query import free_variables, walk
 from tinote.ir.rewrite import Rewriter
 from tinote.ir.types import Scalar, Tensor, i32
 from tinote.source import Span
 
 __all__ = ["offload"]
+
+#: What becomes one task: serial operations, or a parallel loop.
+_Piece = list[Op] | For
 
 _SHORT_OUTER_LOOP = 16
 _CHEAP = 24.0
@@ -98,8 +107,8 @@ class _Offloading:
         results = tuple(self._between(y, body, self.fn.loc) for y in yields)
         return Region(self.fn.region.params, tuple(body), results)
 
-    def _pieces(self) -> list[list[Op] | For]:
-        pieces: list[list[Op] | For] = []
+    def _pieces(self) -> list[_Piece]:
+        pieces: list[_Piece] = []
         for op in self.fn.region.body:
             if isinstance(op, For) and op.parallel:
                 pieces.append(_inside_out(op))
@@ -107,7 +116,7 @@ class _Offloading:
                 pieces[-1].append(op)
             else:
                 pieces.append([op])
-        return pieces
+        return _with_stacks_in_one_piece(pieces)
 
     def _note_cost(self, out: Var, op: Op) -> None:
         """Whether a variable is cheap arithmetic on parameters, literals and extents: repeated rather than stored."""
@@ -193,6 +202,67 @@ class _Offloading:
             _load(head, self.temporaries[v], fresh, op.loc)
         env[v] = fresh
         return fresh
+
+
+def _with_stacks_in_one_piece(pieces: list[_Piece]) -> list[_Piece]:
+    """The pieces in an order in which no stack outlasts the one that makes it: a task leaves none behind.
+
+    A serial piece that only reads, and nothing that is written in between, runs right before the one that pops what it
+    has pushed. Otherwise all that stands in between becomes serial too.
+    """
+    stacks = [{op.out for op in _ops_of(piece) if isinstance(op, NewStack)} for piece in pieces]
+    if not any(stacks):
+        return pieces
+    used = [_used_by(piece) for piece in pieces]
+    first = 0
+    while first < len(pieces):
+        users = [k for k in range(first + 1, len(pieces)) if stacks[first] & used[k]] if stacks[first] else []
+        if not users:
+            first += 1
+            continue
+        piece, last = pieces[first], users[-1]
+        between = pieces[first + 1 : last]
+        if len(users) == 1 and _commutes(_ops_of(piece), between):
+            joined: list[_Piece] = [*between, [*_ops_of(piece), *_ops_of(pieces[last])]]
+        else:
+            ops = [op for one in pieces[first : last + 1] for op in _ops_of(one)]
+            joined = [[_in_order(op) if isinstance(op, For) else op for op in ops]]
+        here = slice(first, last + 1)
+        pieces[here] = joined
+        stacks[here] = [{op.out for op in _ops_of(one) if isinstance(op, NewStack)} for one in joined]
+        used[here] = [_used_by(one) for one in joined]
+    return pieces
+
+
+def _ops_of(piece: _Piece) -> list[Op]:
+    return [piece] if isinstance(piece, For) else piece
+
+
+def _used_by(piece: _Piece) -> set[Var]:
+    return set(free_variables(Region((), tuple(_ops_of(piece)))))
+
+
+def _commutes(ops: list[Op], others: list[_Piece]) -> bool:
+    """Whether `ops` may run after `others` instead of before."""
+    reads: set[Buffer] = set()
+    for op in walk(Region((), tuple(ops))):
+        if isinstance(op, Load):
+            reads.add(root_of(op.buffer))
+        elif op.writes and not isinstance(op, Push | Pop):
+            return False
+    made = {out for op in ops for out in op.outs}
+    for other in others:
+        if made & _used_by(other):
+            return False
+        for op in walk(Region((), tuple(_ops_of(other)))):
+            if isinstance(op, Store | Atomic) and any(buffers_may_meet(root_of(op.buffer), read) for read in reads):
+                return False
+    return True
+
+
+def _in_order(op: For) -> For:
+    """A loop as a serial one."""
+    return For(op.lo, op.hi, op.initial, op.body, op.outs, op.loc, reverse=op.reverse, origin=op.origin)
 
 
 def _components(shape: tuple[int, ...]) -> list[tuple[Lit, ...]]:

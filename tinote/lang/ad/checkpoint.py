@@ -19,6 +19,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from tinote.compiler.launch.native import BoundArray
 from tinote.compiler.requests import Request
 from tinote.errors import DifferentiationError, KernelFiniteError, KernelMemoryError, Note
 from tinote.ir.nodes import Buffer
@@ -30,6 +31,8 @@ from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal, living_buffers
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saved_values import refuse_old_values
+from tinote.lang.data.duals import Dual
+from tinote.lang.data.traced import Trace, constants
 from tinote.lang.kernels.arguments import Arguments, Foreign, arguments_of, own
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import is_viewed, memory_of, recorder, world
@@ -127,6 +130,9 @@ class _Chain:
         self.loaded: set[Buffer] = set()
         self.recorded: set[Buffer] = set()  # what launches with a gradient have written
         self.touched_before: set[Buffer] = set()  # what the tape has touched before the loop
+        self.outer: Trace | None = None  # the trace of the tape
+        self.numbers: set[int] = set()  # the traced numbers from outside that steps have used
+        self.lost: dict[Buffer, Span] = {}  # fields without a gradient that hold values which vary
         self._seeds = array("Q")  # how many random launches there were before each step
         self._traces = array("q")  # what each step launched
         self._reserve = 0  # what a single step has needed beside the states
@@ -180,6 +186,7 @@ class _Chain:
             self.note(buffer)
             outer.overwriting(buffer)
 
+        self.outer = outer.trace
         self.touched_before = outer.touched_before()
         self.recorded = {b for b in self.touched_before if outer.computed_before(b)}
         for buffer in living_buffers():
@@ -194,11 +201,11 @@ class _Chain:
                 runner = _Runner(self, listener, t, taping=False)
                 self._run(t, runner)
                 runner.look_at_python()
-                self._traces.append(runner.trace)
+                self._traces.append(runner.did)
                 if not t or t == coming:
                     coming = self._next_place(t)
                 shown.update()
-        lost = self._lost_values()
+        self.lost = lost = self._lost_values()
         outer.custom(
             Custom(
                 f"checkpoint of '{getattr(self.step, '__name__', 'step')}'",
@@ -212,6 +219,7 @@ class _Chain:
                     [task for arguments in self.launches.values() for task in arguments.gradient_tasks]
                 ),
                 release=self._release,
+                numbers=frozenset(self.numbers),
             )
         )
 
@@ -228,10 +236,12 @@ class _Chain:
             self.step(t)
         finally:
             recorder.reset(token)
+            self.numbers |= runner.trace.taken_in
+            runner.trace.close()
 
     def _lost_values(self) -> dict[Buffer, Span]:
         """Fields without a gradient that hold varying values behind the loop, or between its steps."""
-        lost = LostValues()
+        lost = LostValues(at_first=self.lost)
         before = -1
         while len(lost.places) > before:
             before = len(lost.places)
@@ -266,7 +276,7 @@ class _Chain:
                             shown.update()
                         if free >= 2:
                             self._keep(position)
-                    self._replay(position, listener, back, taping=True)
+                    self._replay(position, listener, back, taping=True, adjoints=outer.adjoints)
                     shown.update()
                     end = position
                     while len(self.kept) > 1 and self.kept[-1].position >= end:
@@ -282,13 +292,21 @@ class _Chain:
             memory_of(buffer).restore(copy)
         return snapshot.position
 
-    def _replay(self, t: int, listener: Callable[[Buffer], None], back: Request | None, *, taping: bool) -> None:
+    def _replay(
+        self,
+        t: int,
+        listener: Callable[[Buffer], None],
+        back: Request,
+        *,
+        taping: bool,
+        adjoints: dict[int, Dual] | None = None,
+    ) -> None:
         self.report.recomputed += 1
         world.launches = self._seeds[t]  # the same draws
         runner = _Runner(self, listener, t, taping=taping)
         self._run(t, runner)
         runner.look_at_python()
-        if runner.trace != self._traces[t]:
+        if runner.did != self._traces[t]:
             raise DifferentiationError(
                 f"step({t}) did something else when it was run again, so its gradient would not be right",
                 self.place,
@@ -296,8 +314,10 @@ class _Chain:
             )
         if taping:
             try:
-                runner.refuse_broken_path()
-                runner.reverse(back, restore=False)
+                runner.lost_values(self.lost)
+                sweep = runner.sweep(back)
+                sweep.adjoints = {} if adjoints is None else adjoints
+                sweep.run(restore=False)
             except KernelFiniteError as error:
                 error.notes = (*error.notes, Note(f"in step({t}) of this loop", self.place))
                 raise
@@ -309,9 +329,8 @@ class _Chain:
         self.first.clear()
 
 
-def _content(array: Foreign) -> int:
+def _content(bound: BoundArray) -> int:
     """Stands for what an array holds: a step that is run again must find the same."""
-    bound = array.bound
     return zlib.crc32(ctypes.string_at(bound.address, bound.nbytes), hash(bound.shape) & 0xFFFFFFFF)
 
 
@@ -342,27 +361,31 @@ class _Runner(Journal):
     """The recorder of one step. Unless `taping`, it keeps nothing and notes for the chain what the step is made of."""
 
     def __init__(self, chain: _Chain, listener: Callable[[Buffer], None], t: int, *, taping: bool) -> None:
-        super().__init__([_Listener(listener)], fit=chain.fit)
+        super().__init__([_Listener(listener)], fit=chain.fit, trace=Trace(outer=chain.outer, family=chain))
         self._chain = chain
         self._t = t
         self._taping = taping
         self._from_python: dict[Buffer, None] = {}  # fields whose values are all from Python, since the last launch
-        self.trace = 0
+        self.did = 0  # stands for what the step did
 
-    def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
+    def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
         """A kernel is about to be launched."""
         self.look_at_python()
-        arguments = arguments_of(instance, values)
-        arrays = arguments.arrays
-        told = [_content(b) if isinstance(b, Foreign) else id(b) for b, _ in arrays]
-        self.trace = hash((self.trace, id(instance.specialisation), *told, repr(values[len(arrays) :])))
+        count = len(instance.specialisation.arrays)
+        external = [_content(bound) if bound.buffer is None else id(bound.buffer) for bound in values[:count]]
+        self.did = hash((self.did, id(instance.specialisation), *external, repr(values[count:])))
         if self._taping:
-            super().launching(instance, values)
-            return
+            return super().launching(instance, values)
+        given, flow = values, self.flow(instance, values)
+        if flow is not None:
+            values = constants(values)
+        arguments = arguments_of(instance, values, self.request(flow))
+        self.look_for_plain(given, arguments)
+        arrays = arguments.arrays
         chain = self._chain
         arguments.refuse_shared()
         touched = arguments.accesses
-        key = instance.specialisation, *[None if isinstance(b, Foreign) else b for b, _ in arrays]
+        key = instance.specialisation, flow is None, *[None if isinstance(b, Foreign) else b for b, _ in arrays]
         if key not in chain.launches:
             for buffer in touched.written:
                 if isinstance(buffer, Foreign):
@@ -380,6 +403,7 @@ class _Runner(Journal):
             chain.recorded |= touched.written
         for buffer in touched.written:
             self.overwriting(buffer)
+        return flow
 
     def launched(self) -> None:
         """The launch has ended well."""
@@ -389,7 +413,7 @@ class _Runner(Journal):
     def custom(self, custom: Custom) -> None:
         """A stretch with its own gradient has ended well."""
         self._from_python.clear()  # it may have written to them
-        self.trace = hash((self.trace, custom.name))
+        self.did = hash((self.did, custom.name))
         if self._taping:
             super().custom(custom)
             return
@@ -399,27 +423,32 @@ class _Runner(Journal):
         self._chain.loaded |= custom.loaded
         self._chain.recorded |= custom.written
 
-    def writing(self, buffer: Buffer, position: Any, source: Buffer | None = None) -> bool:
+    def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
         if source is not None:
             self._from_python.pop(buffer, None)
         elif position is ... or (not buffer.shape and not buffer.element):
             self._from_python[buffer] = None
         if position is ...:
-            self.trace = hash((self.trace, id(buffer), id(source)))
-        if not self._taping:
-            self.overwriting(buffer)
-            return False
-        return super().writing(buffer, position, source)
+            self.did = hash((self.did, id(buffer), id(source)))
+        if self._taping:
+            super().writing(buffer, position, value, source)
+            return
+        self.overwriting(buffer)
+        if source is None and self._numbers_in(value, buffer) is not None and buffer.adjoint is None:
+            self._chain.lost.setdefault(buffer, caller())
 
     def look_at_python(self) -> None:
         """Take what Python has given fields into the trace: it must be the same again."""
         for buffer in self._from_python:
-            self.trace = hash((self.trace, _fingerprint(memory_of(buffer))))
+            self.did = hash((self.did, _fingerprint(memory_of(buffer))))
         self._from_python.clear()
 
     def touched_before(self) -> set[Buffer]:
-        """Behind earlier steps, every field holds values that were perhaps computed or read."""
         return living_buffers() if self._t else super().touched_before() | self._chain.touched_before
+
+    def touches(self, buffer: Buffer) -> bool:
+        """Behind earlier steps, every field holds values that were perhaps computed or read."""
+        return self._t > 0 or buffer in self._chain.touched_before or super().touches(buffer)
 
     def computed_before(self, buffer: Buffer) -> bool:
         """Whether a launch with a gradient has written to the field: a step is judged when it first runs."""

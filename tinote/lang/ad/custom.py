@@ -46,6 +46,7 @@ from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.boxes import Box, box_at
 from tinote.lang.data.fields import Field
+from tinote.lang.data.traced import Traced, constants, holds_traced, may_be_computed, plain
 from tinote.lang.kernels.arguments import Foreign, arguments_of
 from tinote.lang.kernels.func import Func
 from tinote.lang.kernels.kernel import Instance
@@ -80,6 +81,9 @@ class CustomFunction:
         place = caller()
         gradient = self._required_gradient(place)
         scratch = self._scratch(*args, **kwargs) if callable(self._scratch) else self._scratch
+        if holds_traced([*args, *kwargs.values()]):
+            _tell_lost(tape, self._name, place)
+            args, kwargs = _constants(args, kwargs)
         custom = Custom(self._name, place, lambda _: gradient(*args, **kwargs), scratch=_buffers(scratch, place))
         custom.notices_stale = True
         inside = _Inside(tape, custom)
@@ -89,6 +93,8 @@ class CustomFunction:
         finally:
             recorder.reset(token)
         tape.custom(custom)
+        if may_be_computed(result, {}):
+            tape.trace.note_taken_out()
         return result
 
     @property
@@ -212,6 +218,7 @@ def no_grad(function: Callable[..., Any]) -> Callable[..., Any]:
             )
         if not isinstance(outer, Journal):
             return function(*args, **kwargs)
+        args, kwargs = _constants(args, kwargs)
         token = recorder.set(_Constant(outer, caller()))
         try:
             return function(*args, **kwargs)
@@ -231,6 +238,9 @@ class _Inside(Recorder):
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched."""
+        if self._tape.trace.holds(values):
+            _tell_lost(self._tape, self._custom.name, caller())
+            values = constants(values)
         arguments = arguments_of(instance, values)
         arguments.refuse_other_names()
         touched = arguments.accesses
@@ -239,8 +249,10 @@ class _Inside(Recorder):
         for buffer, box in arguments.effects(values).written:
             self._wrote(buffer, box)
 
-    def writing(self, buffer: Buffer, position: Any, source: Buffer | None = None) -> None:
+    def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
         self._wrote(buffer, box_at(buffer, position))
+        if self._tape.trace.holds(value):
+            _tell_lost(self._tape, self._custom.name, caller())
         if source is not None:
             self._custom.loaded.add(source)
         elif position is ...:
@@ -277,14 +289,11 @@ class _Constant(Recorder):
 
     # What Python does is as anywhere else under the tape.
 
-    def writing(self, buffer: Buffer, position: Any, source: Buffer | None = None) -> bool:
-        return self._tape.writing(buffer, position, source)
+    def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
+        self._tape.writing(buffer, position, value, source)
 
     def sharing(self, buffer: Buffer) -> None:
         self._tape.sharing(buffer)
-
-    def reading(self, buffer: Buffer, position: tuple[Any, ...]) -> None:
-        self._tape.reading(buffer, position)
 
     def _refuse(self, instance: Instance, buffer: Buffer) -> None:
         raise DifferentiationError(
@@ -294,6 +303,21 @@ class _Constant(Recorder):
             hint="let it write to a field of its own",
             notes=[Note("the kernel", instance.specialisation.source.span)],
         )
+
+
+def _tell_lost(tape: Journal, name: str, place: Span) -> None:
+    """A number that varies goes into a function with a custom VJP, beside the fields that it reads."""
+    why = "whose custom VJP gives no derivative by it"
+    tape.trace.tell(f"a number that depends on what is differentiated goes into '{name}', {why}", place)
+
+
+def _constants(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a call with constants in place of traced numbers."""
+
+    def constant(value: Any) -> Any:
+        return plain(value) if type(value) is Traced else value
+
+    return tuple(map(constant, args)), {name: constant(value) for name, value in kwargs.items()}
 
 
 def _only_adds(instance: Instance, buffer: Buffer) -> bool:

@@ -27,7 +27,7 @@ from tinote.errors import DifferentiationError, KernelFiniteError, Note, TinoteE
 from tinote.ir.messages import iteration_of
 from tinote.lang.ad.functional.functional import refuse_open_recorder
 from tinote.lang.ad.journal.events import Custom
-from tinote.lang.ad.memory.states import gradients_kept
+from tinote.lang.ad.memory.states import preserving_gradients
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.tape import Tape
 from tinote.lang.session.state import gradient_memories, world
@@ -108,7 +108,7 @@ def find_nan(tape: Tape) -> NanReport:
             caller(),
             hint="open it as Tape(loss, keep=True)",
         )
-    with gradients_kept():
+    with preserving_gradients():
         primal = _search(tape, backward=False) if tape.keep else None
         return NanReport(len(tape.records), primal, _search(tape, backward=True), tape.keep)
 

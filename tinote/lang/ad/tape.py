@@ -23,6 +23,7 @@ from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.rules.validation import AccessRules
 from tinote.lang.ad.rules.violations import Violation
 from tinote.lang.data.fields import Field
+from tinote.lang.data.traced import Trace
 from tinote.lang.session.state import gradient_memories, recorder, take_all_gradients, world
 from tinote.runtime.clearing import clear_memories
 from tinote.source import caller
@@ -50,8 +51,11 @@ class Tape(Journal):
     all gradients to zero at entry. An exception inside of the block leaves everything as it is and no gradient is
     computed. `fill`, `from_numpy` and `copy_from` in the block are differentiated: behind them a field's gradient is
     that of its new values only until the first launch that uses the field. The same holds for a single element, or a
-    component or member of one, that Python assigns; where Python has read it before, as `x[i] += 1` does, it is taken
-    for the old value shifted by a constant. Raises `DifferentiationError` for a loss that cannot be differentiated and
+    component or member of one, that Python assigns. What Python reads of fields, and what kernels return, are traced
+    numbers (`lang/data/traced.py`): arithmetic with them, writing them to fields and passing them to launches is
+    differentiated, and looking at them changes nothing. Plain numbers that were taken out of them (`float(x[0])`,
+    `x.to_numpy()`) are constants; where one may have come back, a warning says so, an error with `validation=True`.
+    Raises `DifferentiationError` for a loss that cannot be differentiated and
     for what cannot be differentiated right: so for values that are differentiated and go through a field without a
     gradient, which is named.
 
@@ -120,6 +124,7 @@ class Tape(Journal):
             [one for one in (self.rules, self._check) if one is not None],
             saves=on_overwrite != "unchecked",
             keep=keep or self._check is not None,
+            trace=Trace(refuses=validation is True),
         )
         self.loss = loss
         self.grad_report: GradientReport | None = None
@@ -168,7 +173,7 @@ class Tape(Journal):
             self.forget()
 
     def _differentiate(self) -> None:
-        self.refuse_broken_path()
+        self.lost_values()
         self.claim(clear=self.clear_gradients)
         self.loss.grad.fill(1)
         self.reverse()

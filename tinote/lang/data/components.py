@@ -10,14 +10,14 @@ import numpy as np
 
 from tinote.errors import FieldError
 from tinote.ir.nodes import Buffer
-from tinote.lang.session.state import note_python_read
+from tinote.lang.data.traced import plain
 
 __all__ = ["ComponentField", "Element"]
 
 
 class Element:
     """Where the components of a vector or matrix that Python got from a field stand: the element of `field` at
-    `position`. It is told of what is read and written of them.
+    `position`. What is written to them is written there.
     """
 
     __slots__ = ("_field", "_position")
@@ -26,14 +26,10 @@ class Element:
         self._field = field
         self._position = position
 
-    def read(self, index: Any) -> None:
-        """The components at `index` are read."""
-        note_python_read(self._field.buffer, self._place(index))
-
     def write(self, index: Any, value: Any) -> None:
         """The components at `index` get new values."""
         source = self._field._source(value)
-        self._field._wrote(self._place(index))
+        self._field._wrote(self._place(index), value)
         self._field._array[self._position][index] = source
 
     def _place(self, index: Any) -> tuple[Any, ...]:
@@ -93,17 +89,20 @@ class ComponentField:
 
     def from_numpy(self, array: Any) -> None:
         """Copy an array of the field's shape in. Raises `FieldError` when the shapes differ."""
-        source = np.asarray(array)
+        source = np.asarray(plain(array))
         if source.shape != self.shape:
             raise FieldError(f"'{self.name}' needs an array of shape {self.shape}, not {source.shape}")
-        self.fill(source)
+        self._whole._require_alive()
+        self._fill(self._whole._source(source), array)
 
     def fill(self, value: Any) -> None:
         """Set this component of every element to a number, or to the numbers of an array of the field's shape."""
+        self._whole._require_alive()
+        self._fill(self._whole._source(value), value)
+
+    def _fill(self, source: Any, value: Any) -> None:
         whole, place = self._whole, (..., *self.component)
-        whole._require_alive()
-        source = whole._source(value)
-        whole._wrote(place)
+        whole._wrote(place, value)
         whole._array[place] = source
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
@@ -111,7 +110,7 @@ class ComponentField:
 
     def __str__(self) -> str:
         """The elements, as NumPy prints them."""
-        return str(self.to_numpy())
+        return str(self._whole._array[(..., *self.component)])
 
     def __repr__(self) -> str:
         return f"<field {self.name}: {self.dtype}, shape {self.shape}, a component of {self._whole.name}>"

@@ -22,13 +22,15 @@ from tinote.lang.data.exchange import Exchanged
 from tinote.lang.data.layout import Layout, Placement, array_over, dense
 from tinote.lang.data.matrix import Matrix, Vector
 from tinote.lang.data.nodes import Located
+from tinote.lang.data.traced import plain, tangents_in
 from tinote.lang.session.state import (
     clears_duals,
     forget_gradients,
-    note_python_read,
     note_python_write,
     note_shared,
+    note_taken,
     note_view,
+    recorder,
     world,
 )
 from tinote.runtime.memory import Memory
@@ -74,7 +76,8 @@ class Field(Located, Exchanged):
         self._name = name
         self._generation = world.resets
         self._level = None
-        self._primal: Field | None = None
+        #: of a gradient or dual, the field; which holds it, and no circle keeps both
+        self._primal_reference: weakref.ref[Field] | None = None
         self._grad: Field | None = None
         self._dual: Field | None = None
         #: what it is as an array argument, once a kernel was called with it (`ndarrays`)
@@ -98,6 +101,11 @@ class Field(Located, Exchanged):
             self._made_at,
             hint="take its values with `.to_numpy()`, and put them into another field with `.from_numpy(…)`",
         )
+
+    @property
+    def _primal(self) -> Field | None:
+        """What it is the gradient or dual of, as long as that is there."""
+        return None if self._primal_reference is None else self._primal_reference()
 
     def _settle(self) -> None:
         """Come into being, as the layout tree says. Raises `FieldError` when no tree does."""
@@ -147,7 +155,7 @@ class Field(Located, Exchanged):
         world.memories[self.buffer] = self.memory
         world.fields.add(self)
         forget_gradients()
-        weakref.finalize(self, forget_gradients).atexit = False
+        weakref.finalize(self, _forget, self.buffer).atexit = False
         if self._primal is None:
             for kind in sorted(self._needed - self._companions.keys()):
                 self._companion(kind)
@@ -175,7 +183,7 @@ class Field(Located, Exchanged):
         found = self._companions.get(kind)
         if found is None:
             found = self._companions[kind] = type(self)(self.dtype, self.element, self._made_at, "")
-            found._primal = self
+            found._primal_reference = weakref.ref(self)
             found._kind = kind
         return found
 
@@ -213,8 +221,9 @@ class Field(Located, Exchanged):
     @property
     def name(self) -> str:
         """The name of the variable that the field was first assigned to, as far as its source line tells."""
-        if self._primal is not None:
-            return f"{self._primal.name}.{self._kind}"
+        if self._kind:
+            primal = self._primal
+            return f"{self._word if primal is None else primal.name}.{self._kind}"
         if not self._name:
             self._name = (assigned_name(self._made_at) or self._word) + self._suffix
         return self._name
@@ -307,21 +316,17 @@ class Field(Located, Exchanged):
                 )
         return tuple([int(i) - first for i, first in zip(index, offset, strict=True)])
 
-    def _read_position(self, key: Any) -> tuple[int, ...]:
-        """The position of an element that Python is about to read."""
-        position = self._position(key)
-        note_python_read(self.buffer, position)
-        return position
-
-    def _wrote(self, position: Any = ..., source: Buffer | None = None) -> None:
-        """Python is about to write constants at `position`, by default to all; or what is in the field `source`."""
-        shifts = note_python_write(self.buffer, position, source)
-        if self._dual is not None and not shifts and clears_duals():
-            self._dual._array[position] = 0
+    def _wrote(self, position: Any, value: Any, source: Buffer | None = None) -> None:
+        """Python is about to write `value` at `position` (`...`: everywhere), or what is in the field `source`."""
+        note_python_write(self.buffer, position, value, source)
+        if self._dual is not None and clears_duals():
+            self._dual._array[position] = tangents_in(value)
 
     def _source(self, value: Any) -> np.ndarray[Any, Any]:
         """`value` as an array of numbers that this field's type holds; fractions are cut off. Raises `FieldError`."""
         try:
+            if recorder.get() is not None:
+                value = plain(value)
             source = np.asarray(value.values if isinstance(value, Matrix) else value)
         except (TypeError, ValueError) as error:
             raise FieldError(f"cannot store {value!r} in '{self.name}': {error}") from None
@@ -353,7 +358,7 @@ class Field(Located, Exchanged):
         if isinstance(source, np.ndarray) and source.ndim and source.shape != self.element:
             wanted = f"a number or elements of shape {self.element}" if self.element else "a number"
             raise FieldError(f"'{self.name}' is filled with {wanted}, not with {value!r}")
-        self._wrote()
+        self._wrote(..., value)
         self._array[...] = source
 
     def to_numpy(self, dtype: Any = None, *, keep_dims: bool = False) -> np.ndarray[Any, Any]:
@@ -361,6 +366,7 @@ class Field(Located, Exchanged):
         `keep_dims`.
         """
         self._require_alive()
+        note_taken(self.buffer)
         found = self._array.astype(dtype) if dtype is not None else self._array.copy()
         return found[..., 0] if self._is_column and not keep_dims else found
 
@@ -379,7 +385,7 @@ class Field(Located, Exchanged):
             source = source[..., None]
         if source.shape != self._array.shape:
             raise FieldError(f"'{self.name}' needs an array of shape {self._array.shape}, not {source.shape}")
-        self._wrote()
+        self._wrote(..., array)
         self._array[...] = source
 
     def numpy_view(self) -> np.ndarray[Any, Any]:
@@ -407,7 +413,7 @@ class Field(Located, Exchanged):
             )
         if other is self:
             return
-        self._wrote(..., other.buffer)
+        self._wrote(..., None, other.buffer)
         self._array[...] = source
         if self._dual is not None and other._dual is not None and clears_duals():
             self._dual._array[...] = other._dual._array
@@ -421,7 +427,10 @@ class Field(Located, Exchanged):
 
     def __str__(self) -> str:
         """The elements, as NumPy prints them; before the field has any, what it is."""
-        return str(self.to_numpy()) if self.is_placed else repr(self)
+        if not self.is_placed:
+            return repr(self)
+        self._require_alive()
+        return str(self._array[..., 0] if self._is_column else self._array)
 
 
 class ScalarField(Field):
@@ -432,18 +441,18 @@ class ScalarField(Field):
         return [self]
 
     def __getitem__(self, key: Any) -> Any:
-        return self._held_at(self._read_position(key))
-
-    def _held_at(self, position: tuple[int, ...]) -> Any:
-        return self._array[position].item()
+        position = self._position(key)
+        open_recorder = recorder.get()
+        value = self._array[position].item()
+        return value if open_recorder is None else open_recorder.reading(self.buffer, position, value)
 
     def __setitem__(self, key: Any, value: Any) -> None:
         position = self._position(key)
-        self._wrote(position)
+        self._wrote(position, value)
         try:
             if value is None:  # which NumPy reads as NaN
                 raise TypeError("it is not a number")
-            self._array[position] = value
+            self._array[position] = value if recorder.get() is None else plain(value)
         except (TypeError, ValueError, OverflowError) as error:
             raise FieldError(f"cannot store {value!r} in '{self.name}', a field of {self.dtype}: {error}") from None
 
@@ -485,14 +494,16 @@ class MatrixField(Field):
         return [self.get_scalar_field(*component) for component in np.ndindex(self.element)]
 
     @functools.cached_property
-    def _components(self) -> dict[tuple[int, ...], ComponentField]:
-        return {}
+    def _components(self) -> weakref.WeakValueDictionary[tuple[int, ...], ComponentField]:
+        return weakref.WeakValueDictionary()
 
     def __getitem__(self, key: Any) -> Matrix:
-        return self._held_at(self._read_position(key))
-
-    def _held_at(self, position: tuple[int, ...]) -> Matrix:
-        return (Vector if len(self.element) == 1 else Matrix)(self._array[position], _parent=Element(self, position))
+        position = self._position(key)
+        open_recorder = recorder.get()
+        values = self._array[position]
+        if open_recorder is not None:
+            values = open_recorder.reading(self.buffer, position, values)
+        return (Vector if len(self.element) == 1 else Matrix)(values, _parent=Element(self, position))
 
     def __setitem__(self, key: Any, value: Any) -> None:
         position = self._position(key)
@@ -501,8 +512,16 @@ class MatrixField(Field):
             raise FieldError(
                 f"cannot store {value!r} in '{self.name}': its elements have shape {self.element}, not {source.shape}"
             )
-        self._wrote(position)
+        self._wrote(position, value)
         self._array[position] = source
+
+
+def _forget(buffer: Buffer) -> None:
+    """A field is gone: what was its gradient and its dual is memory of its own, if anybody has it."""
+    forget_gradients()
+    for companion in (buffer.adjoint, buffer.tangent):
+        if companion is not None:
+            companion.primal = None
 
 
 def _is_plain(value: Any) -> bool:

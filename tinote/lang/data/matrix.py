@@ -7,8 +7,9 @@ dialect has it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import Any
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from tinote.compiler.protocol import swizzle
 from tinote.errors import FieldError, no_attribute
 from tinote.ir.types import Scalar
 from tinote.lang.data.components import Element
+from tinote.lang.data.traced import holds_traced, plain, traced_array
 from tinote.lang.session.state import scalar_type
 from tinote.source import caller
 
@@ -27,8 +29,63 @@ def numpy_type(dtype: Scalar) -> np.dtype[Any]:
     return np.dtype(np.bool_) if dtype.kind == "b" else np.dtype(f"{dtype.kind}{dtype.size}")
 
 
-def _unwrap(value: Any) -> Any:
+def _components(value: Any) -> Any:
     return value.values if isinstance(value, Matrix) else value
+
+
+def _unwrap(value: Any) -> Any:
+    return traced_array(value) if holds_traced(value) else _components(value)
+
+
+def _number(found: Any) -> Any:
+    """A number of Python's: NumPy's is one of its own; a traced number stays."""
+    return found.item() if isinstance(found, np.generic | np.ndarray) else found
+
+
+def _array_of(values: Any) -> np.ndarray[Any, Any]:
+    """The components, or rows of them, as an array: of objects where they are traced numbers, while these are."""
+    if holds_traced(values):
+        return traced_array(values)
+    if isinstance(values, np.ndarray) and values.dtype == object:
+        return plain(values)
+    rows = [_components(row) for row in _components(values)]
+    return np.array([[_components(c) for c in row] if np.ndim(row) else row for row in rows])
+
+
+def _determinant(values: np.ndarray[Any, Any]) -> Any:
+    """The determinant of a matrix of traced numbers, row by row (Laplace): it has a derivative where it is zero."""
+    minors: dict[tuple[int, ...], Any] = {(): 1.0}  # of the first rows, by their columns
+    for k, row in enumerate(values):
+        minors = {
+            columns: sum([
+                (-1) ** (k - at) * row[column] * minors[columns[:at] + columns[at + 1 :]]
+                for at, column in enumerate(columns)
+            ])
+            for columns in itertools.combinations(range(len(values)), k + 1)
+        }  # fmt: skip
+    return minors[tuple(range(len(values)))]
+
+
+def _inverse(values: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """The inverse of a matrix of traced numbers, by Gaussian elimination with the largest pivots. Raises
+    `numpy.linalg.LinAlgError` if it is singular.
+    """
+    n = len(values)
+    left, right = values.copy(), traced_array(np.eye(n))
+    for k in range(n):
+        pivot = max(range(k, n), key=lambda i: abs(left[i, k]))
+        if left[pivot, k] == 0:
+            raise np.linalg.LinAlgError("Singular matrix")
+        if pivot != k:
+            left[[k, pivot]], right[[k, pivot]] = left[[pivot, k]], right[[pivot, k]]
+        scale = traced_array(1.0 / left[k, k])
+        left[k], right[k] = left[k] * scale, right[k] * scale
+        for i in range(n):
+            if i != k:
+                factor = traced_array(left[i, k])
+                right[i] = right[i] - factor * right[k]
+                left[i] = left[i] - factor * left[k]
+    return right
 
 
 def _is_compared(other: object) -> bool:
@@ -47,6 +104,10 @@ class Matrix:
     """
 
     __array_priority__ = 100
+
+    #: What makes fields and arrays of them (`declarations.py`, `ndarrays.py`).
+    field: ClassVar[Callable[..., Any]]
+    ndarray: ClassVar[Callable[..., Any]]
 
     def __init__(
         self,
@@ -67,16 +128,15 @@ class Matrix:
         if isinstance(values, int) and not isinstance(values, bool):
             values = np.zeros((values,) if m is None else (values, m))
         try:
-            rows = [_unwrap(row) for row in _unwrap(values)]
-            self.values: np.ndarray[Any, Any] = np.array(
-                [[_unwrap(c) for c in row] if np.ndim(row) else row for row in rows]
-            )
+            self.values: np.ndarray[Any, Any] = _array_of(values)
         except (TypeError, ValueError):
             raise FieldError(f"a matrix needs numbers in rows of equal length, not {values!r}") from None
-        if self.values.ndim not in (1, 2) or self.values.dtype.kind not in "biuf":
+        if self.values.ndim not in (1, 2) or self.values.dtype.kind not in "biufO":
             raise FieldError(f"a matrix needs a list of numbers or of rows of numbers, not {values!r}")
         if dt is not None:
-            self.values = self.values.astype(numpy_type(scalar_type(dt)))
+            dtype = scalar_type(dt)
+            if self.values.dtype != object or dtype.kind != "f":
+                self.values = plain(self.values).astype(numpy_type(dtype))
         self._parent = _parent
 
     # ---- shape
@@ -110,15 +170,16 @@ class Matrix:
     # ---- access
 
     def __getitem__(self, index: Any) -> Any:
-        if self._parent is not None:
-            self._parent.read(index)
         part = self.values[index]
-        return Matrix(part) if isinstance(part, np.ndarray) else part.item()
+        return Matrix(part) if isinstance(part, np.ndarray) else _number(part)
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        self.values[index] = _unwrap(value)
+        part = _unwrap(value)
+        if isinstance(part, np.ndarray) and part.dtype == object:
+            self.values = self.values.astype(object)
+        self.values[index] = part
         if self._parent is not None:
-            self._parent.write(index, _unwrap(value))
+            self._parent.write(index, part)
 
     def __getattr__(self, name: str) -> Any:
         # Copying and pickling ask before there are values.
@@ -148,9 +209,11 @@ class Matrix:
 
     def to_numpy(self) -> np.ndarray[Any, Any]:
         """A copy of shape (n,) or (n, m)."""
-        return self.values.copy()
+        return self.__array__()
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray[Any, Any]:
+        if self.values.dtype == object:  # plain numbers are taken out
+            return np.array([[float(c) for c in row] if np.ndim(row) else float(row) for row in self.values], dtype)
         return np.array(self.values, dtype=dtype)
 
     def __tinote_value__(self) -> tuple[Any, ...]:
@@ -171,17 +234,17 @@ class Matrix:
 
     def __matmul__(self, other: Any) -> Any:
         result = self.values @ _unwrap(other)
-        return Matrix(result) if np.ndim(result) else result.item()
+        return Matrix(result) if np.ndim(result) else _number(result)
 
     def dot(self, other: Any) -> Any:
         """The scalar product: of integers, an integer."""
-        return np.vdot(self.values, _unwrap(other)).item()
+        return _number(np.vdot(self.values, _unwrap(other)))
 
     def cross(self, other: Any) -> Any:
         """The vector product; of plane vectors, its third component."""
         a, b = self.values, np.asarray(_unwrap(other))
         if a.shape == (2,):
-            return (a[0] * b[1] - a[1] * b[0]).item()
+            return _number(a[0] * b[1] - a[1] * b[0])
         return Matrix(np.cross(a, b))
 
     def outer_product(self, other: Any) -> Matrix:
@@ -190,7 +253,8 @@ class Matrix:
 
     def norm(self, eps: float = 0.0) -> float:
         """sqrt(sum of squares + eps)."""
-        return float(np.sqrt((self.values.astype(float) ** 2).sum() + eps))
+        values = self.values if self.values.dtype == object else self.values.astype(float)
+        return _number(np.sqrt((values**2).sum() + eps))
 
     def norm_sqr(self) -> Any:
         """The sum of the squares of all components."""
@@ -202,7 +266,7 @@ class Matrix:
 
     def normalized(self, eps: float = 0.0) -> Matrix:
         """self / (norm + eps)."""
-        return Matrix(self.values / (self.norm() + eps))
+        return Matrix(self.values / _unwrap(self.norm() + eps))
 
     def transpose(self) -> Matrix:
         """Rows and columns exchanged; of a vector, a matrix of one row."""
@@ -210,27 +274,31 @@ class Matrix:
 
     def trace(self) -> Any:
         """The sum of the diagonal."""
-        return np.trace(self.values).item()
+        return _number(np.trace(self.values))
 
     def determinant(self) -> float:
         """The determinant of a square matrix of any size, by LU decomposition (LAPACK)."""
+        if self.values.dtype == object and self.n == self.m:
+            return _determinant(self.values)
         return float(np.linalg.det(self.values))
 
     def inverse(self) -> Matrix:
         """The inverse of a square matrix of any size (LAPACK). Raises `numpy.linalg.LinAlgError` if it is singular."""
+        if self.values.dtype == object and self.n == self.m:
+            return Matrix(_inverse(self.values))
         return Matrix(np.linalg.inv(self.values))
 
     def sum(self) -> Any:
         """The sum of all components."""
-        return self.values.sum().item()
+        return _number(self.values.sum())
 
     def max(self) -> Any:
         """The largest component."""
-        return np.fmax.reduce(self.values, axis=None).item()
+        return _number(np.fmax.reduce(self.values, axis=None))
 
     def min(self) -> Any:
         """The smallest component."""
-        return np.fmin.reduce(self.values, axis=None).item()
+        return _number(np.fmin.reduce(self.values, axis=None))
 
     def any(self) -> bool:
         """Whether a component is not zero."""

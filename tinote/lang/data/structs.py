@@ -39,6 +39,7 @@ from tinote.lang.data.layout import Layout, offset_given, order_named, shape_giv
 from tinote.lang.data.matrix import Matrix, Vector, numpy_type
 from tinote.lang.data.members import Members
 from tinote.lang.data.nodes import Node
+from tinote.lang.data.traced import holds_traced, plain, traced_array
 from tinote.lang.data.tree import Level
 from tinote.lang.data.types import MatrixType
 from tinote.lang.session.state import scalar_type, world
@@ -107,6 +108,8 @@ class StructType:
             if not isinstance(members, dict):
                 raise FieldError(f"member '{member}' of '{self.__name__}' is a struct '{t.__name__}', not {value!r}")
             return t(**members)
+        if holds_traced(value):
+            return self._traced_value(member, t, value)
         try:
             found = np.asarray(value.values if isinstance(value, Matrix) else 0 if value is None else value)
             if found.dtype.kind not in "biuf":
@@ -121,6 +124,19 @@ class StructType:
         except (TypeError, ValueError) as error:
             raise FieldError(f"member '{member}' of '{self.__name__}' cannot be {value!r}: {error}") from None
         return (Vector if len(t.shape) == 1 else Matrix)(filled)
+
+    def _traced_value(self, member: str, t: Scalar | Tensor, value: Any) -> Any:
+        """A member's value of numbers that remember where they came from; integers do not."""
+        if isinstance(t, Scalar):
+            return value if t.kind == "f" and not np.ndim(value) else self._value(member, plain(value))
+        if t.dtype.kind != "f":
+            return self._value(member, plain(value))
+        numbers = traced_array(value)
+        if numbers.ndim and numbers.shape != t.shape:
+            raise FieldError(
+                f"member '{member}' of '{self.__name__}' cannot be {value!r}: its shape should be {t.shape}"
+            )
+        return (Vector if len(t.shape) == 1 else Matrix)(np.broadcast_to(numbers, t.shape))
 
     def field(
         self,
@@ -156,6 +172,7 @@ class StructType:
         for leaf in found._leaves():
             level._adopt(leaf, first or None, made_at)
         level.settle()
+        level.let_go()
         return found
 
     def __repr__(self) -> str:
@@ -242,10 +259,7 @@ class Struct:
         self.entries[name] = entry
 
     def __getitem__(self, name: str) -> Any:
-        entry = self.entries[name]
-        if self._parent is not None:
-            self._parent.read(name)
-        return entry
+        return self.entries[name]
 
     def __setitem__(self, name: str, value: Any) -> None:
         setattr(self, name, value)
@@ -419,10 +433,7 @@ class StructField:
     # ---- elements
 
     def __getitem__(self, key: Any) -> Struct:
-        held = {
-            name: field[key] if isinstance(field, StructField) else field._held_at(field._position(key))
-            for name, field in self._fields.items()
-        }
+        held = {name: field[key] for name, field in self._fields.items()}
         return Struct(held, _type=self._struct, _parent=Members(self._fields, key))
 
     def __setitem__(self, key: Any, value: Any) -> None:

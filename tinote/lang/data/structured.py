@@ -13,6 +13,7 @@ from tinote.compiler.protocol import FunctionSource, StructInfo, members_of, str
 from tinote.errors import FieldError
 from tinote.ir.types import Scalar, Tensor
 from tinote.lang.data.matrix import Matrix, Vector, numpy_type
+from tinote.lang.data.traced import holds_traced, traced_array
 
 __all__ = ["numbers_in", "results_of"]
 
@@ -63,7 +64,11 @@ def results_of(
 def _value_of(t: Scalar | Tensor, numbers: Iterator[Any]) -> Any:
     if isinstance(t, Scalar):
         return next(numbers)
-    values = np.array(list(islice(numbers, t.count)), numpy_type(t.dtype)).reshape(t.shape)
+    found = list(islice(numbers, t.count))
+    if holds_traced(found):
+        values = traced_array(found).reshape(t.shape)
+    else:
+        values = np.array(found, numpy_type(t.dtype)).reshape(t.shape)
     return Vector(values) if len(t.shape) == 1 else Matrix(values)
 
 

@@ -16,6 +16,7 @@ A tree is settled when one of its fields is first used; from then on nothing can
 from __future__ import annotations
 
 import math
+import weakref
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -71,6 +72,7 @@ class Level(Node):
         super().__init__(above, axes, extents)
         self.made_at = made_at
         self.children: list[Level | Field] = []
+        self._released: list[weakref.ref[Field]] = []  # fields that it does not keep alive
         self.settled_at: Span | None = None
         self._generation = world.resets
 
@@ -176,6 +178,15 @@ class Level(Node):
                 yield from child._leaves()
             else:
                 yield child, self
+        for reference in self._released:
+            leaf = reference()
+            if leaf is not None:
+                yield leaf, self
+
+    def let_go(self) -> None:
+        """From now on its fields keep it alive, and it none of them."""
+        self._released += [weakref.ref(child) for child in self.children if isinstance(child, Field)]
+        self.children = [child for child in self.children if isinstance(child, Level)]
 
     # ---- settling
 

@@ -93,6 +93,11 @@ class RegionEvaluator:
         self._asked: Callable[[Sequence[Any]], Any] = operator.itemgetter(*asked) if asked else tuple
         self._known: dict[Any, AccessRegions] = {}
 
+    @property
+    def fixed(self) -> AccessRegions | None:
+        """Those of every launch, if they do not depend on arguments."""
+        return None if self._moves else self._fixed
+
     def of(self, arguments: Sequence[Any]) -> AccessRegions:
         """That of a launch with these scalar arguments."""
         if not self._moves:

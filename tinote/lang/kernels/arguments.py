@@ -115,6 +115,11 @@ class Arguments:
         regions = self.specialisation.gradient_facts(self.request).regions
         return RegionEvaluator(regions, self.actual, _outlives_a_launch)
 
+    @cached_property
+    def fixed_regions(self) -> AccessRegions | None:
+        """Those of every launch, if they are the same in all."""
+        return self._regions.fixed
+
     def regions(self, values: Sequence[Any]) -> AccessRegions:
         """Which elements of fields and ndarrays a launch with these values writes and its gradient reads. Raises
         `DifferentiationError`.

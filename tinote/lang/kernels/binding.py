@@ -42,6 +42,7 @@ from tinote.ir.types import Scalar, Tensor, f64, i64
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.ndarrays import ArrayBuffers, argument_error
 from tinote.lang.data.structured import numbers_in
+from tinote.lang.data.traced import Traced
 from tinote.lang.kernels.identity import identity_of
 from tinote.lang.kernels.parameters import Parameters
 
@@ -156,7 +157,7 @@ class Binding:
             match t:
                 case Passed.TEMPLATE:
                     next(parts)
-                    found.append(TemplateArgument(value))
+                    found.append(TemplateArgument(value.value if type(value) is Traced else value))
                 case Passed.ARRAY:
                     found.append(ArrayArgument(self._buffers.of(node.arg, next(parts))))
                 case StructInfo():

@@ -34,8 +34,9 @@ class KernelGradient:
                     hint="call it behind the block, or in a function with a replaced gradient",
                 )
             instance, values = self._kernel.prepare(args, kwargs)
-            native = instance.specialisation.code(request)
-            facts = instance.specialisation.gradient_facts()
+            if open_recorder is not None and open_recorder.preparing_gradient():
+                instance, values = self._kernel.prepare(args, kwargs)
+            facts = instance.specialisation.gradient_facts(request)
             for buffer, place in facts.old_values:
                 raise DifferentiationError(
                     f"the gradient needs the old values of '{buffer.name}' that the launch returned here",
@@ -50,12 +51,16 @@ class KernelGradient:
                     hint="launch the kernel in a tape: it keeps what is overwritten",
                     notes=[Note("overwritten here", written)],
                 )
-            arguments = arguments_of(instance, values)
+            arguments = arguments_of(instance, values, request)
             arguments.refuse_shared()
-            if open_recorder is not None:
-                open_recorder.launching_gradient(instance, values)
+            if instance.needs_seed:
+                values = (*values, instance.last_seed)
+            if open_recorder is None:
+                native = instance.specialisation.code(request)
+            else:
+                native = open_recorder.launching_gradient(instance, values)
             claim_gradients(arguments.gradient_tasks, clear=False)
-            native.launch((*values, instance.last_seed) if instance.needs_seed else values)
+            native.launch(values)
         except TinoteError as error:
             raise error.with_traceback(users_trace(error)) from None
         except KeyboardInterrupt as interrupt:

@@ -6,6 +6,8 @@ from typing import Any
 
 import numpy as np
 
+from tinote.lang.data.traced import Traced, constant_of
+
 __all__ = ["identity_of"]
 
 
@@ -17,6 +19,8 @@ def identity_of(value: Any) -> Any:
     if kind is int or kind is bool or kind is str:
         return kind, value
     if kind is float or kind is complex:
+        if type(value) is Traced:
+            value = constant_of(value, "compiled code, as a template argument")
         return kind, repr(value)  # the text tells 0.0 from -0.0, and equals itself for NaN
     if kind is tuple:
         return kind, *map(identity_of, value)

@@ -10,6 +10,7 @@ from tinote.compiler.driver import Code, Origin, Specialisation
 from tinote.compiler.protocol import ArrayArgument, Capture, CaptureKind, StructArgument, TemplateArgument
 from tinote.compiler.requests import PRIMAL, Request
 from tinote.errors import TinoteError
+from tinote.ir.types import Scalar, Tensor
 from tinote.lang.data.structured import results_of
 from tinote.lang.tables import Table
 
@@ -47,6 +48,7 @@ class Instance:
         "needs_seed",
         "primal",
         "result",
+        "returns_floats",
         "specialisation",
     )
 
@@ -58,6 +60,8 @@ class Instance:
         self.needs_seed = specialisation.uses_random
         signature = specialisation.signature
         self.result = results_of(specialisation.source, signature.returns, signature.returns_tuple)
+        #: so many of the numbers that a launch gives are floats
+        self.returns_floats = sum([_floats(t) for t in signature.returns or ()])
         self.calls = 0
         self.last_seed = 0  # a gradient replays the draws of the launch before it
         names: list[tuple[dict[Any, Any], Any, Any]] = []
@@ -171,6 +175,12 @@ class Instance:
 
     def __repr__(self) -> str:
         return f"<instance {self.signature}: {_count(self.calls, 'call')}, made in {1e3 * self.seconds:.1f} ms>"
+
+
+def _floats(t: Scalar | Tensor) -> int:
+    if isinstance(t, Tensor):
+        return t.count if t.dtype.kind == "f" else 0
+    return int(t.kind == "f")
 
 
 def _owner_of(capture: Capture) -> Any:

@@ -13,6 +13,7 @@ from tinote.ir import primitives as p
 from tinote.ir.primitives import cast_number
 from tinote.ir.types import scalar_named
 from tinote.lang.data.matrix import numpy_type
+from tinote.lang.data.traced import holds_traced, plain, traced_array, with_values
 from tinote.lang.maths.builtin import expanded, primitive
 from tinote.lang.session.state import scalar_type, world
 
@@ -50,8 +51,8 @@ __all__ = [
 def componentwise(f: Callable[..., Any], x: Any, dtype: np.dtype[Any] | None = None) -> Any:
     """`f` of a number, or of every component of an array."""
     if np.ndim(x) == 0:
-        return f(x.item() if isinstance(x, np.generic) else x)
-    values = np.asarray(x)
+        return f(x.item() if isinstance(x, np.generic) else plain(x))
+    values = np.asarray(plain(x))
     return np.array([f(v) for v in values.ravel().tolist()], dtype=dtype).reshape(values.shape)
 
 
@@ -94,7 +95,7 @@ def mod(a: Any, b: Any) -> Any:
 @primitive(p.raw_div)
 def raw_div(a: Any, b: Any) -> Any:
     """a / b as in C: the quotient of integers is rounded towards zero."""
-    if np.asarray(a).dtype.kind == "f" or np.asarray(b).dtype.kind == "f":
+    if np.asarray(plain(a)).dtype.kind == "f" or np.asarray(plain(b)).dtype.kind == "f":
         return np.divide(a, b)
     quotient = np.abs(a) // np.abs(b)
     return np.where((np.asarray(a) < 0) == (np.asarray(b) < 0), quotient, -quotient)[()]
@@ -121,10 +122,11 @@ def abs(x: Any) -> Any:
 @expanded()
 def sign(x: Any) -> Any:
     """The sign of x: -1, 0 or 1; its derivative is 0."""
-    return np.sign(x)
+    return np.sign(plain(x))
 
 
 def _whole(f: Callable[[Any], Any], x: Any, dtype: Any) -> Any:
+    x = plain(x)
     found = x if np.asarray(x).dtype.kind in "iu" else f(x)
     return found if dtype is None else _cast(found, dtype)
 
@@ -204,11 +206,15 @@ def logical_or(a: Any, b: Any) -> Any:
 @expanded()
 def select(condition: Any, x: Any, y: Any) -> Any:
     """x where the condition is not zero, y elsewhere, component by component; both are computed."""
-    return np.where(condition, x, y)
+    if holds_traced([x, y]):
+        return np.where(plain(condition), traced_array(x), traced_array(y))[()]
+    return np.where(plain(condition), x, y)
 
 
 def _cast(x: Any, dtype: Any) -> Any:
     t = scalar_type(dtype)
+    if t.kind == "f" and holds_traced(x):
+        return with_values(x, lambda v: cast_number(t, v))
     return componentwise(lambda v: cast_number(t, v if isinstance(v, float) else int(v)), x, numpy_type(t))
 
 
@@ -224,7 +230,7 @@ def cast(x: Any, dtype: Any) -> Any:
 def bit_cast(x: Any, dtype: Any) -> Any:
     """The bits of x as a number of another type of the same size, `dtype`. Raises `FieldError` where sizes differ."""
     t = scalar_type(dtype)
-    values = np.asarray(x)
+    values = np.asarray(plain(x))
     if not isinstance(x, np.ndarray | np.generic):
         default = world.config.default_fp if values.dtype.kind == "f" else world.config.default_ip
         values = values.astype(numpy_type(scalar_named(default)))
@@ -234,6 +240,7 @@ def bit_cast(x: Any, dtype: Any) -> Any:
 
 
 def _like(x: Any, number: int) -> Any:
+    x = plain(x)
     return np.full_like(x, number) if np.ndim(x) else type(x)(number)
 
 

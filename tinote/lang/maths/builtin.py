@@ -31,6 +31,7 @@ from tinote.compiler.protocol import FUNCTIONS, PYTHON_FUNCTIONS, FunctionSource
 from tinote.errors import KernelSyntaxError, KernelTypeError
 from tinote.ir.primitives import Primitive
 from tinote.lang.data.matrix import Matrix
+from tinote.lang.data.traced import all_traced
 from tinote.source import caller
 
 __all__ = ["BuiltinFunction", "composed", "expanded", "in_kernels", "primitive"]
@@ -56,6 +57,8 @@ class BuiltinFunction:
         given = [*args, *kwargs.values()]
         plain = [self._plain(a) for a in args]
         named = {name: self._plain(a) for name, a in kwargs.items()}
+        if any(isinstance(a, np.ndarray) and a.dtype == object for a in plain):
+            plain = [all_traced(a) for a in plain]
         # As in kernels, a result that is out of range is an infinity or NaN.
         with np.errstate(all="ignore"):
             try:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from tinote.ir import primitives as p
+from tinote.lang.data.traced import holds_traced, plain
 from tinote.lang.maths.arithmetic import abs, max, min, select
 from tinote.lang.maths.builtin import composed, expanded, primitive
 
@@ -166,16 +167,17 @@ def tanh(x: Any) -> Any:
 @expanded(math.frexp)
 def frexp(x: Any) -> Any:
     """Mantissa and exponent of x: (m, n) with x = m · 2ⁿ and m in [0.5, 1)."""
-    return np.frexp(x)
+    mantissa, exponent = np.frexp(plain(x))
+    return (np.multiply(x, np.exp2(-exponent)) if holds_traced(x) else mantissa), exponent
 
 
 @primitive(p.isnan, math.isnan)
 def isnan(x: Any) -> Any:
     """Whether x is NaN, with fast maths, too."""
-    return np.isnan(x)
+    return np.isnan(plain(x))
 
 
 @expanded(math.isinf)
 def isinf(x: Any) -> Any:
     """Whether x is an infinity, with fast maths, too."""
-    return np.isinf(x)
+    return np.isinf(plain(x))

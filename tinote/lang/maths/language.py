@@ -14,6 +14,7 @@ from tinote.ir import primitives as p
 from tinote.ir.types import f64, scalar_named
 from tinote.ir.types import machine_epsilon as epsilon_of
 from tinote.lang.data.matrix import Vector
+from tinote.lang.data.traced import holds_traced, plain, traced_array, with_values
 from tinote.lang.maths.builtin import expanded, in_kernels, primitive
 
 __all__ = [
@@ -183,7 +184,7 @@ def randn(dt: Any = None) -> Any:
 
 
 def _copy(x: Any) -> Any:
-    return np.array(x)[()]
+    return np.array(plain(x))[()]
 
 
 @expanded()
@@ -202,7 +203,11 @@ def stop_grad(x: Any) -> None:
 @primitive(p.surrogate)
 def surrogate(x: Any, z: Any) -> Any:
     """The value of x with the derivative of z, for functions whose own derivative is of no use."""
-    return np.broadcast_to(np.asarray(x, float), np.broadcast_shapes(np.shape(x), np.shape(z))).copy()[()]
+    values = np.broadcast_to(np.asarray(plain(x), float), np.broadcast_shapes(np.shape(x), np.shape(z)))
+    if holds_traced(z):
+        left = iter(values.ravel().tolist())
+        return with_values(np.broadcast_to(traced_array(z), values.shape), lambda _: next(left))
+    return values.copy()[()]
 
 
 @primitive(p.in_reverse)
@@ -226,5 +231,5 @@ def stop_gradient_once(x: Any) -> Any:
 @expanded()
 def machine_epsilon(x: Any) -> float:
     """The distance from 1 to the next float of the type of x."""
-    kind = np.asarray(x).dtype
+    kind = np.asarray(plain(x)).dtype
     return epsilon_of(scalar_named(f"f{kind.itemsize * 8}") if kind.kind == "f" else f64)

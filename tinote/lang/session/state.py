@@ -37,9 +37,9 @@ __all__ = [
     "is_viewed",
     "memory_of",
     "note_launch_outside",
-    "note_python_read",
     "note_python_write",
     "note_shared",
+    "note_taken",
     "note_view",
     "recorder",
     "reset",
@@ -86,29 +86,43 @@ class Recorder:
 
     #: whether a write from Python sets duals to zero
     clears_duals = False
+    #: what numbers that Python reads belong to (`lang/data/traced.py`), if they matter
+    trace: Any = None
     #: what `kernel.grad` runs meanwhile; None: it is refused
     gradients: Request | None = GRADIENT
 
     def launching(self, instance: Any, values: tuple[Any, ...]) -> Any:
         """A kernel is about to be launched. Gives the machine code to run in place of the primal, if any."""
 
+    def preparing_gradient(self) -> bool:
+        """The gradient of a kernel is about to be launched by itself. Gives whether fields have got companions, so that
+        its arguments are to be looked at again.
+        """
+        return False
+
+    def launching_gradient(self, instance: Any, values: tuple[Any, ...]) -> Any:
+        """It is launched with these values; gives the code."""
+        return instance.specialisation.code(self.gradients)
+
     def launched(self) -> None:
         """The launch that was announced has ended well. (One that raised has written fields, but does not count.)"""
 
-    def launching_gradient(self, instance: Any, values: tuple[Any, ...]) -> None:
-        """`kernel.grad` is about to be launched."""
-
-    def writing(self, buffer: Buffer, position: Any, source: Buffer | None = None) -> Any:
+    def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
         """Python is about to write to a field, at `position` in its array (of the field's shape with that of its
-        elements behind; `...`: all of it): constants, or all that is in the field `source`. Gives whether the new value
-        counts as the old one shifted by a constant.
+        elements behind; `...`: all of it): `value`, or all that is in the field `source`.
         """
 
     def sharing(self, buffer: Buffer) -> None:
         """Python is about to make an array through which anybody may write to a field from now on."""
 
-    def reading(self, buffer: Buffer, position: tuple[Any, ...]) -> None:
-        """Python reads an element of a field with a gradient or a dual, or components of one."""
+    def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
+        """Python reads the element of a field at `position`, a number or an array of its components. Gives what it
+        gets: numbers that remember where they came from, if they matter to whoever records.
+        """
+        return value
+
+    def taking(self, buffer: Buffer) -> None:
+        """Python takes a whole field out as an array."""
 
 
 #: The recorder of this context, if one is open. Threads and tasks that were started elsewhere do not see it.
@@ -250,15 +264,15 @@ def note_launch_outside(instance: Any, values: tuple[Any, ...]) -> None:
             watcher.launching_outside(instance, values)
 
 
-def note_python_write(buffer: Buffer, position: Any = ..., source: Buffer | None = None) -> bool:
-    """Tell an open recorder that Python is about to write to a field (`Recorder.writing`, whose answer it gives), and
-    those of other contexts, too.
+def note_python_write(buffer: Buffer, position: Any = ..., value: Any = None, source: Buffer | None = None) -> None:
+    """Tell an open recorder that Python is about to write to a field (`Recorder.writing`), and those of other contexts,
+    too.
     """
     open_recorder = recorder.get()
-    shifts = open_recorder is not None and bool(open_recorder.writing(buffer, position, source))
+    if open_recorder is not None:
+        open_recorder.writing(buffer, position, value, source)
     if world.watchers:
         _tell_watchers(buffer, position)
-    return shifts
 
 
 def note_shared(buffer: Buffer) -> None:
@@ -276,11 +290,11 @@ def _tell_watchers(buffer: Buffer, position: Any) -> None:
             watcher.overwriting(buffer, box_at(buffer, position))
 
 
-def note_python_read(buffer: Buffer, position: tuple[Any, ...]) -> None:
-    """Tell an open recorder that Python reads an element, if the field has a gradient or a dual."""
+def note_taken(buffer: Buffer) -> None:
+    """Tell an open recorder that Python takes a whole field out as an array."""
     open_recorder = recorder.get()
-    if open_recorder is not None and (buffer.adjoint is not None or buffer.tangent is not None):
-        open_recorder.reading(buffer, position)
+    if open_recorder is not None:
+        open_recorder.taking(buffer)
 
 
 def note_view(buffer: Buffer, base: Any) -> None:
@@ -345,8 +359,8 @@ def init(
     arch: Any = None,
     *,
     debug: bool = False,
-    default_fp: Scalar = f32,
-    default_ip: Scalar = i32,
+    default_fp: Any = f32,
+    default_ip: Any = i32,
     fast_math: bool = True,
     num_threads: int | None = None,
     random_seed: int | None = None,

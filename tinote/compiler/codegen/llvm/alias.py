@@ -2,51 +2,73 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from tinote.compiler.codegen.llvm.text import Metadata
-from tinote.ir.nodes import Buffer, BufferKind, Op
+from tinote.ir.nodes import Buffer, BufferKind, NewStack, Op
 
 __all__ = ["Aliasing"]
+
+#: Scopes of one domain. An access lists all but one of them, so a module with a single domain would grow with the
+#: square of the number of its fields.
+_BASE = 32
 
 
 class Aliasing:
     """The alias metadata of a module.
 
-    Every field, temporary and private copy is a scope that no other one overlaps. All arrays share a scope: they may
-    overlap each other and fields.
+    No field, temporary, private copy or stack overlaps another one. They are numbered; every place of a number, to the
+    base `_BASE`, is a domain, and each digit there a scope, which excludes the others. Two numbers differ in one place
+    at least. Arrays may overlap each other and fields, and nothing else.
     """
 
-    __slots__ = ("_domain", "_metadata", "_scopes", "_texts")
+    __slots__ = ("_digits", "_metadata", "_numbers", "_of_arrays", "_texts", "_unreachable")
 
-    def __init__(self, metadata: Metadata, buffers: tuple[Buffer, ...]) -> None:
+    def __init__(self, metadata: Metadata, buffers: Sequence[Buffer], stacks: Sequence[NewStack]) -> None:
         self._metadata = metadata
-        self._domain = metadata.distinct("!{{self}}")
-        self._scopes: dict[Buffer | Op | None, int] = {}
-        for buffer in buffers:
-            key = None if buffer.kind is BufferKind.ARRAY else buffer
-            if key not in self._scopes:
-                self._scopes[key] = self._scope()
+        things = [*[b for b in buffers if b.kind is not BufferKind.ARRAY], *stacks]
+        self._numbers: dict[Buffer | Op, int] = {thing: number for number, thing in enumerate(things)}
+        #: The scopes of each place of a number.
+        self._digits: list[list[int]] = []
+        greatest = len(things) - 1
+        while greatest > 0 or (things and not self._digits):
+            self._digits.append(self._scopes(min(greatest + 1, _BASE)))
+            greatest //= _BASE
+        #: The scope of what no array overlaps, if there are arrays.
+        arrays = any(b.kind is BufferKind.ARRAY for b in buffers)
+        unreachable = any(_is_unreachable(thing) for thing in things)
+        self._unreachable = self._scopes(1) if arrays and unreachable else []
+        self._of_arrays = f", !noalias !{self._list(self._unreachable)}" if self._unreachable else ""
         self._texts: dict[Buffer | Op, str] = {}
 
-    def _scope(self) -> int:
-        return self._metadata.distinct(f"!{{{{self}}, !{self._domain}}}")
+    def _scopes(self, count: int) -> list[int]:
+        domain = self._metadata.distinct("!{{self}}")
+        return [self._metadata.distinct(f"!{{{{self}}, !{domain}}}") for _ in range(count)]
+
+    def _list(self, scopes: Sequence[int]) -> int:
+        return self._metadata.add("!{" + ", ".join([f"!{scope}" for scope in scopes]) + "}")
 
     def of(self, thing: Buffer | Op) -> str:
         """The metadata of an access to a buffer, or to the memory of a stack (named by the operation that makes it)."""
+        if isinstance(thing, Buffer) and thing.kind is BufferKind.ARRAY:
+            return self._of_arrays
         found = self._texts.get(thing)
         if found is None:
-            if isinstance(thing, Op):
-                self._scopes[thing] = self._scope()
-                mine: Buffer | Op | None = thing
-            else:
-                mine = None if thing.kind is BufferKind.ARRAY else thing
-            overlaps: set[Buffer | Op | None] = {mine}
-            if mine is None:
-                overlaps |= {key for key in self._scopes if isinstance(key, Buffer) and key.kind is BufferKind.FIELD}
-            elif isinstance(mine, Buffer) and mine.kind is BufferKind.FIELD:
-                overlaps.add(None)
-            others = [f"!{number}" for key, number in self._scopes.items() if key not in overlaps]
-            found = f", !alias.scope !{self._metadata.add('!{!' + str(self._scopes[mine]) + '}')}"
-            if others:
-                found += f", !noalias !{self._metadata.add('!{' + ', '.join(others) + '}')}"
-            self._texts[thing] = found
+            found = self._texts[thing] = self._text(thing)
         return found
+
+    def _text(self, thing: Buffer | Op) -> str:
+        mine = list(self._unreachable) if _is_unreachable(thing) else []
+        others: list[int] = []
+        left = self._numbers[thing]
+        for scopes in self._digits:
+            left, digit = divmod(left, _BASE)
+            mine.append(scopes[digit])
+            others += [scope for scope in scopes if scope != scopes[digit]]
+        found = f", !alias.scope !{self._list(mine)}"
+        return found + f", !noalias !{self._list(others)}" if others else found
+
+
+def _is_unreachable(thing: Buffer | Op) -> bool:
+    """Whether no array overlaps it."""
+    return not isinstance(thing, Buffer) or thing.kind is not BufferKind.FIELD

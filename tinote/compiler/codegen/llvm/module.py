@@ -64,6 +64,11 @@ def generate(fn: Function, options: Options = _DEFAULT) -> Module:
     return _ModuleText(fn, options).finish()
 
 
+#: Tasks of a function from which on the entry function calls what it would otherwise take in. LLVM's work grows with
+#: the square of a function's length (measured, 100 loops that each add to one element: 7.5 s taken in, 1.9 s called).
+_MANY_TASKS = 9
+
+
 class _ModuleText(Shared):
     """A module under construction."""
 
@@ -73,6 +78,10 @@ class _ModuleText(Shared):
         self._attributes = "nounwind" + (
             f' "prefer-vector-width"="{options.vector_width}"' if options.vector_width else ""
         )
+        self._has_many_tasks = len(fn.region.body) >= _MANY_TASKS
+        #: the attributes of a function that the entry function alone calls
+        self._called = "noinline #0" if self._has_many_tasks else "#0"
+        self._clearer = ""
 
     def finish(self) -> Module:
         entry = _Entry(self)
@@ -110,7 +119,7 @@ class _ModuleText(Shared):
         e.region(task.body)
         e.do("ret i32 0")
         e.finish()
-        self.add(f"define internal i32 @task_{number}(ptr %block) #0", e)
+        self.add(f"define internal i32 @task_{number}(ptr %block) {self._called}", e)
         return f"@task_{number}"
 
     def parallel(self, task: Task, number: int, places: llvm_privates.Slice) -> str:
@@ -127,11 +136,27 @@ class _ModuleText(Shared):
         self.add(f"define i32 @task_{number}(ptr %block, i64 %lo, i64 %hi, i32 %tid) noinline #0", e)
         return f"@task_{number}"
 
+    def clear_flags(self, e: TaskText) -> None:
+        """Before a task with private copies runs, in the entry function."""
+        if not self._has_many_tasks:
+            llvm_privates.clear_flags(e)
+            return
+        if not self._clearer:
+            self._clearer = "@clear_flags"
+            clearing = TaskText(self, Region((), ()), "0", self.fn.loc)
+            llvm_privates.clear_flags(clearing)
+            clearing.do("ret void")
+            clearing.finish()
+            self.add(f"define internal void {self._clearer}(ptr %block) {self._called}", clearing)
+        e.do(f"call void {self._clearer}(ptr %block)")
+
     def merger(self, task: Task, number: int, which: int, offset: int) -> str:
         # At the kernel's own line: no loop of the user's, as LLVM's remarks tell them apart.
         e = TaskText(self, Region((), ()), "%tid", self.fn.loc)
         llvm_privates.merge(e, task.privates[which], offset)
-        self.add(f"define internal i32 @merge_{number}_{which}(ptr %block, i64 %lo, i64 %hi, i32 %tid) #0", e)
+        self.add(
+            f"define internal i32 @merge_{number}_{which}(ptr %block, i64 %lo, i64 %hi, i32 %tid) {self._called}", e
+        )
         return f"@merge_{number}_{which}"
 
 
@@ -217,7 +242,7 @@ class _Entry:
         e.begin(some)
         if task.privates:
             here, e.mark = e.mark, module.debug.location(module.fn.loc, e.place)  # as `merger`
-            llvm_privates.clear_flags(e)
+            module.clear_flags(e)
             e.mark = here
         self._leave_if_failed(self._run(task, name, lo, hi))
         for which, (private, offset) in enumerate(zip(task.privates, places.offsets, strict=True)):

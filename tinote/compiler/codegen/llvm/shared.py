@@ -8,8 +8,8 @@ from tinote.compiler.codegen.llvm.alias import Aliasing
 from tinote.compiler.codegen.llvm.debug import DebugInfo
 from tinote.compiler.codegen.llvm.layout import make_layout
 from tinote.compiler.codegen.llvm.text import Metadata
-from tinote.ir.nodes import Function
-from tinote.ir.query import buffers_of
+from tinote.ir.nodes import Function, NewStack
+from tinote.ir.query import buffers_of, walk
 from tinote.runtime.sites import Site
 
 __all__ = ["Options", "Shared"]
@@ -47,7 +47,8 @@ class Shared:
         self.metadata.add("!{}")
         self.debug = DebugInfo(options.source or fn.loc.file, options.line_tables)
         self.buffers = buffers_of(fn)
-        self.aliasing = Aliasing(self.metadata, self.buffers)
+        stacks = [op for op in walk(fn.region) if isinstance(op, NewStack)]
+        self.aliasing = Aliasing(self.metadata, self.buffers, stacks)
         self.likely = self.metadata.add('!{!"branch_weights", i32 2000, i32 1}')
         self.unlikely = self.metadata.add('!{!"branch_weights", i32 1, i32 2000}')
         self.sites: list[Site] = []

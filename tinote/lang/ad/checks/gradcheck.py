@@ -23,7 +23,7 @@ from tinote.lang.ad.functional.functional import pull_back, recorded, refuse_ope
 from tinote.lang.ad.functional.inputs import Derivative, shape_of, size_of
 from tinote.lang.ad.journal.events import Custom, Launch
 from tinote.lang.ad.journal.journal import Journal
-from tinote.lang.ad.memory.states import Remembered, bring_back, duals_kept, gradients_kept, remembered
+from tinote.lang.ad.memory.states import State, preserving_duals, preserving_gradients
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
 from tinote.source import Span, place_name
@@ -137,9 +137,9 @@ def gradcheck(
         require_f64("gradcheck", one.buffer, one.name, task.place)
     refuse_open_recorder("gradcheck")
     report = GradientReport(tolerance, sum(size_of(one) for one in task.wrt))
-    start = remembered()
+    start = State()
     try:
-        with gradients_kept(), duals_kept():
+        with preserving_gradients(), preserving_duals():
             loss.fill(0)
             run = recorded(task, tuple(args), {})
             journal = run.journal
@@ -147,7 +147,7 @@ def gradcheck(
                 for record in journal.records:
                     for buffer in record.touched:
                         require_f64("gradcheck", buffer, buffer.name, task.place)
-                gradients = [np.asarray(g) for g in pull_back(run, np.ones(()), keep=True)]
+                gradients = [np.asarray(g) for g in run.gradients(pull_back(run, np.ones(()), keep=True))]
             finally:
                 journal.forget()
             compare(task, tuple(args), start, gradients, step, elements, report)
@@ -155,7 +155,7 @@ def gradcheck(
             if not report.ok:
                 _find_blame(task, tuple(args), start, journal, step, report)
     finally:
-        bring_back(start)
+        start.put_back()
     if raises and not report.ok:
         suspect = report.suspects[0] if report.suspects else None
         error = DifferentiationError(
@@ -192,7 +192,7 @@ class Compared(NamedTuple):
 def compare(
     task: Derivative | Compared,
     args: tuple[Any, ...],
-    start: Remembered,
+    start: State,
     gradients: list[np.ndarray[Any, Any]],
     step: float,
     limit: int | None,
@@ -201,12 +201,12 @@ def compare(
     """Compare `gradients` of the fields `task.wrt`, of at most `limit` elements each, with differences of the loss that
     `task.f(*args)` computes from the fields as they were at `start`. Leaves what it finds in `report`.
     """
-    bring_back(start)
+    start.put_back()
     origins = [numbers(one.buffer).copy() for one in task.wrt]
 
     def along(directions: list[tuple[int, np.ndarray[Any, Any]]]) -> Callable[[float], float]:
         def value(offset: float) -> float:
-            bring_back(start)
+            start.put_back()
             for which, direction in directions:
                 numbers(task.wrt[which].buffer)[...] = origins[which] + offset * direction
             task.loss_field.fill(0)
@@ -298,7 +298,7 @@ def _judge(
 def _compare_modes(
     task: Derivative,
     args: tuple[Any, ...],
-    start: Remembered,
+    start: State,
     gradients: list[np.ndarray[Any, Any]],
     report: GradientReport,
 ) -> None:
@@ -307,7 +307,7 @@ def _compare_modes(
         return
     rng = np.random.default_rng(1)
     seeds = [rng.standard_normal(shape_of(one)) for one in task.wrt]
-    bring_back(start)
+    start.put_back()
     task.loss_field.fill(0)
     try:
         with FwdMode(loss=task.loss_field, param=list(task.wrt), seed=seeds):
@@ -326,12 +326,12 @@ def _compare_modes(
 def _find_blame(
     task: Derivative,
     args: tuple[Any, ...],
-    start: Remembered,
+    start: State,
     journal: Journal,
     step: float,
     report: GradientReport,
 ) -> None:
-    bring_back(start)
+    start.put_back()
     task.loss_field.fill(0)
     report.suspects = suspects_of(lambda: task.f(*args), slope_of, step, report.tolerance)
     if report.suspects:

@@ -11,6 +11,7 @@ import numpy as np
 from tinote.compiler.requests import GRADIENT
 from tinote.errors import DifferentiationError
 from tinote.ir.buffers import Buffer
+from tinote.lang.ad.memory.states import MemoryCopies
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.kernels.arguments import Foreign, arguments_of, own
 from tinote.lang.kernels.kernel import Instance
@@ -73,13 +74,13 @@ class _Detective(Recorder):
         if any(isinstance(b, Foreign) for b in touched.written):
             return  # an array that others manage: a second launch could not be undone
         buffers = sorted(own(touched.loaded | touched.written), key=lambda b: b.name)
-        kept = {b: memory_of(b).copy() for b in buffers}
+        before = MemoryCopies(map(memory_of, buffers))
         try:
-            self._try(instance, values, [b for b in buffers if b.adjoint is not None], touched.written, kept)
+            self._try(instance, values, [b for b in buffers if b.adjoint is not None], touched.written, before)
         except DifferentiationError:
             pass  # inside of a replaced function: it has no gradient of its own
         finally:
-            _restore(kept)
+            before.put_back()
 
     def _try(
         self,
@@ -87,7 +88,7 @@ class _Detective(Recorder):
         values: tuple[Any, ...],
         varied: list[Buffer],
         written: frozenset[Buffer],
-        kept: dict[Buffer, Any],
+        before: MemoryCopies,
     ) -> None:
         gradient = instance.specialisation.code(GRADIENT)
         facts = arguments_of(instance, values).gradient_facts
@@ -98,7 +99,7 @@ class _Detective(Recorder):
         weights = {b: self._rng.standard_normal(origins[b].shape) for b in varied if b in written}
 
         def value(offset: float) -> float:
-            _restore(kept)
+            before.put_back()
             for b in varied:
                 numbers(b)[...] = origins[b] + offset * directions[b]
             instance.primal.launch(values)
@@ -109,7 +110,7 @@ class _Detective(Recorder):
         for b in varied:
             assert b.adjoint is not None
             numbers(b.adjoint)[...] = weights.get(b, 0.0)
-        _restore({b: kept[b] for b in own(facts.live_in_before)})
+        before.put_back(map(memory_of, own(facts.live_in_before)))
         gradient.launch(values)
         adjoints = {b: numbers(b.adjoint) for b in varied if b.adjoint is not None}
         reverse = sum(float(np.vdot(adjoints[b], directions[b])) for b in varied)
@@ -119,8 +120,3 @@ class _Detective(Recorder):
         if not kinked and not abs(reverse - slope.value) <= allowed:
             source = instance.specialisation.source
             self.found.append(Suspect(source.name, source.span, self._launches, reverse, slope.value))
-
-
-def _restore(kept: dict[Buffer, Any]) -> None:
-    for buffer, copy in kept.items():
-        memory_of(buffer).restore(copy)

@@ -1,26 +1,25 @@
 """`Tape(loss, grad_check=...)`: at the end of the block its launches run again from perturbed values, and the
 differences of the loss are compared with the gradients.
 
-What Python did in the block is done again, too, and means what it means to the tape: whole fields and constants get
-the same values, what was copied from a field is copied from it as it is then, and other elements change by as much as
-they did.
+What Python did in the block is done again, too, and means what it means to the tape: constants are written again, what
+was computed from fields is computed from them as they are then, and fields that nothing had used yet begin with values
+that are shifted as much as they were.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.checks.gradcheck import Compared, GradientReport, compare, require_f64
-from tinote.lang.ad.journal.events import Custom, Launch, Write
+from tinote.lang.ad.journal.events import Computed, Custom, Launch, Read, Write
 from tinote.lang.ad.journal.journal import Journal, living_buffers
 from tinote.lang.ad.journal.observer import Observer
-from tinote.lang.ad.memory.states import Remembered, bring_back, remembered
+from tinote.lang.ad.memory.states import State
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
 from tinote.lang.session.state import world
@@ -31,24 +30,12 @@ __all__ = ["GradientCheck"]
 _STEP, _ELEMENTS = 1e-4, 200
 
 
-@dataclass
-class _Assignment:
-    """What Python wrote behind so many launches: the numbers `after` in place of `before`."""
+class _Numbers(NamedTuple):
+    """What elements held before and after Python wrote to them."""
 
     write: Write
-    records: int
     before: Any
     after: Any = None
-
-    def repeat(self) -> None:
-        """Do it again."""
-        write, held = self.write, numbers(self.write.target)
-        if write.source is not None:
-            held[...] = numbers(write.source)
-        elif write.renews or write.target.dtype.kind != "f":
-            held[write.position] = self.after
-        else:
-            held[write.position] += self.after - self.before
 
 
 class GradientCheck(Observer):
@@ -69,20 +56,21 @@ class GradientCheck(Observer):
         self._chosen = chosen
         self._loss = loss
         self._tolerance = tolerance
-        self._start: Remembered | None = None
-        self._assignments: list[_Assignment] = []
+        self._start: State | None = None
+        self._latest: _Numbers | None = None
+        self._written: dict[int, _Numbers] = {}  # by the identity of the write
         self._viewed: Buffer | None = None
 
     # ---- while the tape records
 
     def start(self) -> None:
         """The block begins: all fields are as the program finds them."""
-        self._start = remembered()
+        self._start = State()
 
-    def writing(self, write: Write, records: int, *, exempt: bool) -> None:
+    def writing(self, write: Write, *, exempt: bool) -> None:
         self._settle()
         if write.target.primal is None:
-            self._assignments.append(_Assignment(write, records, np.array(numbers(write.target)[write.position])))
+            self._latest = _Numbers(write, np.array(numbers(write.target)[write.position]))
 
     def sharing(self, buffer: Buffer) -> None:
         self._viewed = buffer
@@ -92,10 +80,11 @@ class GradientCheck(Observer):
 
     def _settle(self) -> None:
         """What Python wrote last is there to be read."""
-        if self._assignments:
-            last = self._assignments[-1]
-            if last.after is None:
-                last.after = np.array(numbers(last.write.target)[last.write.position])
+        if self._latest is not None:
+            write, before, _ = self._latest
+            after = np.array(numbers(write.target)[write.position])
+            self._written[id(write)] = _Numbers(write, before, after)
+            self._latest = None
 
     # ---- at its end
 
@@ -112,12 +101,12 @@ class GradientCheck(Observer):
         gradients = [numbers(one.grad.buffer).copy() for one in fields]
         report = GradientReport(self._tolerance, sum(gradient.size for gradient in gradients))
         report.forward_note = "a tape compares with differences alone"
-        end = remembered()
+        end = State()
         try:
             task = Compared(lambda: self._run_again(journal), fields, self._loss)
             compare(task, (), self._start, gradients, _STEP, _ELEMENTS, report)
         finally:
-            bring_back(end)
+            end.put_back()
         if not report.ok:
             error = DifferentiationError(repr(report), self.place)
             error.report = report  # type: ignore[attr-defined]
@@ -147,9 +136,30 @@ class GradientCheck(Observer):
             )
 
     def _run_again(self, journal: Journal) -> None:
-        waiting = list(self._assignments)
-        for position, record in enumerate([*journal.records, None]):
-            while waiting and waiting[0].records == position:
-                waiting.pop(0).repeat()
-            if isinstance(record, Launch):
-                record.instance.primal.launch(record.values_again())
+        values: dict[int, float] = {}  # of traced numbers
+        for event in journal.events:
+            if isinstance(event, Launch):
+                event.run_again(values)
+            elif isinstance(event, Write):
+                self._write_again(event, values)
+            elif isinstance(event, Read):
+                values[event.number] = numbers(event.buffer)[event.position].item()
+            elif isinstance(event, Computed):
+                pairs = zip(event.sources, event.operands, strict=True)
+                operands = [values.get(number, operand.value) for number, operand in pairs]
+                values[event.number] = event.rule.value(*operands)
+
+    def _write_again(self, write: Write, values: dict[int, float]) -> None:
+        if id(write) not in self._written:  # to a gradient
+            return
+        _, before, after = self._written[id(write)]
+        held = numbers(write.target)
+        if write.source is not None:
+            held[...] = numbers(write.source)
+        elif write.numbers is not None:
+            given = np.array([values.get(k, np.nan) for k in write.numbers.ravel().tolist()])
+            held[write.position] = np.where(write.numbers != 0, given.reshape(write.numbers.shape), after)
+        elif write.begins and write.target.dtype.kind == "f":
+            held[write.position] += after - before
+        else:
+            held[write.position] = after

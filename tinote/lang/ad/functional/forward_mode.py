@@ -14,20 +14,22 @@ from typing import Any
 
 import numpy as np
 
-from tinote.compiler.driver import Code
-from tinote.compiler.requests import TANGENT
+from tinote.compiler.requests import TANGENT, Derivative, Request
 from tinote.errors import DifferentiationError
-from tinote.ir.buffers import Buffer
+from tinote.ir.buffers import Buffer, BufferKind
 from tinote.lang.ad.functional.seeds import seed_array
 from tinote.lang.ad.journal.broken_path import LostValues
-from tinote.lang.ad.journal.reads import PythonReads
+from tinote.lang.ad.journal.number_flow import NumberFlow
+from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
+from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, objects, tangents_in
 from tinote.lang.kernels.arguments import arguments_of
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import Recorder, recorder, world
+from tinote.runtime.clearing import clear_memories
 from tinote.source import NOWHERE, caller
 
-__all__ = ["FwdMode"]
+__all__ = ["FwdMode", "forward_along"]
 
 
 class FwdMode(Recorder):
@@ -40,31 +42,31 @@ class FwdMode(Recorder):
     the duals of `param` are set back to zero. Raises `DifferentiationError`.
     """
 
-    #: A write from Python inside of the block stores a constant, whose dual is zero, or shifts what is there.
+    #: A write from Python inside of the block stores a number with its tangent, that of a constant is zero.
     clears_duals = True
+    #: The gradient of a kernel is one more computation, whose tangents are those of adjoints.
+    gradients: Request = Request(Derivative.FORWARD_OVER_REVERSE)
 
     def __init__(self, loss: Field | Sequence[Field], param: Field | Sequence[Field], seed: Any = None) -> None:
         losses, params = _fields(loss, "loss"), _fields(param, "param")
         several = not isinstance(param, Field)
         seeds = [seed] if not several else [None] * len(params) if seed is None else list(seed)
-        self._along(losses, params, seeds)
+        self._along(losses, params, seeds, Trace())
 
-    def _along(self, losses: list[Field], params: list[Field], seeds: list[Any]) -> None:
+    def _along(self, losses: list[Field], params: list[Field], seeds: list[Any], trace: Trace) -> None:
         if len(seeds) != len(params):
             raise DifferentiationError(f"{len(params)} parameters need as many seeds, not {len(seeds)}", caller())
         self.losses = losses
         self.params = params
+        self.trace = trace
         self._seeds = [_direction(field, one) for field, one in zip(params, seeds, strict=True)]
         self._token: Token[Recorder | None] | None = None
-        self._reads = PythonReads()
         self._lost = LostValues(tangents=True)
 
     def __enter__(self) -> FwdMode:
         if recorder.get() is not None:
             raise DifferentiationError("forward mode cannot be opened inside of another block or tape", caller())
-        for field in list(world.fields):
-            if field.has_dual:
-                field.dual.fill(0)
+        clear_memories([field.dual.memory for field in list(world.fields) if field.has_dual], 1)
         for field, direction in zip(self.params, self._seeds, strict=True):
             field.dual.from_numpy(direction)
         self._token = recorder.set(self)
@@ -76,29 +78,105 @@ class FwdMode(Recorder):
         assert self._token is not None
         recorder.reset(self._token)
         self._token = None
+        self.trace.close()
         for field in self.params:
             field.dual.fill(0)
 
-    def launching(self, instance: Instance, values: tuple[Any, ...]) -> Code:
+    def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
         """The kernel is launched in its version with tangents."""
-        self.follow(instance, values, varying=False)
-        return instance.specialisation.code(TANGENT)
-
-    def follow(self, instance: Instance, values: tuple[Any, ...], *, varying: bool) -> None:
-        """Follow values that vary through memory without a dual. `varying`: the launch gets some as arguments."""
+        takes = bool(values) and Traced in map(type, values)
+        varying = takes and any(type(value) is Traced and self.trace.varies(value) for value in values)
         arguments = arguments_of(instance, values)
         arguments.refuse_shared()
+        if any(b.primal is not None and b.tangent is None for b in arguments.accesses.written):
+            self._give_gradients_duals(instance)
         self._lost.launch_forward(arguments, varying=varying)
+        if self.trace.root.taken_out is not None:
+            self.trace.note_plain(list(values[len(arguments.specialisation.arrays) :]), f"'{instance.kernel_name}'")
+        if takes or instance.returns_floats:
+            return NumberFlow(self.trace, instance, tangents=True)
+        return instance.specialisation.code(TANGENT)
 
-    def writing(self, buffer: Buffer, position: Any, source: Buffer | None = None) -> bool:
-        """A field copies or clears its duals itself, unless Python shifts what is there."""
+    def preparing_gradient(self) -> bool:
+        missing = [f.grad for f in list(world.fields) if f.buffer.primal is None and f.has_grad and not f.grad.has_dual]
+        for gradient in missing:
+            gradient.ensure_dual()
+        return bool(missing)
+
+    def _give_gradients_duals(self, instance: Instance) -> None:
+        """A kernel writes to gradients that have no dual. Raises `DifferentiationError` where it is too late."""
+        self.preparing_gradient()
+        for buffer in instance.specialisation.accesses().written:
+            if buffer.primal is not None and buffer.tangent is None and buffer.kind is BufferKind.ARRAY:
+                raise DifferentiationError(
+                    f"'{buffer.name}', which this kernel writes, has no dual",
+                    instance.specialisation.source.span,
+                    hint=f"give it one before: {buffer.name}.ensure_dual()",
+                )
+
+    def launching_gradient(self, instance: Instance, values: tuple[Any, ...]) -> Any:
+        """The gradient is launched in its version with tangents."""
+        arguments = arguments_of(instance, values, self.gradients)
+        self._lost.launch_gradient_forward(arguments)
+        if any(type(value) is Traced and self.trace.varies(value) for value in values):
+            return _GradientOfNumbers(instance, self.trace)
+        return instance.specialisation.code(self.gradients)
+
+    def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
+        """A field sets its duals itself."""
         if position is ...:
             self._lost.write(buffer, source, caller() if source is not None else NOWHERE, whole=True)
-        return source is None and self._reads.shifts(buffer, position)
+        if buffer.primal is not None and buffer.tangent is None and buffer is buffer.primal.adjoint:
+            self.preparing_gradient()
+        elif source is None and buffer.primal is None and buffer.dtype.kind == "f":
+            if holds_traced(value):
+                if buffer.tangent is None and np.any(tangents_in(value)):
+                    self._lost.lose(buffer, caller())
+            elif self.trace.root.taken_out is not None:
+                self.trace.note_plain(value, f"'{buffer.name}'")
 
-    def reading(self, buffer: Buffer, position: tuple[Any, ...]) -> None:
-        """What Python writes to an element next is perhaps computed from it."""
-        self._reads.note(buffer, position)
+    def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
+        if buffer in self._lost.places:
+            self.trace.note_taken_out()
+        if buffer.tangent is None or buffer.dtype.kind != "f":
+            return value
+        tangents = numbers(buffer.tangent)[position]
+        if not buffer.element:
+            return self.trace.new(value, tangents.item())
+        pairs = zip(value.ravel().tolist(), tangents.ravel().tolist(), strict=True)
+        return objects([self.trace.new(*pair) for pair in pairs], buffer.element)
+
+    def taking(self, buffer: Buffer) -> None:
+        if buffer in self._lost.places or (buffer.tangent is not None and numbers(buffer.tangent).any()):
+            self.trace.note_taken_out()
+
+    def sharing(self, buffer: Buffer) -> None:
+        self.taking(buffer)
+
+
+class _GradientOfNumbers:
+    """What runs the gradient of a kernel that traced numbers are passed to, in its version with tangents."""
+
+    def __init__(self, instance: Instance, trace: Trace) -> None:
+        self._instance = instance
+        self._trace = trace
+
+    def launch(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Run with the values of the kernel's own launch; results and their adjoints take no part."""
+        specialisation = self._instance.specialisation
+        kinds = [t.kind for t in self._instance.primal.parameters]
+        floats = [v for kind, v in zip(kinds, values[len(specialisation.arrays) :], strict=False) if kind == "f"]
+        tangents = [v.tangent if type(v) is Traced and self._trace.varies(v) else 0.0 for v in floats]
+        nothing = [0.0] * self._instance.returns_floats
+        code = specialisation.code(Request(Derivative.FORWARD_OVER_REVERSE, arguments=True))
+        return code.launch((*constants(values), *nothing, *tangents, *nothing))
+
+
+def forward_along(losses: list[Field], params: list[Field], seeds: list[Any], trace: Trace) -> FwdMode:
+    """Forward mode for a function: along fields and numbers of `trace`, which have their tangents."""
+    found = FwdMode.__new__(FwdMode)
+    found._along(losses, params, seeds, trace)
+    return found
 
 
 def _fields(given: Any, what: str) -> list[Field]:

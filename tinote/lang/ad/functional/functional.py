@@ -13,8 +13,8 @@ floats, NumPy arrays, PyTorch tensors and ndarrays with a gradient; the first on
 (`wrt`); its result is what it returns, a number that a kernel returned or that was computed from such by arithmetic, or
 a field (`loss`). With both `argnums` and `wrt`, derivatives come as a pair: of the arguments, of the fields.
 
-Inside of `f` a float that is differentiated stands for its value in arithmetic, comparisons and calls of kernels, and
-an array is an ndarray that kernels take in its place; what Python itself reads of an array or a field is a constant.
+Inside of `f` a float that is differentiated is a traced number (`lang/data/traced.py`), as are what kernels return and
+what Python reads of fields; an array is an ndarray that kernels take in its place.
 `f` runs for real: what it writes stays written. An array that it writes must have one name only: one that is passed
 twice, or shares memory with another, is refused. The gradients and duals of all fields are left as they were.
 """
@@ -26,13 +26,16 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from tinote.errors import DifferentiationError
+from tinote.errors import DifferentiationError, Note
+from tinote.lang.ad.functional.forward_mode import forward_along
 from tinote.lang.ad.functional.inputs import Array, Bound, Derivative, arrays_among, number_or_array, shape_of
+from tinote.lang.ad.functional.second_order import SecondOrder, give_gradients_duals
 from tinote.lang.ad.functional.seeds import seed_array
-from tinote.lang.ad.functional.tracing import Pushes, SecondOrder, Trace, give_gradients_duals
-from tinote.lang.ad.functional.variables import Variable, Variables
-from tinote.lang.ad.memory.states import bring_back, duals_kept, gradients_kept, remembered
+from tinote.lang.ad.journal.journal import Journal
+from tinote.lang.ad.journal.sweep import Sweep
+from tinote.lang.ad.memory.states import State, preserving_duals, preserving_gradients
 from tinote.lang.data.fields import Field
+from tinote.lang.data.traced import Trace, Traced
 from tinote.lang.session.state import gradient_memories, recorder, world
 from tinote.source import caller
 
@@ -83,12 +86,12 @@ def _value_and_grad(
 
     def run(*args: Any, **kwargs: Any) -> tuple[Any, Any]:
         refuse_open_recorder(what)
-        with gradients_kept():
+        with preserving_gradients():
             if task.loss is not None:
                 task.loss.fill(0)
             ran = recorded(task, args, kwargs)
             value = ran.value
-            found = pull_back(ran, np.ones(()))
+            found = ran.gradients(pull_back(ran, np.ones(())))
         return value, task.shaped(found)
 
     return run
@@ -108,10 +111,10 @@ def vjp(
     def run(seed: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         refuse_open_recorder("vjp")
         direction = _seed_for(task, seed)
-        with gradients_kept():
+        with preserving_gradients():
             ran = recorded(task, args, kwargs)
             value = ran.value
-            found = pull_back(ran, direction)
+            found = ran.gradients(pull_back(ran, direction))
         return value, task.shaped(found)
 
     return run
@@ -130,7 +133,7 @@ def jvp(
 
     def run(seed: Any, *args: Any, **kwargs: Any) -> tuple[Any, Any]:
         refuse_open_recorder("jvp")
-        with duals_kept():
+        with preserving_duals():
             return _pushed(task, lambda bound: bound.directions(seed, task), args, kwargs)
 
     return run
@@ -163,7 +166,7 @@ def jacobian(
     def run(*args: Any, **kwargs: Any) -> Any:
         refuse_open_recorder("jacobian")
         forward = mode == "forward" or (mode is None and _forward_is_shorter(task, args))
-        with gradients_kept(), duals_kept():
+        with preserving_gradients(), preserving_duals():
             found = _columns(task, args, kwargs) if forward else _rows(task, args, kwargs)
         return task.shaped(found)
 
@@ -186,20 +189,20 @@ def hvp(
 
     def run(vector: Any, *args: Any, **kwargs: Any) -> Any:
         refuse_open_recorder("hvp")
-        trace = SecondOrder()
-        bound = task.bound(args, trace.variables, duals=True)
+        journal = SecondOrder()
+        bound = task.bound(args, journal.trace, duals=True)
         give_gradients_duals()
         directions = bound.directions(vector, task)
-        with gradients_kept(), duals_kept():
+        with preserving_gradients(), preserving_duals():
             for field in list(world.fields):
                 if field.has_dual:
                     field.dual.fill(0)
             bound.point(directions)
             if task.loss is not None:
                 task.loss.fill(0)
-            ran = _recorded(task, bound, trace, kwargs)
-            pull_back(ran, np.ones(()))
-            return task.shaped([one.second(trace.variables) for one in bound.inputs])
+            ran = _recorded(task, bound, journal, kwargs)
+            sweep = pull_back(ran, np.ones(()))
+            return task.shaped([one.second(sweep) for one in bound.inputs])
 
     return run
 
@@ -212,7 +215,7 @@ def _forward_is_shorter(task: Derivative, args: tuple[Any, ...]) -> bool:
         return False
     if not task.has("grad"):
         return True
-    bound = task.bound(args, Variables())
+    bound = task.bound(args, Trace())
     outputs = 1 if task.loss is None else int(np.prod(shape_of(task.loss)))
     return sum(int(np.prod(one.shape)) for one in bound.inputs) < outputs
 
@@ -226,7 +229,8 @@ def _rows(task: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) -> li
         for row in range(count):
             seed = np.zeros(count)
             seed[row] = 1
-            for whole, part in zip(found, pull_back(ran, seed.reshape(shape), keep=True), strict=True):
+            sweep = pull_back(ran, seed.reshape(shape), keep=True)
+            for whole, part in zip(found, ran.gradients(sweep), strict=True):
                 whole[row] = part
     finally:
         ran.journal.forget()
@@ -235,13 +239,13 @@ def _rows(task: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) -> li
 
 def _columns(task: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Array]:
     result = () if task.loss is None else shape_of(task.loss)
-    shapes = [one.shape for one in task.bound(args, Variables()).inputs]
-    start = remembered()
+    shapes = [one.shape for one in task.bound(args, Trace()).inputs]
+    start = State(gradients=True)
     arrays = [(array, array.copy()) for array in arrays_among([*args, *kwargs.values()])]
     found = [np.zeros((*result, int(np.prod(shape)))) for shape in shapes]
     columns = [(which, column) for which, whole in enumerate(found) for column in range(whole.shape[-1])]
     for number, (which, column) in enumerate(columns, 1):
-        bring_back(start)
+        start.put_back()
         for array, held in arrays:
             array[...] = held
         seeds = [np.zeros(shape) for shape in shapes]
@@ -255,16 +259,20 @@ def _columns(task: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 
 class Run(NamedTuple):
-    """A recorded run of a differentiated function, and its result: a variable, or a field."""
+    """A recorded run of a differentiated function, and its result: a traced number, or a field."""
 
-    journal: Trace
+    journal: Journal
     bound: Bound
-    result: Variable | Field
+    result: Traced | Field
 
     @property
     def value(self) -> Any:
         """What came out."""
-        return self.result.value if isinstance(self.result, Variable) else number_or_array(self.result)
+        return number_or_array(self.result) if isinstance(self.result, Field) else self.result.value
+
+    def gradients(self, sweep: Sweep) -> list[Any]:
+        """What a sweep has left, for each input."""
+        return [one.gradient(sweep) for one in self.bound.inputs]
 
 
 def refuse_open_recorder(what: str) -> None:
@@ -275,35 +283,33 @@ def refuse_open_recorder(what: str) -> None:
 
 def recorded(task: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Run:
     """Run `f` under a recording."""
-    trace = Trace()
-    return _recorded(task, task.bound(args, trace.variables), trace, kwargs)
+    journal = Journal()
+    return _recorded(task, task.bound(args, journal.trace), journal, kwargs)
 
 
-def _recorded(task: Derivative, bound: Bound, trace: Trace, kwargs: dict[str, Any]) -> Run:
-    trace.start()
+def _recorded(task: Derivative, bound: Bound, journal: Journal, kwargs: dict[str, Any]) -> Run:
+    journal.start()
     try:
-        with bound.running():
-            returned = task.f(*bound.args, **kwargs)
+        try:
+            with bound.running():
+                returned = task.f(*bound.args, **kwargs)
+        finally:
+            journal.stop()
+        result = _result(task, returned, journal.trace)
+        lost = journal.lost_values()
+        if isinstance(result, Traced):
+            lost.refuse_number(result.number, Note("from there the function returns them", task.place))
+        journal.claim(clear=True)
     except BaseException:
-        trace.forget()
+        journal.forget()
         raise
-    finally:
-        trace.stop()
-        trace.variables.open = False
-    try:
-        result = _result(task, returned)
-        trace.refuse_broken_path()
-        trace.claim(clear=True)
-    except BaseException:
-        trace.forget()
-        raise
-    return Run(trace, bound, result)
+    return Run(journal, bound, result)
 
 
-def _result(task: Derivative, returned: Any) -> Variable | Field:
+def _result(task: Derivative, returned: Any, trace: Trace) -> Traced | Field:
     if task.loss is not None:
         return task.loss
-    if isinstance(returned, Variable):
+    if type(returned) is Traced and returned.trace is trace:
         return returned
     what = "nothing" if returned is None else f"{returned!r}"
     raise DifferentiationError(
@@ -314,24 +320,26 @@ def _result(task: Derivative, returned: Any) -> Variable | Field:
     )
 
 
-def pull_back(run: Run, seed: Array, *, keep: bool = False) -> list[Any]:
-    """The seed times the Jacobian, for each input. The gradients of all fields are overwritten."""
-    trace = run.journal
+def pull_back(run: Run, seed: Array, *, keep: bool = False) -> Sweep:
+    """Sweep with a seed: the seed times the Jacobian is left in the gradients of fields and in the adjoints of the
+    sweep. The gradients of all fields are overwritten.
+    """
+    sweep = run.journal.sweep()
     try:
         for memory in gradient_memories():
             memory.clear()
         for one in run.bound.inputs:  # a stand-in's gradient is new
             if one.field is not None:
                 one.field.grad.fill(0)
-        if isinstance(run.result, Variable):
-            trace.seed(run.result, float(seed))
-        else:
+        if isinstance(run.result, Field):
             run.result.grad.from_numpy(seed.astype(run.result.grad.to_numpy().dtype))
-        trace.reverse()
-        return [one.gradient(trace.variables) for one in run.bound.inputs]
+        else:
+            sweep.seed(run.result, float(seed))
+        sweep.run()
+        return sweep
     finally:
         if not keep:
-            trace.forget()
+            run.journal.forget()
 
 
 def _pushed(
@@ -343,23 +351,17 @@ def _pushed(
     repeats: bool = False,
 ) -> tuple[Any, Any]:
     """The result, and the Jacobian times a direction for each input. `repeats`: there will be another run."""
-    variables = Variables()
-    bound = task.bound(args, variables, duals=True, repeats=repeats)
-    along = bound.point_variables(seeds(bound))
-    with Pushes([field for field, _ in along], [d for _, d in along], variables):
-        try:
-            with bound.running():
-                returned = task.f(*bound.args, **kwargs)
-        finally:
-            variables.open = False
-        result = _result(task, returned)
+    trace = Trace()
+    bound = task.bound(args, trace, duals=True, repeats=repeats)
+    along = bound.point_numbers(seeds(bound))
+    with forward_along([], [field for field, _ in along], [d for _, d in along], trace):
+        with bound.running():
+            returned = task.f(*bound.args, **kwargs)
+        result = _result(task, returned, trace)
         # At the end of the block the duals of the inputs are cleared, and the result may be one.
-        found = (
-            (result.value, result.tangent)
-            if isinstance(result, Variable)
-            else (number_or_array(result), number_or_array(result.dual))
-        )
-    return found
+        if isinstance(result, Field):
+            return number_or_array(result), number_or_array(result.dual)
+        return result.value, result.tangent
 
 
 def _seed_for(task: Derivative, seed: Any) -> Array:

@@ -1,7 +1,7 @@
 """What a function is differentiated with respect to, and where its result is: fields and arguments, a field or what it
 returns.
 
-Array arguments are stood in for by arrays of our own with a gradient; number arguments by variables.
+Array arguments are stood in for by arrays of our own with a gradient; number arguments by traced numbers.
 """
 
 from __future__ import annotations
@@ -16,10 +16,11 @@ import numpy as np
 
 from tinote.errors import DifferentiationError
 from tinote.lang.ad.functional.seeds import seed_array
-from tinote.lang.ad.functional.variables import Variable, Variables
+from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.data.fields import Field
 from tinote.lang.data.matrix import numpy_type
 from tinote.lang.data.ndarrays import stand_in
+from tinote.lang.data.traced import Trace, Traced
 from tinote.lang.kernels.stand_ins import StandIns, stand_ins
 from tinote.source import Span, caller
 
@@ -96,11 +97,11 @@ class Derivative:
         """Whether all fields have a `grad` or `dual`."""
         return all(f.has_grad if mode == "grad" else f.has_dual for f in self._fields())
 
-    def bound(self, args: Sequence[Any], variables: Variables, *, duals: bool = False, repeats: bool = False) -> Bound:
+    def bound(self, args: Sequence[Any], trace: Trace, *, duals: bool = False, repeats: bool = False) -> Bound:
         """The inputs of one run with these arguments. `duals`: arrays get one beside their gradient. `repeats`: there
         will be another run, which is to begin with the same arrays.
         """
-        return Bound(self, args, variables, duals, repeats)
+        return Bound(self, args, trace, duals, repeats)
 
     def shaped(self, found: Sequence[Any]) -> Any:
         """Results in the order of the inputs, as the caller asked for them: one, or a tuple for several; for arguments
@@ -115,26 +116,26 @@ class Derivative:
 class Input:
     """One field, array or number that is differentiated with respect to."""
 
-    def __init__(self, field: Field | None = None, variable: Variable | None = None, given: Any = None) -> None:
+    def __init__(self, field: Field | None = None, number: Traced | None = None, given: Any = None) -> None:
         self.field = field
-        self.variable = variable
+        self.number = number
         self.given = given  # the array that the field stands in for
 
     @property
     def shape(self) -> tuple[int, ...]:
         return () if self.field is None else shape_of(self.field)
 
-    def gradient(self, variables: Variables) -> Any:
+    def gradient(self, sweep: Sweep) -> Any:
         """The adjoint after a reverse sweep."""
-        if self.variable is not None:
-            return variables.adjoint(self.variable).value
+        if self.number is not None:
+            return sweep.adjoint(self.number).value
         assert self.field is not None
         return self._like_given(number_or_array(self.field.grad))
 
-    def second(self, variables: Variables) -> Any:
+    def second(self, sweep: Sweep) -> Any:
         """The tangent of the adjoint."""
-        if self.variable is not None:
-            return variables.adjoint(self.variable).tangent
+        if self.number is not None:
+            return sweep.adjoint(self.number).tangent
         assert self.field is not None
         return self._like_given(number_or_array(self.field.grad.dual))
 
@@ -147,7 +148,7 @@ class Input:
 class Bound:
     """One run's inputs, in the order of results: arguments, then fields. `args`: what `f` is called with."""
 
-    def __init__(self, task: Derivative, args: Sequence[Any], variables: Variables, duals: bool, repeats: bool) -> None:
+    def __init__(self, task: Derivative, args: Sequence[Any], trace: Trace, duals: bool, repeats: bool) -> None:
         found = list(args)
         self.inputs: list[Input] = []
         self._repeats = repeats
@@ -159,11 +160,11 @@ class Bound:
                     task.place,
                     hint="pass it by position",
                 )
-            made = _argument(task, position, found[position], variables, duals)
+            made = _argument(task, position, found[position], trace, duals)
             if made.given is not None and made.field is not None:
                 self._stand_ins.add(made.field, _numpy(made.given), position)
             self.inputs.append(made)
-            found[position] = made.variable if made.variable is not None else made.field
+            found[position] = made.number if made.number is not None else made.field
         self.inputs += [Input(field) for field in task.wrt]
         self._refuse_repeated(task)
         self.args = tuple(found)
@@ -200,15 +201,15 @@ class Bound:
 
     def point(self, directions: Sequence[Array]) -> None:
         """Set the tangents of the inputs."""
-        for field, direction in self.point_variables(directions):
+        for field, direction in self.point_numbers(directions):
             field.dual.from_numpy(direction.astype(numpy_type(field.dtype)))
 
-    def point_variables(self, directions: Sequence[Array]) -> list[tuple[Field, Array]]:
+    def point_numbers(self, directions: Sequence[Array]) -> list[tuple[Field, Array]]:
         """Set the tangents of the inputs that are numbers; gives the others with their directions."""
         fields: list[tuple[Field, Array]] = []
         for one, direction in zip(self.inputs, directions, strict=True):
-            if one.variable is not None:
-                one.variable.along(float(direction))
+            if one.number is not None:
+                one.number.along(float(direction))
             elif one.field is not None:
                 fields.append((one.field, direction))
         return fields
@@ -234,7 +235,7 @@ class Bound:
         return seed_array(seed, one.shape, "", "the input")
 
 
-def _argument(task: Derivative, position: int, value: Any, variables: Variables, duals: bool) -> Input:
+def _argument(task: Derivative, position: int, value: Any, trace: Trace, duals: bool) -> Input:
     if isinstance(value, Field):
         if not value.has_grad:
             raise DifferentiationError(
@@ -250,7 +251,7 @@ def _argument(task: Derivative, position: int, value: Any, variables: Variables,
                 task.place,
                 hint=f"pass {float(value)!r}, or choose other arguments with argnums=",
             )
-        return Input(variable=variables.new(float(value)))
+        return Input(number=trace.new(float(value)))
     array = _numpy(value)
     if array is None or array.dtype.kind != "f":
         what = f"an array of {array.dtype}" if array is not None else repr(value)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from tinote.errors import Note, broken_gradient_path
 from tinote.ir.nodes import Buffer
-from tinote.lang.ad.journal.events import Custom, Event, Launch, Write
+from tinote.lang.ad.journal.events import Computed, Custom, Event, Launch, Read, Write
 from tinote.lang.kernels.arguments import Arguments, place_in
 from tinote.source import Span
 
@@ -23,12 +23,14 @@ class LostValues:
 
     def __init__(self, *, tangents: bool = False, at_first: dict[Buffer, Span] | None = None) -> None:
         self.places: dict[Buffer, Span] = dict(at_first or {})
+        self.numbers: dict[int, Buffer] = {}  # that were read of such fields, or computed of these
         self._tangents = tangents
 
     def _companion(self, buffer: Buffer) -> Buffer | None:
         return buffer.tangent if self._tangents else buffer.adjoint
 
-    def _lose(self, buffer: Buffer, place: Span) -> None:
+    def lose(self, buffer: Buffer, place: Span) -> None:
+        """A value that varies is put into a field, at `place`."""
         if self._companion(buffer) is None and buffer.primal is None and buffer.dtype.kind == "f":
             self.places.setdefault(buffer, place)
 
@@ -40,10 +42,49 @@ class LostValues:
         for event in events:
             if isinstance(event, Launch):
                 self.launch(event.arguments)
+                if event.flow is not None:
+                    self._numbers_to_launch(event)
             elif isinstance(event, Custom):
                 self.custom(event)
             elif isinstance(event, Write):
                 self.write(event.target, event.source, event.place, whole=event.is_whole)
+                if event.numbers is not None:
+                    self._numbers_to_field(event)
+            elif self.places:
+                self._numbers_of(event)
+
+    # ---- through Python
+
+    def _numbers_of(self, event: Read | Computed) -> None:
+        """Numbers that are read of such fields, and what is computed of them."""
+        if isinstance(event, Read):
+            if event.buffer in self.places:
+                self.numbers[event.number] = event.buffer
+        else:
+            for source in event.sources:
+                if source in self.numbers:
+                    self.numbers[event.number] = self.numbers[source]
+
+    def _numbers_to_launch(self, launch: Launch) -> None:
+        assert launch.flow is not None
+        for _, number, _ in launch.flow.inputs:
+            self.refuse_number(number, Note("from there this kernel gets them as an argument", launch.place))
+
+    def _numbers_to_field(self, write: Write) -> None:
+        assert write.numbers is not None
+        if self._companion(write.target) is None:
+            self.lose(write.target, write.place)
+            return
+        for number in set(write.numbers.ravel().tolist()):
+            self.refuse_number(number, Note(f"from there they are written to '{write.target.name}'", write.place))
+
+    def refuse_number(self, number: int, note: Note) -> None:
+        """Raise `DifferentiationError` if a number comes from such a field; it would be needed."""
+        if number in self.numbers:
+            buffer = self.numbers[number]
+            self._refuse(buffer, self.places.get(buffer, note.span), note)
+
+    # ---- through events
 
     def launch(self, arguments: Arguments) -> None:
         """Through a launch that is differentiated in reverse mode."""
@@ -63,10 +104,20 @@ class LostValues:
                 self._refuse(buffer, place, Note("written by this kernel, and then read by", place_of_kernel))
         if varying or any(buffer.tangent is not None for buffer in touched.loaded):
             for buffer in touched.written:
-                self._lose(buffer, place_of_kernel)
+                self.lose(buffer, place_of_kernel)
+
+    def launch_gradient_forward(self, arguments: Arguments) -> None:
+        """Through the gradient of a kernel, launched by itself in forward mode."""
+        place_of_kernel = arguments.specialisation.source.span
+        for buffer in {b for task in arguments.gradient_tasks for b in task.accesses.loaded} if self.places else ():
+            place = place_in(self.places, buffer)
+            if place is not None:
+                self._refuse(buffer, place, Note("from there the gradient of this kernel reads it", place_of_kernel))
 
     def custom(self, custom: Custom) -> None:
         """Through a stretch with a custom VJP."""
+        for number in custom.numbers:
+            self.refuse_number(number, Note(f"from there they go into '{custom.name}'", custom.place))
         for buffer in custom.renewed:
             self.places.pop(buffer, None)
         broken = [(b, place) for b in custom.loaded if (place := place_in(self.places, b)) is not None]
@@ -89,4 +140,4 @@ class LostValues:
                 self._refuse(source, self.places[source], Note(f"from there they are copied to '{target.name}'", place))
             self.places.setdefault(target, self.places[source])
         elif self._companion(source) is not None:
-            self._lose(target, place)
+            self.lose(target, place)

@@ -10,11 +10,12 @@ from tinote.errors import DifferentiationError, Note
 from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atomic, Buffer, Load
 from tinote.ir.query import walk
+from tinote.lang.ad.memory.states import MemoryCopies
 from tinote.lang.boxes import Box, Boxes, box_at, box_of, is_element
+from tinote.lang.data.duals import Dual
 from tinote.lang.kernels.arguments import Arguments, arguments_of, own
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import Recorder, memory_of
-from tinote.runtime.memory import Memory
 from tinote.source import Span, caller
 
 __all__ = ["CustomSweep"]
@@ -24,14 +25,23 @@ class CustomSweep(Recorder):
     """The recorder while a custom VJP runs: nothing is recorded, and what is overwritten comes back. `gradients`: what
     `kernel.grad` runs: what runs in the whole reverse sweep. `name` and `place`: of the call whose gradient it is.
     `stale`: elements that do not hold what they held at its end, and must not be read before they get new values.
+    `adjoints`: of traced numbers from outside.
     """
 
-    def __init__(self, gradients: Request, name: str, place: Span, stale: Mapping[Buffer, Boxes]) -> None:
-        self.gradients = gradients
+    def __init__(
+        self,
+        gradients: Request,
+        name: str,
+        place: Span,
+        stale: Mapping[Buffer, Boxes],
+        adjoints: dict[int, Dual],
+    ) -> None:
+        self.gradients: Request = gradients
+        self.adjoints = adjoints
         self._name = name
         self._place = place
         self._stale = {buffer: Boxes(*boxes) for buffer, boxes in stale.items()}
-        self._overwritten: dict[Buffer, Memory] = {}
+        self._before = MemoryCopies()
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
         arguments = arguments_of(instance, values)
@@ -42,21 +52,28 @@ class CustomSweep(Recorder):
         for buffer in own(arguments.accesses.written):
             self.overwriting(buffer)
 
-    def launching_gradient(self, instance: Instance, values: tuple[Any, ...]) -> None:
+    def launching_gradient(self, instance: Instance, values: tuple[Any, ...]) -> Any:
         if self._stale:
             arguments = arguments_of(instance, values)
             regions = arguments.regions(values)
             self._refuse_stale((*regions.live_in_before, *regions.live_in), arguments)
+        return super().launching_gradient(instance, values)
 
-    def writing(self, buffer: Buffer, position: Any, source: Buffer | None = None) -> None:
+    def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
         if source is not None and (whole := box_of(source)) is not None:
             self._refuse_stale([(source, whole)])
         if position is ... or (isinstance(position, tuple) and is_element(buffer, position)):
             self._renew(buffer, box_at(buffer, position))
         self.overwriting(buffer)
 
-    def reading(self, buffer: Buffer, position: tuple[Any, ...]) -> None:
+    def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
         box = box_at(buffer, position)
+        if box is not None:
+            self._refuse_stale([(buffer, box)])
+        return value
+
+    def taking(self, buffer: Buffer) -> None:
+        box = box_of(buffer)
         if box is not None:
             self._refuse_stale([(buffer, box)])
 
@@ -65,13 +82,12 @@ class CustomSweep(Recorder):
 
     def overwriting(self, buffer: Buffer) -> None:
         """A field is about to be written. Gradients are what this is for."""
-        if buffer.primal is None and buffer not in self._overwritten:
-            self._overwritten[buffer] = memory_of(buffer).copy()
+        if buffer.primal is None:
+            self._before.add(memory_of(buffer))
 
     def bring_back(self) -> None:
         """Give all fields their values again."""
-        for buffer, values in self._overwritten.items():
-            memory_of(buffer).restore(values)
+        self._before.put_back()
 
     def _renew(self, buffer: Buffer, box: Box | None) -> None:
         stale = self._stale.get(buffer)

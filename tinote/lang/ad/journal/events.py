@@ -1,4 +1,5 @@
-"""What a journal is made of, in order: launches, stretches with a custom VJP, and what Python writes to fields.
+"""What a journal is made of, in order: launches, stretches with a custom VJP, what Python reads of fields, computes of
+that (`Computed`) and writes to fields.
 
 Whoever wants to know what a program did walks over these: the reverse sweep (`sweep.py`), the search for broken
 gradient paths (`broken_path.py`), the picture of a tape (`graph.py`), the checks.
@@ -7,31 +8,35 @@ gradient paths (`broken_path.py`), the picture of a tape (`graph.py`), the check
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from tinote.compiler.launch.access_summary import TaskSummary
 from tinote.compiler.launch.native import BoundArray
 from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
+from tinote.lang.ad.journal.number_flow import NumberFlow
 from tinote.lang.ad.journal.old_values import SavingLaunch
+from tinote.lang.data.traced import Computed
 from tinote.lang.kernels.access_region import AccessRegions
 from tinote.lang.kernels.arguments import Arguments, Foreign
 from tinote.lang.kernels.kernel import Instance
 from tinote.runtime.memory import Memory
 from tinote.source import NOWHERE, Span
 
-__all__ = ["Custom", "Event", "Launch", "Write"]
+__all__ = ["Computed", "Custom", "Event", "Launch", "Read", "Write"]
 
 
 class Launch(NamedTuple):
     """One launch: what was launched with which values, and which elements its gradient will read. `before` and `after`:
     how long the log of overwritten values was. Of external arrays, `copies` is what the gradient will read, and
     `input_copies` what the launch itself read, if it is to be run again. `old_values`: those that the launch returns
-    and saves.
+    and saves. `flow`: the traced numbers that went in and came out, if any.
     """
 
     instance: Instance
@@ -43,6 +48,7 @@ class Launch(NamedTuple):
     copies: dict[Buffer, Memory]
     input_copies: dict[Buffer, Memory]
     old_values: SavingLaunch | None = None
+    flow: NumberFlow | None = None
 
     @property
     def name(self) -> str:
@@ -82,9 +88,25 @@ class Launch(NamedTuple):
         further += [_memory_like(places[buffer]) for buffer in facts.copied]
         return self._values(self.copies, facts.live_in_before, further)
 
-    def values_again(self) -> tuple[Any, ...]:
-        """The values for the launch itself, run again on copies of such arrays."""
-        return self._values(self.input_copies, self.written, [])
+    def values_again(self, numbers: Mapping[int, float] | None = None) -> tuple[Any, ...]:
+        """The values for the launch itself, run again on copies of such arrays, with other values for traced
+        `numbers`.
+        """
+        values = self._values(self.input_copies, self.written, [])
+        if self.flow is None or numbers is None:
+            return values
+        kinds = [t.kind for t in self.instance.primal.parameters]
+        count = len(self.arguments.arrays)
+        places = [count + k for k, kind in enumerate(kinds) if kind == "f"]
+        given = {places[k]: numbers[number] for k, number, _ in self.flow.inputs if number in numbers}
+        return tuple([given.get(k, value) for k, value in enumerate(values)])
+
+    def run_again(self, numbers: dict[int, float]) -> None:
+        """Run the launch itself with other values for traced numbers, and leave there what it gives."""
+        results = self.instance.primal.launch(self.values_again(numbers))
+        if self.flow is not None:
+            floats = [value for t, value in zip(self.instance.primal.results, results, strict=False) if t.kind == "f"]
+            numbers.update(zip(self.flow.outputs, floats, strict=True))
 
     def _values(
         self, copies: dict[Buffer, Memory], changed: frozenset[Buffer], further: list[BoundArray]
@@ -116,7 +138,7 @@ class Custom:
     they were at the end of the stretch. `after`: how long the log of overwritten values was then. `gradient_tasks`:
     what the gradient is known to launch; `release` lets go of the memory that it holds. `copies`: what external arrays
     held then. `notices_stale`: what is launched and read in it is checked for elements whose values are gone, so that
-    not all has to be kept.
+    not all has to be kept. `numbers`: the traced numbers from outside that went into it.
     """
 
     name: str
@@ -132,6 +154,7 @@ class Custom:
     release: Callable[[], None] | None = None
     notices_stale: bool = False
     copies: dict[Buffer, Memory] = field(default_factory=dict)
+    numbers: frozenset[int] = frozenset()
 
     @property
     def touched(self) -> set[Buffer]:
@@ -170,18 +193,28 @@ class Custom:
                 ctypes.memmove(array.bound.address, present, len(present))
 
 
+class Read(NamedTuple):
+    """Python read traced number `number` of the element of `buffer` at `position`, or of a component of it."""
+
+    number: int
+    buffer: Buffer
+    position: tuple[int, ...]
+
+
 class Write(NamedTuple):
     """Python gave elements of `target` new values: those at `position` in its array (of the field's shape with that of
-    its elements behind; `...`: all of them). The values are those of the field `source`, or constants. `renews`:
-    the gradient of the new values is not that of the old ones; false for elements that Python shifts by a constant, and
-    for fields that no launch has used yet, which simply begin with these values.
+    its elements behind; `...`: all of them). The values are those of the field `source`, the traced numbers
+    `numbers` (an array of them that fits the elements, 0 for constants), or constants. `begins`: nothing that was
+    recorded has used the field so far. It simply begins with these values, whose gradient is the field's; unless
+    something turns out to have used numbers that Python read there before.
     """
 
     target: Buffer
     position: Any
     source: Buffer | None = None
+    numbers: np.ndarray[Any, Any] | None = None
     place: Span = NOWHERE
-    renews: bool = True
+    begins: bool = False
 
     @property
     def is_whole(self) -> bool:
@@ -189,4 +222,4 @@ class Write(NamedTuple):
         return self.position is ...
 
 
-Event = Launch | Custom | Write
+Event = Launch | Custom | Write | Read | Computed

@@ -195,7 +195,7 @@ def _grouped(item: Step | Block, around: tuple[Group, ...]) -> Iterator[tuple[St
 def graph_of(events: Sequence[Event], copied: Iterable[tuple[int, Buffer, int]], loss: Buffer) -> TapeGraph:
     """The graph of a journal. `copied`: behind so many launches, so many bytes of a field were kept."""
     steps = list(_steps(events, copied))
-    launches = sum(not isinstance(event, Write) for event in events)
+    launches = sum(isinstance(event, Launch | Custom) for event in events)
     used: dict[Buffer, None] = {}
     for step in steps:
         used.update(dict.fromkeys(step.uses))
@@ -215,13 +215,14 @@ def _steps(events: Sequence[Event], copied: Iterable[tuple[int, Buffer, int]]) -
     for event in events:
         kept = copies.get(before, {})
         if isinstance(event, Write):
-            if _is_of_elements(event):
+            if event.begins or _is_of_elements(event):
                 continue
             uses = {event.target: Use.STORES}
             if event.source is not None:
                 uses = {event.source: Use.READS, **uses}
             name = "copy by Python" if event.source is not None else "fill by Python"
             yield _seen(Step(before + 1, name, event.place, uses, python=True), seen, kept)
+        if not isinstance(event, Launch | Custom):
             continue
         before += 1
         uses = _uses(event)

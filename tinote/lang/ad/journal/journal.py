@@ -11,17 +11,21 @@ from collections.abc import Callable, Sequence
 from contextvars import Token
 from typing import Any
 
+import numpy as np
+
 from tinote.compiler.requests import GRADIENT, Request
 from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.broken_path import LostValues
-from tinote.lang.ad.journal.events import Custom, Event, Launch, Write
+from tinote.lang.ad.journal.events import Custom, Event, Launch, Read, Write
+from tinote.lang.ad.journal.number_flow import NumberFlow
 from tinote.lang.ad.journal.observer import Observer
-from tinote.lang.ad.journal.reads import PythonReads
 from tinote.lang.ad.journal.saved_values import SavedValues, living_buffers, refuse_old_values
 from tinote.lang.ad.journal.sweep import Sweep
+from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.boxes import Box, box_at, is_element
-from tinote.lang.kernels.arguments import arguments_of, own
+from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, objects, traced_array
+from tinote.lang.kernels.arguments import Arguments, arguments_of, own
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import (
     Recorder,
@@ -41,13 +45,15 @@ __all__ = ["Journal", "living_buffers"]
 class Journal(Recorder):
     """`observers`: who looks on. `saves`: whether anything is kept from one launch to another; `keep`: whether launches
     and gradients can be run again as long as anybody has the journal; `fit`: what limits the memory (`SavedValues`).
+    `trace`: what numbers that Python reads belong to.
     """
 
     gradients = None  # a derivative that a kernel computes would not be recorded
-    #: which of a kernel's gradients the reverse sweep runs
+    #: which of a kernel's gradients the reverse sweep runs, where no traced numbers take part
     derivative = GRADIENT
     #: how a launch runs that saves the old values which its gradient needs
     saves_by = Request(records=True)
+    trace: Trace
 
     def __init__(
         self,
@@ -56,18 +62,21 @@ class Journal(Recorder):
         saves: bool = True,
         keep: bool = False,
         fit: Callable[[int], None] | None = None,
+        trace: Trace | None = None,
     ) -> None:
         self.events: list[Event] = []
         self.keep = keep
+        self.trace = Trace() if trace is None else trace
+        self.trace.events = self.events
         self._observers = tuple(observers)
-        self._judges_first = any(one.judges_first for one in observers)
-        self.saved = SavedValues(
-            observers, between_launches=saves, again=keep, tangents=self.derivative.has_tangents, fit=fit
-        )
-        self._reads = PythonReads()
+        self._judges_first = bool(observers) and any(one.judges_first for one in observers)
+        self._tangents = self.derivative.has_tangents
+        self.saved = SavedValues(self._observers, between_launches=saves, again=keep, tangents=self._tangents, fit=fit)
         self._touched: set[Buffer] = set()
         self._written_before: set[Buffer] = set()
         self._looked_at = 0  # so many events are counted in `_touched` and `_written_before`
+        self._begins = False  # whether there are writes to fields that nothing has used
+        self._read: set[Buffer] = set()  # fields of which Python has numbers
         self._pending: Launch | None = None
         self._refused: DifferentiationError | None = None  # what a launch was let pass with, for others to judge first
         self._tokens: tuple[Token[Recorder | None], Token[Watcher | None]] | None = None
@@ -75,7 +84,7 @@ class Journal(Recorder):
     @property
     def records(self) -> list[Launch | Custom]:
         """The launches and the stretches with a custom VJP."""
-        return [event for event in self.events if not isinstance(event, Write)]
+        return [event for event in self.events if isinstance(event, Launch | Custom)]
 
     def start(self) -> None:
         """Become the recorder of this context, and hear what other contexts write."""
@@ -87,33 +96,64 @@ class Journal(Recorder):
         was_recorder, was_watcher = self._tokens
         end_watch(self, was_watcher)
         recorder.reset(was_recorder)
+        self.trace.close()
 
     # ---- launches
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
-        arguments = arguments_of(instance, values, self.derivative)
+        given, flow, arguments = values, None, instance.arguments
+        if instance.returns_floats or self._tangents or (values and Traced in map(type, values)):
+            flow = self.flow(instance, values)
+            values = constants(values)
+            arguments = arguments_of(instance, values, self.request(flow))
+        elif arguments is None or arguments.request is not self.derivative:
+            arguments = arguments_of(instance, values, self.derivative)
         try:
             if arguments.values:
                 arguments.refuse_shared()
-            self._pending = launch = self.saved.launching(instance, values, arguments, self.saves_by)
+            self._pending = launch = self.saved.launching(instance, values, arguments, self.saves_by, flow)
         except DifferentiationError as error:
             if not self._judges_first:
                 raise
             self._refused = self._refused or error
             self._pending = launch = None
+        if self.trace.root.taken_out is not None:
+            self.look_for_plain(given, arguments)
         native = None if launch is None else launch.old_values
         if native is not None and self._judges_first:
             why = "a tape that checks the access rules does not keep"
             refuse_old_values(arguments, why, "the loop, or leave the checks out")
         for one in self._observers:
             native = one.launching(instance, arguments) or native
-        return native
+        if flow is None:
+            return native
+        flow.runs = native
+        return flow
+
+    def flow(self, instance: Instance, values: tuple[Any, ...]) -> NumberFlow | None:
+        """What runs a launch that traced numbers go into or come out of."""
+        if instance.returns_floats or self._tangents or (values and Traced in map(type, values)):
+            return NumberFlow(self.trace, instance, tangents=self._tangents)
+        return None
+
+    def request(self, flow: NumberFlow | None) -> Request:
+        """Which of a kernel's gradients is for such a launch."""
+        return self.derivative if flow is None else Request(self.derivative.derivative, arguments=True)
+
+    def look_for_plain(self, values: tuple[Any, ...], arguments: Arguments) -> None:
+        """Of what goes into a launch, plain numbers may have been computed from traced ones: external arrays, too."""
+        count = len(arguments.specialisation.arrays)
+        arrays = [np.empty(0) for buffer in arguments.foreign if buffer.dtype.kind == "f"]
+        self.trace.note_plain([*arrays, *values[count:]], f"kernel '{arguments.specialisation.source.name}'")
 
     def launched(self) -> None:
         launch, self._pending = self._pending, None
         if launch is not None:
             self.saved.launched(launch)
             self.events.append(launch)
+            foreign = launch.arguments.foreign
+            if foreign and any(buffer in foreign for buffer, _ in launch.arguments.gradient_facts.broken_paths):
+                self.trace.note_taken_out()  # what varies is in an array that anybody may read
             if world.has_views:
                 self.saved.distrust_views(launch)
         for one in self._observers:
@@ -135,20 +175,34 @@ class Journal(Recorder):
 
     # ---- Python
 
-    def writing(self, buffer: Buffer, position: Any, source: Buffer | None = None) -> bool:
-        shifts = source is None and self._reads.shifts(buffer, position)
+    def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
         self.overwriting(buffer, box_at(buffer, position))
-        records = source is not None or (not shifts and self._was_used(buffer, position))
-        place = caller() if records and position is ... else NOWHERE
-        write = Write(buffer, position, source, place, renews=records or position is ...)
+        traced = None if source is not None else self._numbers_in(value, buffer)
+        records = source is not None or traced is not None or self._was_used(buffer, position)
+        place = caller() if records and (position is ... or buffer.adjoint is None) else NOWHERE
+        write = Write(buffer, position, source, traced, place, begins=not records)
         exempt = bool(self._observers) and recorder.get() is not self
         for one in self._observers:
-            one.writing(write, self.saved.count, exempt=exempt)
-        if records:
+            one.writing(write, exempt=exempt)
+        if records or self.keep or buffer in self._read:
             self.events.append(write)
-            if write.is_whole:
+            self._begins |= write.begins
+            if write.is_whole and records:
                 self._touched.add(buffer)
-        return shifts
+
+    def _numbers_in(self, value: Any, buffer: Buffer) -> np.ndarray[Any, Any] | None:
+        """The traced numbers in a value that is written to a field; None where there are none."""
+        if buffer.dtype.kind != "f" or buffer.primal is not None:
+            return None
+        if type(value) is Traced:
+            return np.array(value.number) if self.trace.varies(value) else None
+        if not holds_traced(value):
+            if self.trace.root.taken_out is not None:
+                self.trace.note_plain(value, f"'{buffer.name}'")
+            return None
+        array = traced_array(value)
+        items = [one.number if self.trace.varies(one) else 0 for one in array.ravel().tolist()]
+        return np.array(items, np.int64).reshape(array.shape)
 
     def _was_used(self, buffer: Buffer, position: Any) -> bool:
         """Whether a launch has used the field, so that the gradient of what is written there is not that of what was
@@ -157,15 +211,34 @@ class Journal(Recorder):
         if isinstance(position, tuple) and position[:1] != (...,):
             if buffer.adjoint is None or not is_element(buffer, position[: buffer.rank]):
                 return False
-        return buffer in self.touched_before()
+        return self.touches(buffer)
 
     def sharing(self, buffer: Buffer) -> None:
+        self.taking(buffer)
         self.overwriting(buffer)
         for one in self._observers:
             one.sharing(buffer)
 
-    def reading(self, buffer: Buffer, position: tuple[Any, ...]) -> None:
-        self._reads.note(buffer, position)
+    def taking(self, buffer: Buffer) -> None:
+        if buffer.dtype.kind == "f" and buffer.adjoint is not None:
+            self.trace.note_taken_out()
+
+    def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
+        if buffer.dtype.kind != "f" or buffer.primal is not None:
+            return value
+        self._read.add(buffer)
+        if not buffer.element:
+            return self._number_at(buffer, position, value)
+        places = [(*position, *component) for component in np.ndindex(buffer.element)]
+        items = [self._number_at(buffer, place, v) for place, v in zip(places, value.ravel().tolist(), strict=True)]
+        return objects(items, buffer.element)
+
+    def _number_at(self, buffer: Buffer, position: tuple[int, ...], value: float) -> Traced:
+        found = self.trace.new(value)
+        if self._tangents and buffer.tangent is not None:
+            found.along(numbers(buffer.tangent)[position].item())
+        self.events.append(Read(found.number, buffer, position))
+        return found
 
     def overwriting(self, buffer: Buffer, box: Box | None = None) -> None:
         """Elements of a field, by default all, are about to be written, by whomever."""
@@ -183,6 +256,11 @@ class Journal(Recorder):
         self._look()
         return buffer in self._written_before
 
+    def touches(self, buffer: Buffer) -> bool:
+        """Whether recorded launches have read or written a field, or Python has given it new values since."""
+        self._look()
+        return buffer in self._touched
+
     def touched_before(self) -> set[Buffer]:
         """What recorded launches have read or written, and Python has given new values since."""
         self._look()
@@ -190,22 +268,23 @@ class Journal(Recorder):
 
     def _look(self) -> None:
         for event in self.events[self._looked_at :]:
-            if not isinstance(event, Write):
+            if type(event) is Launch or type(event) is Custom:
                 self._touched |= event.touched
                 self._written_before |= event.written
         self._looked_at = len(self.events)
 
     # ---- at its end
 
-    def refuse_broken_path(self, lost: dict[Buffer, Span] | None = None) -> dict[Buffer, Span]:
-        """Raise `DifferentiationError` for a broken gradient path, and for a launch without a gradient. `lost`: the
-        fields without a gradient that hold varying values at the start; gives those at the end.
+    def lost_values(self, lost: dict[Buffer, Span] | None = None) -> LostValues:
+        """The values that are lost on the way (`LostValues`). Raises `DifferentiationError` for a broken gradient path,
+        and for a launch without a gradient. `lost`: fields without a gradient that hold varying values at the start.
         """
         if self._refused is not None:
             raise self._refused
         values = LostValues(at_first=lost)
-        values.follow(self.events)
-        return values.places
+        if self.events:
+            values.follow(self.events)
+        return values
 
     def claim(self, *, clear: bool) -> None:
         """The gradients that `reverse` will touch belong to the present party from now on. `clear`: those that were
@@ -215,19 +294,20 @@ class Journal(Recorder):
             for event in self.records:
                 claim_gradients(event.gradient_tasks, clear=clear)
 
-    def reverse(self, gradients: Request | None = None, *, restore: bool = True) -> None:
-        """Run the gradients of all that was recorded (`Sweep`), by default those of `derivative`."""
-        self.sweep(gradients).run(restore=restore)
+    def reverse(self, *, restore: bool = True) -> None:
+        """Run the gradients of all that was recorded."""
+        if self.events:
+            self.sweep().run(restore=restore)
 
     def sweep(self, gradients: Request | None = None, done: Callable[[Custom], None] | None = None) -> Sweep:
-        """A reverse sweep through all that was recorded, to be run."""
-        return Sweep(self.events, self.saved, gradients or self.derivative, done)
+        """A reverse sweep through all that was recorded, to be run; by default of `derivative`."""
+        return Sweep(self.events, self.saved, gradients or self.derivative, done, begins=self._begins)
 
     def forget(self) -> None:
         """Let the copies go, unless they are to be kept: nothing will be reversed any more."""
         if self.keep:
             self.saved.seal(self.records)
         else:
-            self.saved.let_go([event for event in self.events if isinstance(event, Custom)])
+            self.saved.let_go([event for event in self.events if type(event) is Custom])
         for one in self._observers:
             one.release()

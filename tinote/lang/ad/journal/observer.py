@@ -29,10 +29,8 @@ class Observer:
     def custom(self, custom: Custom) -> None:
         """A stretch with a custom VJP has ended well."""
 
-    def writing(self, write: Write, records: int, *, exempt: bool) -> None:
-        """Behind so many launches and custom stretches Python is about to write to a field; `exempt`: within a function
-        without a gradient.
-        """
+    def writing(self, write: Write, *, exempt: bool) -> None:
+        """Python is about to write to a field; `exempt`: within a function without a gradient."""
 
     def sharing(self, buffer: Buffer) -> None:
         """Python makes an array through which anybody may write to a field from now on."""

@@ -16,6 +16,7 @@ from tinote.compiler.requests import Request
 from tinote.errors import DifferentiationError, KernelMemoryError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.events import Custom, Launch
+from tinote.lang.ad.journal.number_flow import NumberFlow
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.old_values import SavingLaunch
 from tinote.lang.ad.memory.undo import UndoLog
@@ -25,6 +26,9 @@ from tinote.lang.kernels.arguments import Arguments, Foreign, own
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import is_viewed, world
 from tinote.runtime.memory import Memory
+
+#: of launches without external arrays
+_NO_COPIES: tuple[dict[Buffer, Memory], dict[Buffer, Memory]] = ({}, {})
 
 __all__ = ["SavedValues", "living_buffers", "refuse_old_values"]
 
@@ -64,7 +68,7 @@ class SavedValues:
         self._tangents = tangents
         self._fit = fit
         # Whether every write is looked at, not only what is written over something needed.
-        self._looks_at_all = again or any(one.sees_every_write for one in observers)
+        self._looks_at_all = again or (bool(observers) and any(one.sees_every_write for one in observers))
         self._other_bytes = 0  # of external arrays, and of old values
         self._has_copies = False  # whether there are any of external arrays
         self._known = False  # whether the launch under way is known to overwrite nothing that is needed
@@ -76,14 +80,21 @@ class SavedValues:
 
     # ---- while the journal is written
 
-    def launching(self, instance: Instance, values: tuple[Any, ...], arguments: Arguments, saves_by: Request) -> Launch:
+    def launching(
+        self,
+        instance: Instance,
+        values: tuple[Any, ...],
+        arguments: Arguments,
+        saves_by: Request,
+        flow: NumberFlow | None,
+    ) -> Launch:
         """A kernel is about to be launched. `saves_by`: how it runs if it has to save old values."""
         log, facts = self.log, arguments.gradient_facts
         # Where nothing is needed, it does not matter what is written.
         watches = (
             (self.between_launches and arguments.asks) or self._looks_at_all or facts.live_in_before or log.is_watching
         )
-        regions = arguments.regions(values) if watches else NOTHING
+        regions = (arguments.fixed_regions or arguments.regions(values)) if watches else NOTHING
         before = log.length
         self._known = regions is NOTHING or (self.between_launches and not self._looks_at_all and log.knows(regions))
         if not self._known:
@@ -93,7 +104,8 @@ class SavedValues:
             for buffer, box in regions.written:
                 self.overwriting(buffer, box)
         saving = self._saving(instance, values, arguments, saves_by) if facts.old_values else None
-        launch = Launch(instance, values, arguments, regions, before, log.length, {}, {}, saving)
+        copies = ({}, {}) if arguments.foreign else _NO_COPIES
+        launch = Launch(instance, values, arguments, regions, before, log.length, *copies, saving, flow)
         for buffer in arguments.foreign:
             if buffer in facts.live_in_before:
                 self._keep_external(launch.copies, buffer)

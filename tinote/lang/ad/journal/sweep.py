@@ -4,7 +4,8 @@ it, and what Python and custom VJPs did between them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -12,17 +13,22 @@ from tinote.compiler.requests import Checks, Request
 from tinote.errors import KernelFiniteError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
-from tinote.lang.ad.journal.events import Custom, Event, Launch, Write
+from tinote.lang.ad.journal.events import Computed, Custom, Event, Launch, Read, Write
 from tinote.lang.ad.journal.saved_values import SavedValues
 from tinote.lang.ad.memory.undo import numbers
+from tinote.lang.data.duals import Dual
+from tinote.lang.data.traced import Traced
 from tinote.lang.session.state import recorder
 
 __all__ = ["Sweep"]
 
+_ZERO = Dual(0.0)
+
 
 class Sweep:
     """A sweep through `events`. `gradients`: which of a kernel's gradients runs. `done` is told of each custom VJP that
-    has run. `at`: the launch or custom stretch that was run last.
+    has run. `begins`: whether there may be writes to fields that nothing had used. `at`: the launch or custom stretch
+    that was run last. `adjoints`: of traced numbers; they may be seeded.
     """
 
     def __init__(
@@ -31,21 +37,27 @@ class Sweep:
         saved: SavedValues,
         gradients: Request,
         done: Callable[[Custom], None] | None = None,
+        *,
+        begins: bool = True,
     ) -> None:
         self._events = events
         self._saved = saved
         self._gradients = gradients
         self._done = done
+        self._begins = begins
         self.at: Launch | Custom | None = None
+        self.adjoints: dict[int, Dual] = {}
 
     def run(self, *, restore: bool = True) -> None:
         """Accumulate the gradients. Afterwards the fields hold again what they hold now, unless `restore` is false and
         nobody asks for that.
         """
         log, saves = self._saved.log, self._saved.between_launches
+        renewed = _renewed(self._events, self.adjoints) if self._begins else set[int]()
         try:
             log.begin(restores=restore)
-            for event in reversed(self._events):
+            for position in range(len(self._events) - 1, -1, -1):
+                event = self._events[position]
                 if isinstance(event, Launch):
                     self.at = event
                     if saves and log.shown > event.after:
@@ -53,8 +65,13 @@ class Sweep:
                     if event.regions.live_in_before:
                         self._restore(event)
                     self.launch(event)
+                elif isinstance(event, Computed):
+                    self.computed(event)
+                elif isinstance(event, Read):
+                    self.read(event)
                 elif isinstance(event, Write):
-                    self.write(event)
+                    if not event.begins or position in renewed:
+                        self.write(event)
                 else:
                     self.at = event
                     if saves and log.shown > event.after:
@@ -76,21 +93,87 @@ class Sweep:
 
     def launch(self, launch: Launch) -> None:
         """Run the gradient of one launch."""
-        launch.instance.specialisation.code(self._gradients).launch(launch.values_back())
+        code = launch.instance.specialisation.code
+        request, flow = self._gradients, launch.flow
+        if flow is None:
+            code(request).launch(launch.values_back())
+            return
+        seeds = [self.adjoints.pop(number, _ZERO) for number in flow.outputs]
+        values = [*launch.values_back(), *[seed.value for seed in seeds]]
+        if flow.tangents:
+            given = [0.0] * flow.floats
+            for k, _, tangent in flow.inputs:
+                given[k] = tangent
+            values += [*given, *[seed.tangent for seed in seeds]]
+        results = code(Request(request.derivative, arguments=True, checks=request.checks)).launch(values)
+        for k, number, _ in flow.inputs:
+            self.add(number, Dual(results[k], results[flow.floats + k] if flow.tangents else 0.0))
 
     def write(self, write: Write) -> None:
         """Move the gradient of the new values to where they came from."""
         adjoint = write.target.adjoint
-        if adjoint is None or not write.renews:
+        if adjoint is None:
             return
+        tangent = adjoint.tangent
+        if write.numbers is not None:
+            values = numbers(adjoint)[write.position]
+            tangents = np.zeros_like(values) if tangent is None else numbers(tangent)[write.position]
+            self._add_all(write.numbers, values, tangents)
         source = None if write.source is None else write.source.adjoint
         _move(adjoint, source, write)
-        if adjoint.tangent is not None:
-            _move(adjoint.tangent, None if source is None else source.tangent, write)
+        if tangent is not None:
+            _move(tangent, None if source is None else source.tangent, write)
+
+    # ---- traced numbers
+
+    def seed(self, number: Traced, adjoint: float) -> None:
+        """Start with the adjoint of a number."""
+        self.adjoints[number.number] = Dual(adjoint)
+
+    def adjoint(self, number: Traced) -> Dual:
+        """The adjoint of a number that was there before anything was recorded."""
+        return self.adjoints.get(number.number, _ZERO)
+
+    def add(self, number: int, adjoint: Dual) -> None:
+        """Accumulate the adjoint of a traced number."""
+        known = self.adjoints.get(number)
+        self.adjoints[number] = adjoint if known is None else known + adjoint
+
+    def _add_all(self, targets: np.ndarray[Any, Any], values: Any, tangents: Any) -> None:
+        """Accumulate the adjoints of elements that were written into the numbers that were written there."""
+        shape = np.shape(values)
+        spread = np.broadcast_to(targets, shape).ravel()
+        adjoints = np.ravel(values), np.ravel(tangents)
+        for number in np.unique(targets).tolist():
+            if number:
+                chosen = spread == number
+                self.add(number, Dual(*[float(one[chosen].sum()) for one in adjoints]))
+
+    def read(self, read: Read) -> None:
+        """The adjoint of a number that was read is that of the element."""
+        found, adjoint = self.adjoints.pop(read.number, None), read.buffer.adjoint
+        if found is not None and adjoint is not None:
+            numbers(adjoint)[read.position] += found.value
+            if adjoint.tangent is not None:
+                numbers(adjoint.tangent)[read.position] += found.tangent
+
+    def computed(self, event: Computed) -> None:
+        """The adjoint of a number that Python computed goes to the operands. One of zero reaches nothing, whatever the
+        slope.
+        """
+        found = self.adjoints.pop(event.number, None)
+        if found is None or not (found.value or found.tangent):
+            return
+        assert event.rule.slopes is not None
+        slopes = event.rule.slopes(event.result, *event.operands)
+        for number, slope in zip(event.sources, slopes, strict=True):
+            if number:
+                self.add(number, found * slope)
 
     def custom(self, custom: Custom) -> None:
         """Run a custom VJP."""
-        inner = CustomSweep(self._gradients, custom.name, custom.place, self._saved.log.stale)
+        stale = self._saved.log.stale
+        inner = CustomSweep(self._gradients, custom.name, custom.place, stale, self.adjoints)
         for buffer in custom.scratch:
             if buffer.dtype.kind == "f":  # whoever reads it without computing it first shall notice
                 inner.overwriting(buffer)
@@ -130,6 +213,37 @@ class Sweep:
             log.end()
         if first is not None:
             raise first
+
+
+def _renewed(events: Sequence[Event], seeds: Collection[int]) -> set[int]:
+    """Which writes to fields that no launch had used (`Write.begins`) replace values that something has used after all:
+    numbers that Python had read there.
+    """
+    writes = [k for k, event in enumerate(events) if isinstance(event, Write) and event.begins]
+    if not writes:
+        return set()
+    used, fields = set(seeds), dict[Buffer, int]()
+    for position in range(len(events) - 1, -1, -1):
+        event = events[position]
+        if isinstance(event, Launch):
+            if event.flow is not None:
+                used.update([number for _, number, _ in event.flow.inputs])
+        elif isinstance(event, Write):
+            if event.numbers is not None and event.target.adjoint is not None:
+                used.update(event.numbers.ravel().tolist())
+        elif isinstance(event, Custom):
+            used |= event.numbers
+        elif event.number in used:
+            if isinstance(event, Read):
+                fields[event.buffer] = position
+            else:
+                used.update(event.sources)
+    return {k for k in writes if fields.get(_written(events[k]), k) < k}
+
+
+def _written(event: Event) -> Buffer:
+    assert isinstance(event, Write)
+    return event.target
 
 
 def _move(target: Buffer, source: Buffer | None, write: Write) -> None:

@@ -7,10 +7,10 @@ recording holds for the next, launch by launch, for as long as the regions are t
 
 from __future__ import annotations
 
-__all__ = ["Course"]
+__all__ = ["AccessTrace"]
 
-#: So many courses are remembered, and so many launches of each.
-_MOST_COURSES = 64
+#: So many traces are remembered, and so many launches of each.
+_MOST_TRACES = 64
 _LONGEST = 1 << 16
 
 #: Launches in the order of an earlier recording that overwrote nothing needed, by the first of them. A launch is told
@@ -18,20 +18,20 @@ _LONGEST = 1 << 16
 _harmless: dict[int, list[int]] = {}
 
 
-class Course:
+class AccessTrace:
     """The launches of one recording from its beginning, up to the first that overwrites something needed."""
 
     __slots__ = ("_followed", "_launches", "_length", "has_ended")
 
     def __init__(self) -> None:
-        self._followed: list[int] | None = []  # an earlier course that this one is the same as so far; None: none is
+        self._followed: list[int] | None = []  # an earlier trace that this one is the same as so far; None: none is
         self._length = 0  # so many launches of it
         self._launches: list[int] = []  # of this one, when it follows no other
         self.has_ended = False
 
     def goes_on(self, number: int) -> bool:
         """Whether the launch of regions `number`, which is about to be next, is known to overwrite nothing needed. If
-        so, it is part of the course; if not, `add` tells.
+        so, it is part of the trace; if not, `add` tells.
         """
         followed = self._followed
         if followed is None:
@@ -57,7 +57,7 @@ class Course:
     def remember(self) -> None:
         """The recording is over."""
         if self._launches:
-            if len(_harmless) >= _MOST_COURSES:
+            if len(_harmless) >= _MOST_TRACES:
                 _harmless.clear()
             first = self._launches[0]
             known = _harmless.get(first, [])
@@ -65,7 +65,7 @@ class Course:
                 _harmless[first] = self._launches
 
     def _part(self) -> None:
-        """From here on it is a course of its own."""
+        """From here on it is a trace of its own."""
         if self._followed is not None:
             self._launches = self._followed[: self._length]
             self._followed = None

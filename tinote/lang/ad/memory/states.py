@@ -1,56 +1,69 @@
-"""The state of all fields: leaving gradients and duals as they were, and going back to values of an earlier time."""
+"""What fields held at an earlier time, to be put back."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
 
 from tinote.lang.session.state import gradient_memories, world
 from tinote.runtime.memory import Memory
 
-__all__ = ["Remembered", "bring_back", "duals_kept", "gradients_kept", "remembered"]
+__all__ = ["MemoryCopies", "State", "preserving_duals", "preserving_gradients"]
+
+
+class MemoryCopies:
+    """Blocks of memory with what each held when it was added."""
+
+    def __init__(self, memories: Iterable[Memory] = ()) -> None:
+        self._copies: dict[Memory, Memory] = {}
+        for memory in memories:
+            self.add(memory)
+
+    def add(self, memory: Memory) -> None:
+        """Remember what a block holds now, unless it was added before."""
+        if memory not in self._copies:
+            self._copies[memory] = memory.copy()
+
+    def put_back(self, only: Iterable[Memory] | None = None) -> None:
+        """Give the blocks, or some of them, what they held."""
+        for memory in self._copies if only is None else only:
+            memory.restore(self._copies[memory])
+
+
+class State(MemoryCopies):
+    """The values of all fields as they are now, with their `gradients` or without, and how many random launches there
+    were: when it is put back, kernels draw the same random numbers again. Duals are left out.
+    """
+
+    def __init__(self, *, gradients: bool = False) -> None:
+        super().__init__(f.memory for f in list(world.fields) if f.buffer.primal is None)
+        for memory in gradient_memories() if gradients else ():
+            self.add(memory)
+        self._launches = world.launches
+
+    def put_back(self, only: Iterable[Memory] | None = None) -> None:
+        super().put_back(only)
+        world.launches = self._launches
 
 
 @contextmanager
-def gradients_kept() -> Iterator[None]:
+def preserving_gradients() -> Iterator[None]:
     """A block that leaves the gradients of all fields as they were."""
-    kept = [(memory, memory.copy()) for memory in gradient_memories()]
-    try:
+    with _preserving(gradient_memories()):
         yield
-    finally:
-        _put_back(kept)
 
 
 @contextmanager
-def duals_kept() -> Iterator[None]:
+def preserving_duals() -> Iterator[None]:
     """A block that leaves the duals of all fields as they were."""
-    kept = [(f.dual.memory, f.dual.memory.copy()) for f in list(world.fields) if f.has_dual]
+    with _preserving([f.dual.memory for f in list(world.fields) if f.has_dual]):
+        yield
+
+
+@contextmanager
+def _preserving(memories: Iterable[Memory]) -> Iterator[None]:
+    copies = MemoryCopies(memories)
     try:
         yield
     finally:
-        _put_back(kept)
-
-
-class Remembered(NamedTuple):
-    """The values of all fields at one time, and how many random launches there were."""
-
-    memories: list[tuple[Memory, Memory]]
-    launches: int
-
-
-def remembered() -> Remembered:
-    """Copies of all fields, gradients and duals left out, for `bring_back`."""
-    fields = [f for f in list(world.fields) if f.buffer.primal is None]
-    return Remembered([(f.memory, f.memory.copy()) for f in fields], world.launches)
-
-
-def bring_back(start: Remembered) -> None:
-    """Give all fields the values again that they had; kernels that draw random numbers draw the same again."""
-    _put_back(start.memories)
-    world.launches = start.launches
-
-
-def _put_back(kept: list[tuple[Memory, Memory]]) -> None:
-    for memory, copy in kept:
-        memory.restore(copy)
+        copies.put_back()

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinote.ir.buffers import Buffer
-from tinote.lang.ad.memory.access_trace import Course
+from tinote.lang.ad.memory.access_trace import AccessTrace
 from tinote.lang.boxes import Box, Boxes, box_of, rest, slices_of
 from tinote.lang.data.layout import array_over
 from tinote.lang.kernels.access_region import AccessRegions, Places
@@ -54,7 +54,7 @@ class UndoLog:
         self.length = 0  # entries in all
         self.shown = 0  # in the reverse sweep: so many of them are not undone yet
         self._lock = Lock()
-        self._course = Course()
+        self._trace = AccessTrace()
         self._followed: list[AccessRegions] = []  # launches whose needs are not counted in `_needed` yet
         self._needed: dict[Buffer, Boxes] = {}
         self._wanted: dict[Buffer, Boxes] = {}
@@ -80,10 +80,10 @@ class UndoLog:
         """Whether a launch is known to overwrite nothing that is needed. If so, its needs count, and there is nothing
         more to do; if not, `overwrite` and `need` want to be told, and `completed`.
         """
-        if self._course.has_ended:
+        if self._trace.has_ended:
             return False
         with self._lock:
-            known = self._course.goes_on(regions.number)
+            known = self._trace.goes_on(regions.number)
             if known:
                 self._followed.append(regions)
             elif self._followed:
@@ -92,7 +92,7 @@ class UndoLog:
 
     def completed(self, regions: AccessRegions) -> None:
         """A launch that was not known has ended well, and all its needs were told."""
-        self._course.add(regions.number)
+        self._trace.add(regions.number)
 
     def _count(self) -> None:
         """Count the needs of launches that were known; with the lock."""
@@ -115,7 +115,7 @@ class UndoLog:
         """
         with self._lock:
             self._count()
-            self._course.end()
+            self._trace.end()
             self._settled.clear()
             whole = self._wanted if perhaps else self._needed
             for buffer in buffers:
@@ -150,8 +150,8 @@ class UndoLog:
             met = boxes.meetings(box) if boxes is not None else []
             nbytes = 0
             if met:
-                if not self._course.has_ended:
-                    self._course.end()
+                if not self._trace.has_ended:
+                    self._trace.end()
                 self._settled.clear()
                 nbytes += self._keep(buffer, met, make_room)
             if wanted is not None:
@@ -259,7 +259,7 @@ class UndoLog:
 
     def forget(self) -> None:
         """Let go of what was kept."""
-        self._course.remember()
+        self._trace.remember()
         self._followed.clear()
         self._needed.clear()
         self._wanted.clear()

@@ -1,9 +1,9 @@
 """Checks of the access rules under a tape: each launch runs the version of its kernel that keeps account of every
 element (`autodiff/instrument.py`), and what Python does between launches is entered into the same shadows.
 
-What Python reads is a constant to the tape and counts for nothing; what it writes counts as a store. Arrays that others
-may write to without a word are compared with what they held after the last launch that used them. A function with a
-replaced gradient, or without any, is exempt: what it launches is not under the tape.
+What Python reads it has, whatever happens to the field afterwards, and counts for nothing; what it writes counts as a
+store. Arrays that others may write to at any time are compared with what they held after the last launch that used
+them. A function with a custom VJP, or without any gradient, is exempt: what it launches is not under the tape.
 """
 
 from __future__ import annotations
@@ -135,7 +135,7 @@ class AccessRules(Observer):
 
     # ---- Python
 
-    def writing(self, write: Write, records: int, *, exempt: bool) -> None:
+    def writing(self, write: Write, *, exempt: bool) -> None:
         """Raises `AccessRuleError`."""
         buffer, position = write.target, write.position
         if exempt:

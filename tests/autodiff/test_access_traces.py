@@ -11,7 +11,7 @@ import pytest
 
 import tinote as ti
 from tinote.errors import TinoteError
-from tinote.lang.ad.memory import access_trace as course
+from tinote.lang.ad.memory import access_trace
 
 N, STEPS = 5, 6
 
@@ -62,7 +62,7 @@ class Program:
 
 @pytest.fixture
 def program(monkeypatch: pytest.MonkeyPatch) -> Program:
-    monkeypatch.setattr(course, "_harmless", {})
+    monkeypatch.setattr(access_trace, "_harmless", {})
     return Program()
 
 
@@ -76,7 +76,7 @@ def test_the_same_launches_again(program: Program) -> None:
         found, kept = program.gradient(lambda: plain(program))
         np.testing.assert_allclose(found, program.power(2**STEPS), rtol=1e-12)
         assert kept == 0
-    assert [len(launches) for launches in course._harmless.values()] == [STEPS + 1]
+    assert [len(launches) for launches in access_trace._harmless.values()] == [STEPS + 1]
 
 
 def overwritten_by_a_launch(program: Program) -> None:
@@ -171,8 +171,8 @@ def test_an_unchecked_tape_tells_the_default_nothing(program: Program) -> None:
 
 
 def test_long_recordings_and_many_of_them(program: Program, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(course, "_LONGEST", 3)
-    monkeypatch.setattr(course, "_MOST_COURSES", 2)
+    monkeypatch.setattr(access_trace, "_LONGEST", 3)
+    monkeypatch.setattr(access_trace, "_MOST_TRACES", 2)
     for first in (0, 1, 2, 0, 1, 2):
 
         def run(first: int = first) -> None:
@@ -181,5 +181,5 @@ def test_long_recordings_and_many_of_them(program: Program, monkeypatch: pytest.
 
         found, _ = program.gradient(run)
         np.testing.assert_allclose(found, program.power(2**STEPS), rtol=1e-12)
-        assert len(course._harmless) <= 2
-        assert all(len(launches) <= 3 for launches in course._harmless.values())
+        assert len(access_trace._harmless) <= 2
+        assert all(len(launches) <= 3 for launches in access_trace._harmless.values())

@@ -1,0 +1,157 @@
+"""Compiling takes work in proportion to the length of a kernel. Counted, since a clock depends on the machine: calls of
+Python functions, and the instructions of LLVM's functions.
+"""
+
+from __future__ import annotations
+
+import gc
+import linecache
+import sys
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from types import FrameType
+from typing import Any
+
+import pytest
+
+import tinote as ti
+from tinote.compiler.codegen.llvm.module import generate
+from tinote.runtime import jit
+
+PACKAGE = f"{Path(ti.__file__).parent}/"
+
+FEW, FOLD = 16, 4
+"""Kernels are compiled with `FEW` repetitions and with `FOLD` times as many."""
+
+BEFORE: dict[str, str] = {
+    "inner loops": "    for q in a:\n        s = 0.0\n",
+    "loops that carry a value": "    for q in a:\n        s = a[q]\n",
+    "loops in a serial loop": "    for q in range(2):\n",
+    "branches": "    for q in a:\n        s = a[q]\n",
+    "whiles": "    for q in a:\n        s = a[q]\n",
+    "statements": "    for q in a:\n",
+    "variables in a branch": "    for q in a:\n        s = 0.0\n",
+}
+PARTS: dict[str, str] = {
+    "loops over fields of their own": "    for i in x{k}:\n        y{k}[i] = x{k}[i] * {k}.5 + ti.sin(x{k}[i])\n",
+    "loops over what the last one wrote": "    for i in x{k}:\n        x{k1}[i] = x{k}[i] * {k}.5 + ti.sin(x{k}[i])\n",
+    "loops over one field": "    for i in a:\n        a[i] = a[i] * {k}.5\n",
+    "sums": "    for i in a:\n        loss[None] += a[i] * {k}.5\n",
+    "sums into fields of their own": "    for i in a:\n        s{k}[None] += a[i] * {k}.5\n",
+    "nests": "    for i, j in ti.ndrange(4, 4):\n        b[4 * i + j] += a[i + j] * {k}.5\n",
+    "scatters": "    for i in a:\n        b[(i + {k}) % 64] += a[(i * 3) % 64]\n",
+    "vectors": "    for i in v:\n        w[i] += v[i] * {k}.5 + v[i].norm()\n",
+    "values between loops": "    t{k} = a[{k} % 64] * 2.0\n    for i in a:\n        b[i] += t{k} * a[i]\n",
+    "inner loops": "        for i in range(10):\n            s += a[i] * {k}.5\n",
+    "loops that carry a value": "        for i in range(10):\n            s = ti.sin(s) * a[i] * {k}.5\n",
+    "loops in a serial loop": "        for i in range(64):\n            b[i] += a[i] * {k}.5\n",
+    "branches": "        if s > {k}.5:\n            s = ti.sin(s) * {k}.5 + b[q]\n            c[q] += s\n",
+    "whiles": "        while s > {k}.5:\n            s *= 0.5\n",
+    "statements": "        b[(q + {k}) % 64] += a[(q * 3 + {k}) % 64]\n",
+    "variables in a branch": (
+        "        t{k} = a[q] * {k}.5\n        if a[q] > 0.5:\n            t{k} *= 2.0\n        s += t{k}\n"
+    ),
+}
+KEEP = "        c[q] = s\n"
+AFTER: dict[str, str] = {
+    "inner loops": KEEP,
+    "loops that carry a value": KEEP,
+    "branches": KEEP,
+    "whiles": KEEP,
+    "variables in a branch": KEEP,
+}
+
+
+def repeated(name: str, times: int) -> Any:
+    """The kernel called `name`, with its part that many times."""
+    space: dict[str, object] = {"ti": ti}
+    shapes = {"loss": (), **dict.fromkeys("abc", 64)}
+    for k in range(times + 1):
+        shapes |= {f"x{k}": 64, f"y{k}": 64, f"s{k}": ()}
+    space |= {field: ti.field(ti.f32, shape=shape, needs_grad=True) for field, shape in shapes.items()}
+    space |= {field: ti.Vector.field(3, ti.f32, shape=64, needs_grad=True) for field in "vw"}
+    parts = "".join([PARTS[name].format(k=k, k1=k + 1) for k in range(times)])
+    text = "@ti.kernel\ndef k():\n" + BEFORE.get(name, "") + parts + AFTER.get(name, "")
+    file = f"{name}, {times} times"
+    linecache.cache[file] = (len(text), None, text.splitlines(True), file)
+    exec(compile(text, file, "exec"), space)
+    return space["k"]
+
+
+def calls_of(work: Callable[[], str]) -> tuple[Counter[str], str]:
+    """How often functions of the package, and C's that they call, are called by `work`; and what it gives."""
+    counts: Counter[str] = Counter()
+
+    def count(frame: FrameType, event: str, argument: Any) -> None:
+        file = frame.f_code.co_filename
+        if PACKAGE not in file:
+            return
+        if event == "call":
+            code = frame.f_code
+            counts[f"{file.partition(PACKAGE)[2]}:{code.co_firstlineno} {code.co_name}"] += 1
+        elif event == "c_call":
+            counts[argument.__qualname__] += 1
+
+    gc.disable()  # what dies calls back
+    sys.setprofile(count)
+    try:
+        result = work()
+    finally:
+        sys.setprofile(None)
+        gc.enable()
+    return counts, result
+
+
+@pytest.mark.parametrize("gradient", [False, True], ids=["primal", "gradient"])
+@pytest.mark.parametrize("name", PARTS)
+def test_passes_are_linear(name: str, gradient: bool) -> None:
+    """No function is called more than twice as often for each repetition as it is in the shorter kernel."""
+    counts, texts = [], []
+    for times in (2, FEW, FEW * FOLD):  # The first time, modules are loaded.
+        specialisation = repeated(name, times).specialise()
+
+        def compiled(specialisation: Any = specialisation) -> str:
+            last = specialisation.snapshots(gradient=gradient)[-1].after
+            return generate(last).text
+
+        found, text = calls_of(compiled)
+        counts.append(found)
+        texts.append(text)
+    _, few, many = counts
+    superlinear = {
+        function: (few[function], number)
+        for function, number in many.items()
+        if number > 8 * FEW * FOLD and number > 2 * FOLD * few[function]
+    }
+    assert superlinear == {}
+    assert len(texts[2]) < 1.3 * FOLD * len(texts[1])
+
+
+@pytest.mark.parametrize("name", ["sums", "sums into fields of their own", "loops over one field"])
+def test_no_function_of_llvm_takes_in_all_tasks(name: str) -> None:
+    """LLVM's work grows with the square of a function's length."""
+    work = []
+    for times in (FEW, 2 * FEW):
+        specialisation = repeated(name, times).specialise()
+        last = specialisation.snapshots()[-1].after
+        optimised = jit.optimise(generate(last).text)
+        functions = optimised.split("\ndefine ")[1:]
+        work.append(sum([len(function.partition("\n}")[0].splitlines()) ** 2 for function in functions]))
+    assert work[1] < 2.2 * work[0]
+
+
+def module_of(loops: int, lines: int) -> str:
+    """A module with one function of so many loops, each so long."""
+    body = "".join([f"b{k}:\n" + "  %v = add i32 1, 1\n" * lines + f"  br i1 %c, label %b{k}, label %b{k + 1}\n"
+                    for k in range(loops)])  # fmt: skip
+    return f"define i32 @entry(ptr %block) {{\n{body}b{loops}:\n  ret i32 0\n}}\n"
+
+
+def test_llvm_does_less_to_a_function_of_many_loops_or_long_blocks() -> None:
+    effort = jit._effort_on
+    assert effort(module_of(10, 100)) == (True, True, 3)
+    assert effort(module_of(400, 10)) == (False, True, 3)
+    assert effort(module_of(40, 10) * 100) == (True, True, 3)  # many functions of few loops each
+    assert effort(module_of(1, 5_000)) == (True, False, 1)
+    assert effort(module_of(1, 20_000)) == (True, False, 0)

@@ -1,0 +1,38 @@
+"""Second order: a journal whose launches carry tangents, and whose reverse sweep gives the tangents of gradients. That
+is forward mode over reverse mode.
+"""
+
+from __future__ import annotations
+
+from tinote.compiler.requests import Derivative, Request
+from tinote.errors import DifferentiationError
+from tinote.lang.ad.journal.events import Custom
+from tinote.lang.ad.journal.journal import Journal
+from tinote.lang.session.state import world
+
+__all__ = ["SecondOrder", "give_gradients_duals"]
+
+
+class SecondOrder(Journal):
+    """It launches pushforwards and sweeps with the pushforwards of their pullbacks: the tangents of gradients are left
+    in the duals of the gradients of fields, and in those of the adjoints of numbers.
+    """
+
+    derivative = Request(Derivative.FORWARD_OVER_REVERSE, arguments=True)
+    saves_by = Request(Derivative.FORWARD, arguments=True, records=True)
+    clears_duals = True
+
+    def custom(self, custom: Custom) -> None:
+        raise DifferentiationError(
+            f"'{custom.name}' replaces its gradient by one of its own, whose own derivative is not known",
+            custom.place,
+            hint="differentiate the gradient that ti.ad.grad gives by differences",
+        )
+
+
+def give_gradients_duals() -> None:
+    """Give every field that has a gradient a dual, if it has none, and its gradient too."""
+    for field in list(world.fields):
+        if field.buffer.primal is None and field.has_grad:
+            for one in (field, field.grad):
+                one.ensure_dual()

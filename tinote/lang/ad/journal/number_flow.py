@@ -1,0 +1,72 @@
+"""Launches that traced numbers go into and come out of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+from tinote.compiler.requests import PRIMAL, Derivative, Request
+from tinote.lang.data.traced import Trace, Traced, constants
+from tinote.lang.kernels.kernel import Instance
+
+__all__ = ["NumberFlow"]
+
+_PUSHFORWARD = Request(Derivative.FORWARD, arguments=True)
+
+
+class _Launched(Protocol):
+    """What runs in a kernel's place."""
+
+    def launch(self, values: Sequence[Any]) -> tuple[Any, ...]: ...
+
+
+class NumberFlow:
+    """A launch with traced numbers, in place of its `Code`. `tangents`: the kernel's pushforward runs, not the kernel.
+    `runs`: what runs in the kernel's place, if anything.
+
+    `inputs`: of the float arguments, the position of each that varies, with the number and its tangent; `floats`: how
+    many there are in all; `outputs`: the numbers that came out.
+    """
+
+    __slots__ = ("_instance", "_trace", "floats", "inputs", "outputs", "runs", "tangents")
+
+    def __init__(self, trace: Trace, instance: Instance, *, tangents: bool) -> None:
+        self._trace = trace
+        self._instance = instance
+        self.tangents = tangents
+        self.runs: _Launched | None = None
+        self.inputs: list[tuple[int, int, float]] = []
+        self.outputs: list[int] = []
+        self.floats = 0
+
+    def launch(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Run; the floats that the kernel returns come as traced numbers."""
+        trace, specialisation = self._trace, self._instance.specialisation
+        code = specialisation.code(_PUSHFORWARD if self.tangents else PRIMAL)
+        scalars = values[len(specialisation.arrays) :]
+        floats = [value for t, value in zip(code.parameters, scalars, strict=False) if t.kind == "f"]
+        self.floats = len(floats)
+        self.inputs = [
+            (k, value.number, value.tangent)
+            for k, value in enumerate(floats)
+            if type(value) is Traced and trace.varies(value)
+        ]
+        directions = [0.0] * self.floats if self.tangents else []
+        for k, _, tangent in self.inputs:
+            if self.tangents:
+                directions[k] = tangent
+        results = (self.runs or code).launch((*constants(values), *directions))
+        kinds = [t.kind for t in code.results]
+        if not self.tangents:
+            return self._traced(kinds, results, ())
+        count = len(kinds) - self._instance.returns_floats
+        return self._traced(kinds[:count], results[:count], results[count:])
+
+    def _traced(self, kinds: Sequence[str], values: Sequence[Any], tangents: Sequence[Any]) -> tuple[Any, ...]:
+        left = iter(tangents)
+        found = [
+            self._trace.new(value, next(left, 0.0)) if kind == "f" else value
+            for kind, value in zip(kinds, values, strict=True)
+        ]
+        self.outputs = [one.number for one in found if type(one) is Traced]
+        return tuple(found)

@@ -1,0 +1,612 @@
+"""Traced numbers: Python's floats while derivatives are recorded. They remember where they came from.
+
+    with ti.ad.Tape(loss):
+        e = energy()            # what a kernel returns, and elements that are read, are traced numbers
+        y[0] = 0.5 * e**2       # so is what is computed of them; here the derivative goes on to the field
+        scaled(ti.sin(y[1]))    # and here to a launch
+
+Arithmetic, NumPy's functions on scalars and `ti.*` functions give traced numbers. Comparing, printing, formatting,
+hashing and rounding them gives what a float gives. A traced number is what `isinstance(_, float)` says, and is pickled
+and copied as a float; NumPy makes floats of it. It is no subclass of `float`, since C code reads the number in such an
+object unseen: that `math.sin(e)` asks for `float(e)` is how a tape knows that a plain number was taken out. So there
+are two differences: `json` wants `float(e)`, and pandas makes columns of objects of traced numbers until they are
+converted (`.astype(float)`).
+
+What is taken out (`float(e)`, `math.sin(e)`, `np.array([e])`, `x.to_numpy()`) is a constant. When plain numbers go into
+the program behind that, one of them may have come from there: `Trace.note_plain` says so, once.
+
+When the recording has ended, a traced number is a float in every respect, and holds nothing.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+import re
+import sys
+import warnings
+from collections.abc import Callable, Sequence
+from dis import opmap
+from numbers import Real
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from tinote.errors import DifferentiationError, Note
+from tinote.lang.data.duals import RULES, Dual, Rule
+from tinote.lang.session.state import recorder
+from tinote.source import Span, caller, line_text
+
+__all__ = [
+    "Computed",
+    "Trace",
+    "Traced",
+    "all_traced",
+    "constant_of",
+    "constants",
+    "holds_traced",
+    "may_be_computed",
+    "objects",
+    "plain",
+    "tangents_in",
+    "traced_array",
+    "with_values",
+]
+
+Array = np.ndarray[Any, Any]
+
+_numbers = itertools.count(1)
+
+#: Asked of a number by what only looks at it; whoever reads the text of a call that takes a plain number finds these.
+_LOOKS = re.compile(r"(math\.|np\.|numpy\.)?(isnan|isfinite|isinf|isclose|allclose)\(")
+#: Python's operators, of which one alone asks a number for a float: `"%.2f" % x`, which formats it.
+_OPERATOR = opmap["BINARY_OP"]
+
+
+class Computed(NamedTuple):
+    """Python has computed traced number `number` by a rule. `sources`: the numbers of the operands, 0 for constants."""
+
+    number: int
+    rule: Rule
+    sources: tuple[int, ...]
+    operands: tuple[Dual, ...]
+    result: Dual
+
+
+class _TakenOut(NamedTuple):
+    """A plain number was taken out at `place`. `older`: floats that were there before, by identity."""
+
+    place: Span
+    older: dict[int, float]
+
+
+class Trace:
+    """What traced numbers belong to: one recording. `events`: where it is noted how numbers are computed, if it is.
+    `outer`: the trace of a recording around this one, whose numbers vary in this one too. `family`: recordings that
+    follow each other, whose numbers must not go from one to the next. `refuses`: whether a plain number that may have
+    come from a traced one is an error.
+    """
+
+    __slots__ = ("_said", "events", "family", "is_open", "outer", "refuses", "root", "taken_in", "taken_out")
+
+    def __init__(
+        self,
+        events: list[Any] | None = None,
+        *,
+        outer: Trace | None = None,
+        family: object | None = None,
+        refuses: bool = False,
+    ) -> None:
+        self.events = events
+        self.outer = outer
+        self.family = family
+        self.refuses = refuses
+        self.is_open = True
+        self.root: Trace = self if outer is None else outer.root  # that of the outermost recording
+        self.taken_in: set[int] = set()  # numbers of `outer` that were used
+        self.taken_out: _TakenOut | None = None  # of the outermost: what was taken out, and not told of yet
+        self._said = False
+
+    def close(self) -> None:
+        """The recording has ended: its numbers are floats."""
+        self.is_open = False
+        self.events = self.outer = self.taken_out = None
+        self.root = self
+
+    def new(self, value: float, tangent: float = 0.0) -> Traced:
+        """A number that Python did not compute: one that was read, that a kernel returned, or an argument."""
+        return Traced(self, Dual(value, tangent), next(_numbers))
+
+    def varies(self, value: Traced) -> bool:
+        """Whether a number is one of this recording's, or of one around it. Raises `DifferentiationError` for numbers
+        whose derivative would be lost.
+        """
+        if not value.number:
+            return False
+        owner = value.trace
+        if owner is self:
+            return True
+        around = self.outer
+        while around is not None:
+            if owner is around:
+                self.taken_in.add(value.number)
+                return True
+            around = around.outer
+        if owner.is_open or (owner.family is not None and owner.family is self.family):
+            raise DifferentiationError(
+                "a number that depends on what is differentiated comes from another recording, such as another step of "
+                "a checkpointed loop: its derivative would be lost",
+                caller(),
+                hint="keep it in a field with a gradient, or write float(…) where a constant is meant",
+            )
+        return False
+
+    def holds(self, value: Any) -> bool:
+        """Whether a number, or a list, tuple, array or vector of numbers, holds one that varies."""
+        if type(value) is Traced:
+            return self.varies(value)
+        if isinstance(value, list | tuple):
+            return any(self.holds(one) for one in value)
+        array = value if isinstance(value, np.ndarray) else getattr(value, "values", None)
+        if not isinstance(array, np.ndarray) or array.dtype != object:
+            return False
+        return any(self.holds(one) for one in array.ravel().tolist())
+
+    # ---- plain numbers
+
+    def note_taken_out(self) -> None:
+        """A plain number that depends on what is differentiated is taken out."""
+        root = self.root
+        if root.is_open and root.taken_out is None and not root._said:
+            place = caller("numpy")
+            if not _looks(place):
+                root.taken_out = _TakenOut(place, _floats_around())
+
+    def note_plain(self, values: Any, what: str) -> None:
+        """Plain numbers go into the program again, to `what`. Raises or warns, once, where they may have come from
+        traced ones.
+        """
+        taken = self.root.taken_out
+        if taken is not None and may_be_computed(values, taken.older) and not _looks(caller("numpy")):
+            self.tell(
+                f"a plain number goes to {what}, and one that depends on what is differentiated was taken out before: "
+                "if it was computed from that, it would become a constant",
+                taken.place,
+            )
+
+    def tell(self, message: str, taken_out: Span) -> None:
+        """Say, once, that a derivative may be lost: raise or warn. `taken_out`: where a number became a plain one."""
+        root = self.root
+        if root._said or not root.is_open:
+            return
+        root._said, root.taken_out = True, None
+        error = DifferentiationError(
+            message,
+            caller("numpy"),
+            hint="compute with it in a kernel, by arithmetic, NumPy's functions on numbers or ti.*; "
+            "nothing is lost where it is no part of the derivative",
+            notes=[Note("taken out here", taken_out)],
+        )
+        if root.refuses:
+            raise error
+        warnings.warn_explicit(str(error), UserWarning, error.span.file, error.span.line)
+
+
+def _looks(place: Span) -> bool:
+    """Whether an expression of the user's only looks at numbers."""
+    return _LOOKS.match(line_text(place)[place.column :]) is not None
+
+
+def _floats_around() -> dict[int, float]:
+    """The floats that the user's functions have under names or as literals: they were not computed later."""
+    found: dict[int, float] = {}
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        if frame.f_globals.get("__name__", "").partition(".")[0] != "tinote":
+            for values in (frame.f_locals.values(), frame.f_globals.values()):
+                found.update((id(value), value) for value in list(values) if type(value) is float)
+        frame = frame.f_back
+    return found
+
+
+def may_be_computed(values: Any, older: dict[int, float]) -> bool:
+    """Whether a value holds plain floats that are neither literals nor among the `older` ones."""
+    if isinstance(values, list | tuple):
+        return any(may_be_computed(value, older) for value in values)
+    if isinstance(values, np.ndarray):
+        return values.dtype.kind in "fO"
+    inner = getattr(values, "values", None)
+    if isinstance(inner, np.ndarray):
+        return inner.dtype.kind in "fO"
+    if type(values) is Traced:
+        return False
+    return isinstance(values, float | np.floating) and id(values) not in older and not _is_literal(values)
+
+
+def _is_literal(value: Any) -> bool:
+    """Whether a number stands in the user's code that has called us: no computation gives the same object."""
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "tinote":
+        frame = frame.f_back
+    return frame is not None and any(value is constant for constant in _constants(frame.f_code.co_consts))
+
+
+def _constants(constants: Sequence[Any]) -> list[Any]:
+    return [inner for one in constants for inner in (_constants(one) if isinstance(one, tuple) else [one])]
+
+
+class Traced:
+    """A number that remembers where it came from. It is made by what reads fields and launches kernels.
+
+    `trace`: the recording that it belongs to; `number`: its own, 0 for a constant among traced numbers; `dual`: its
+    value and tangent.
+    """
+
+    __slots__ = ("dual", "number", "trace")
+
+    def __init__(self, trace: Trace, dual: Dual, number: int) -> None:
+        self.trace = trace
+        self.dual = dual
+        self.number = number
+
+    @property
+    def __class__(self) -> type:  # so that `isinstance` says what programs expect
+        return float
+
+    @property
+    def value(self) -> float:
+        """The number as a constant."""
+        return self.dual.value
+
+    @property
+    def tangent(self) -> float:
+        """Its derivative along the direction of forward mode."""
+        return self.dual.tangent
+
+    def along(self, tangent: float) -> None:
+        """Give an argument its derivative along the direction, before anything is computed with it."""
+        self.dual = Dual(self.dual.value, tangent)
+
+    # ---- leaving
+
+    def _take_out(self) -> float:
+        trace = self.trace
+        # Where tangents alone are carried, what has none is a constant.
+        if trace.is_open and self.number and (trace.events is not None or self.dual.tangent):
+            trace.note_taken_out()
+        return self.dual.value
+
+    def __float__(self) -> float:
+        if self.trace.is_open:
+            frame = sys._getframe(1)
+            if frame.f_code.co_code[frame.f_lasti] != _OPERATOR:
+                return self._take_out()
+        return self.dual.value
+
+    def __tinote_captured__(self) -> float:
+        """What a kernel has of a number that it captures."""
+        return constant_of(self, "the compiled code, which captures it")
+
+    def __complex__(self) -> complex:
+        return complex(self._take_out())
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> Array:
+        return np.array(self._take_out(), dtype)
+
+    def as_integer_ratio(self) -> tuple[int, int]:
+        return self._take_out().as_integer_ratio()
+
+    def hex(self) -> str:
+        return self._take_out().hex()
+
+    def is_integer(self) -> bool:
+        return self.dual.value.is_integer()
+
+    def __reduce__(self) -> Any:
+        return float, (self.dual.value,)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self.__reduce__()
+
+    def __copy__(self) -> Traced:
+        return self
+
+    def __deepcopy__(self, memo: Any) -> Traced:
+        return self
+
+    # ---- looking
+
+    def __repr__(self) -> str:
+        return repr(self.dual.value)
+
+    __str__ = __repr__
+
+    def __format__(self, spec: str) -> str:
+        return format(self.dual.value, spec)
+
+    def __hash__(self) -> int:
+        return hash(self.dual.value)
+
+    def __bool__(self) -> bool:
+        return bool(self.dual.value)
+
+    def __int__(self) -> int:
+        return int(self.dual.value)
+
+    def __trunc__(self) -> int:
+        return math.trunc(self.dual.value)
+
+    def __floor__(self) -> int:
+        return math.floor(self.dual.value)
+
+    def __ceil__(self) -> int:
+        return math.ceil(self.dual.value)
+
+    def __round__(self, digits: int | None = None) -> Any:
+        return round(self.dual.value, digits)
+
+    def __eq__(self, other: object) -> Any:
+        return self._compared(other, operator.eq)
+
+    def __ne__(self, other: object) -> Any:
+        return self._compared(other, operator.ne)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compared(other, operator.lt)
+
+    def __le__(self, other: Any) -> Any:
+        return self._compared(other, operator.le)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compared(other, operator.gt)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compared(other, operator.ge)
+
+    def _compared(self, other: Any, compare: Callable[[Any, Any], Any]) -> Any:
+        if type(other) is Traced:
+            return compare(self.dual.value, other.dual.value)
+        if isinstance(other, int | float | np.generic) or (isinstance(other, np.ndarray) and not other.ndim):
+            return compare(self.dual.value, other)
+        return NotImplemented
+
+    # ---- arithmetic
+
+    real = property(lambda self: self)
+    imag = property(lambda self: 0.0)
+    ndim = property(lambda self: 0)
+    shape = property(lambda self: ())
+
+    def conjugate(self) -> Traced:
+        return self
+
+    def __add__(self, other: Any) -> Any:
+        return _by_operator("add", operator.add, self, other)
+
+    def __radd__(self, other: Any) -> Any:
+        return _by_operator("add", operator.add, other, self)
+
+    def __sub__(self, other: Any) -> Any:
+        return _by_operator("subtract", operator.sub, self, other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return _by_operator("subtract", operator.sub, other, self)
+
+    def __mul__(self, other: Any) -> Any:
+        return _by_operator("multiply", operator.mul, self, other)
+
+    def __rmul__(self, other: Any) -> Any:
+        return _by_operator("multiply", operator.mul, other, self)
+
+    def __truediv__(self, other: Any) -> Any:
+        return _by_operator("true_divide", operator.truediv, self, other)
+
+    def __rtruediv__(self, other: Any) -> Any:
+        return _by_operator("true_divide", operator.truediv, other, self)
+
+    def __floordiv__(self, other: Any) -> Any:
+        return _by_operator("floor_divide", operator.floordiv, self, other)
+
+    def __rfloordiv__(self, other: Any) -> Any:
+        return _by_operator("floor_divide", operator.floordiv, other, self)
+
+    def __mod__(self, other: Any) -> Any:
+        return _by_operator("remainder", operator.mod, self, other)
+
+    def __rmod__(self, other: Any) -> Any:
+        return _by_operator("remainder", operator.mod, other, self)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    def __pow__(self, other: Any, modulus: Any = None) -> Any:
+        return NotImplemented if modulus is not None else _by_operator("float_power", operator.pow, self, other)
+
+    def __rpow__(self, other: Any) -> Any:
+        return _by_operator("float_power", operator.pow, other, self)
+
+    def __neg__(self) -> Any:
+        return _compute(RULES["negative"], -self.dual.value, (self,))
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return _compute(RULES["absolute"], abs(self.dual.value), (self,))
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        if method == "__call__" and not options:
+            if any(isinstance(one, np.ndarray) and one.dtype == object for one in inputs):
+                return ufunc(*[objects([one], ()) if type(one) is Traced else one for one in inputs])
+            if not any(isinstance(one, np.ndarray) and one.ndim for one in inputs):
+                # As with floats, a result out of range is an infinity or NaN.
+                plain_inputs = [one.dual.value if type(one) is Traced else one for one in inputs]
+                value = ufunc(*plain_inputs)
+                rule = RULES.get(ufunc.__name__)
+                if rule is not None:
+                    return _compute(rule, float(value), inputs)
+                if isinstance(value, bool | np.bool_ | np.integer):  # comparisons, and what is constant in steps
+                    return value
+        taken = [one._take_out() if type(one) is Traced else one for one in inputs]
+        return getattr(ufunc, method)(*taken, **options)
+
+    def __getattr__(self, name: str) -> Any:
+        # NumPy's functions ask the elements of an array of objects for a method of their own name.
+        rule = RULES.get(name)
+        if rule is None or name.startswith("_"):
+            raise AttributeError(f"'float' object has no attribute {name!r}")
+        return lambda *others: getattr(np, name)(self, *others)
+
+
+Real.register(Traced)
+
+
+_NUMBERS = (int, float, np.bool_, np.integer, np.floating)
+
+
+def _by_operator(name: str, python: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    x = a.dual.value if type(a) is Traced else a
+    y = b.dual.value if type(b) is Traced else b
+    for one in (x, y):
+        if type(one) is not float and not isinstance(one, _NUMBERS):
+            if isinstance(one, np.ndarray) and not one.ndim and one.dtype.kind in "biuf":
+                continue
+            return NotImplemented
+    value = python(x, y)
+    if isinstance(value, complex):  # a root of a negative number
+        for one in (a, b):
+            if type(one) is Traced:
+                one._take_out()
+        return value
+    return _compute(RULES[name], value, (a, b))
+
+
+def _compute(rule: Rule, value: Any, operands: Sequence[Any]) -> Any:
+    """What Python computes of numbers, of which some are traced."""
+    if rule.slopes is None:
+        return value
+    trace = _trace_of(operands)
+    if trace is None:
+        return value
+    sources: list[int] = []
+    duals: list[Dual] = []
+    has_tangents = False
+    for one in operands:
+        if type(one) is Traced and trace.varies(one):
+            sources.append(one.number)
+            duals.append(one.dual)
+            has_tangents = has_tangents or one.dual.tangent != 0
+        else:
+            sources.append(0)
+            duals.append(Dual(float(plain(one))))
+    if not any(sources):
+        # A constant that stands among traced numbers is one of them.
+        return Traced(trace, Dual(float(value)), 0)
+    if trace.root.taken_out is not None:
+        trace.note_plain([one for one, source in zip(operands, sources, strict=True) if not source], "arithmetic")
+    dual = rule.of(*duals, value=float(value)) if has_tangents else Dual(float(value))
+    found = Traced(trace, dual, next(_numbers))
+    if trace.events is not None:
+        trace.events.append(Computed(found.number, rule, tuple(sources), tuple(duals), dual))
+    return found
+
+
+def _trace_of(operands: Sequence[Any]) -> Trace | None:
+    """The recording that computing with these numbers belongs to: the present one, or else that of one of them."""
+    open_recorder = recorder.get()
+    trace: Trace | None = None if open_recorder is None else open_recorder.trace
+    if trace is None:
+        traces = [one.trace for one in operands if type(one) is Traced and one.trace.is_open]
+        trace = traces[0] if traces else None
+    return trace
+
+
+# ---- arrays of numbers
+
+
+def objects(items: Sequence[Any], shape: tuple[int, ...]) -> Array:
+    """An array of objects. (Assigning them one by one would ask each for an array of its own.)"""
+    found = np.frompyfunc(items.__getitem__, 1, 1)(np.arange(len(items)))
+    return np.asarray(found).reshape(shape)
+
+
+def holds_traced(value: Any) -> bool:
+    """Whether a number, or a list, tuple, array or vector of numbers, holds one that is traced while derivatives are
+    recorded.
+    """
+    open_recorder = recorder.get()
+    return open_recorder is not None and open_recorder.trace is not None and open_recorder.trace.holds(value)
+
+
+def traced_array(value: Any) -> Array:
+    """What `holds_traced` as an array of traced numbers."""
+    open_recorder = recorder.get()
+    trace = Trace() if open_recorder is None or open_recorder.trace is None else open_recorder.trace
+    if trace.root.taken_out is not None and isinstance(value, list | tuple):
+        trace.note_plain(value, "a vector of numbers that are differentiated")
+    array = _as_objects(value)
+    items = [one if type(one) is Traced else Traced(trace, Dual(float(one)), 0) for one in array.ravel().tolist()]
+    return objects(items, array.shape)
+
+
+def _as_objects(value: Any) -> Array:
+    if type(value) is Traced:
+        return objects([value], ())
+    if isinstance(value, list | tuple):
+        return np.stack([_as_objects(one) for one in value])
+    array = getattr(value, "values", value)
+    return np.asarray(array).astype(object)
+
+
+def constants(values: Sequence[Any]) -> tuple[Any, ...]:
+    """The values of a launch, with floats in place of traced numbers."""
+    return tuple([value.dual.value if type(value) is Traced else value for value in values])
+
+
+def all_traced(value: Any) -> Any:
+    """A number or an array of floats as one of traced numbers, to go together with such."""
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    return traced_array(value) if number or (isinstance(value, np.ndarray) and value.dtype.kind in "fO") else value
+
+
+def with_values(value: Any, new: Callable[[float], float]) -> Any:
+    """Traced numbers with other values, and the derivatives of the old ones."""
+    array = traced_array(value)
+    items = [_compute(RULES["positive"], new(one.dual.value), (one,)) for one in array.ravel().tolist()]
+    return objects(items, array.shape)[()]
+
+
+def constant_of(value: Traced, where: str) -> float:
+    """A traced number as a constant of `where`. Raises `DifferentiationError` where that loses a derivative."""
+    if holds_traced(value):
+        raise DifferentiationError(
+            f"a number that depends on what is differentiated would become a constant of {where}",
+            caller(),
+            hint="pass it as a number (`a: ti.f64`), or write float(…) where a constant is meant",
+        )
+    return value.dual.value
+
+
+def plain(value: Any) -> Any:
+    """A number, or a list, array or vector, with floats in place of traced numbers: nothing is taken out."""
+    if type(value) is Traced:
+        return value.dual.value
+    if isinstance(value, list | tuple):
+        return [plain(one) for one in value]
+    array = value if isinstance(value, np.ndarray) else getattr(value, "values", None)
+    if isinstance(array, np.ndarray) and array.dtype == object:
+        return np.array([plain(one) for one in array.ravel().tolist()], np.float64).reshape(array.shape)
+    return value
+
+
+def tangents_in(value: Any) -> Any:
+    """The tangents of a number or of an array of numbers, where they are traced; else 0."""
+    if not holds_traced(value):
+        return 0.0
+    array = _as_objects(value)
+    found = [one.dual.tangent if type(one) is Traced else 0.0 for one in array.ravel().tolist()]
+    return np.array(found, np.float64).reshape(array.shape)
