@@ -255,10 +255,19 @@ def neighbour_in_a_nest(x: Any, s: Any, loss: Any) -> Callable[[], None]:
     return run
 
 
+def test_a_minimum_by_comparison_is_a_reduction() -> None:
+    x, s, loss = (ti.field(ti.f64, shape, needs_grad=True) for shape in (4, (), ()))
+    x.from_numpy(np.array([1.5, 0.5, 2.0, 0.75]))
+    run = smallest(x, s, loss)
+    with ti.ad.Tape(loss):
+        run()
+    assert loss[None] == 0.5
+    assert x.grad.to_numpy().tolist() == [0.0, 1.0, 0.0, 0.0]
+
+
 @pytest.mark.parametrize(
     "program",
     [
-        smallest,
         running_total,
         product,
         neighbour,
