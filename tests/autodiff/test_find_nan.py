@@ -188,7 +188,7 @@ def test_nothing_is_found_where_nothing_is():
     x.fill(30.0)
     report = ti.ad.find_nan(_differentiated(loss, *launches, keep=True))
     assert not report and report.first is None
-    assert repr(report) == "no NaN and no infinity on the way back through 5 launches"
+    assert repr(report) == "no NaN and no infinity in the reverse sweep through 5 launches"
 
 
 def test_what_a_select_does_not_take_is_no_finding():

@@ -85,7 +85,7 @@ class NanReport:
     def __repr__(self) -> str:
         found = [repr(finding) for finding in (self.primal, self.backward) if finding is not None]
         if not found:
-            found = [f"no NaN and no infinity on the way back through {self.launches} launches"]
+            found = [f"no NaN and no infinity in the reverse sweep through {self.launches} launches"]
         if not self.searched_primal:
             found.append("(the launches themselves were not run again: the tape was opened without keep=True)")
         return "\n\n".join(found)
