@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tinote.lang.session.state import world
+from tinote.lang.session.state import session
 
 
 @pytest.fixture(autouse=True)
@@ -98,11 +98,11 @@ def test_functional_derivatives_leave_no_field() -> None:
             found += x[i] ** 3
         return found
 
-    before = len(world.fields)
+    before = len(session.fields)
     x = np.ones(3)
     for _ in range(2):
         ti.ad.grad(potential)(x)
         ti.ad.hvp(potential)(x, x)
         ti.ad.jvp(potential)(x, x)
         ti.ad.jacobian(potential)(x)
-        assert len(world.fields) == before
+        assert len(session.fields) == before

@@ -52,7 +52,7 @@ def along(run: Callable[[], None], out: Any, param: Any) -> dict[str, float]:
 
 
 def _all_fields() -> tuple[list[Any], list[Any]]:
-    fields = list(ti.lang.session.state.world.fields)
+    fields = list(ti.lang.session.state.session.fields)
     primals = [f for f in fields if f.buffer.primal is None]
     return primals, [f.grad for f in primals if f.has_grad]
 

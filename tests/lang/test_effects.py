@@ -7,7 +7,7 @@ import pytest
 
 import tinote as ti
 from tinote.errors import KernelAssertionError, KernelZeroDivisionError
-from tinote.lang.session.state import world
+from tinote.lang.session.state import session
 
 
 def test_print(capsys: pytest.CaptureFixture[str]) -> None:
@@ -170,7 +170,7 @@ def test_init_refuses_what_it_does_not_know() -> None:
 
 
 def test_a_gpu_falls_back_with_one_warning() -> None:
-    world.warned.discard("cuda")
+    session.warned.discard("cuda")
     with pytest.warns(UserWarning, match="not available"):
         ti.init(arch=ti.cuda)
     x = ti.field(ti.i32, shape=3)

@@ -8,7 +8,7 @@ from typing import Any
 from tinote.errors import FieldError
 from tinote.ir.types import Scalar, scalar_named
 from tinote.lang.data.layout import MOST_DIMENSIONS
-from tinote.lang.session.state import Arch, arches, world
+from tinote.lang.session.state import Arch, arches, session
 from tinote.source import caller
 
 __all__ = [
@@ -44,16 +44,16 @@ class Settings:
 
     @property
     def default_fp(self) -> Scalar:
-        return scalar_named(world.config.default_fp)
+        return scalar_named(session.config.default_fp)
 
     @property
     def default_ip(self) -> Scalar:
-        return scalar_named(world.config.default_ip)
+        return scalar_named(session.config.default_ip)
 
     def __getattr__(self, name: str) -> Any:
-        if name not in world.config.__slots__:
+        if name not in session.config.__slots__:
             raise AttributeError(f"ti.init has no option {name!r}")
-        return getattr(world.config, name)
+        return getattr(session.config, name)
 
 
 cfg = Settings()

@@ -1,7 +1,7 @@
-"""Whose launches these are: one party is the session's cells or script, and each live view that runs beside them is
+"""Whose launches these are: one owner is the session's cells or script, and each live view that runs beside them is
 another.
 
-A live view's step may differentiate while a cell does. What one party has computed, the other must not wipe.
+A live view's step may differentiate while a cell does. What one owner has computed, the other must not wipe.
 """
 
 from __future__ import annotations
@@ -9,17 +9,17 @@ from __future__ import annotations
 import itertools
 from contextvars import ContextVar
 
-__all__ = ["SESSION", "new_party", "party"]
+__all__ = ["SESSION", "current_owner", "new_owner"]
 
 SESSION = 0
-"""The party of cells and scripts."""
+"""The owner of cells and scripts."""
 
-#: The party of this context.
-party: ContextVar[int] = ContextVar("tinote_party", default=SESSION)
+#: The owner of this context.
+current_owner: ContextVar[int] = ContextVar("tinote_party", default=SESSION)
 
 _numbers = itertools.count(SESSION + 1)
 
 
-def new_party() -> int:
-    """A party of its own, for a live view."""
+def new_owner() -> int:
+    """A owner of its own, for a live view."""
     return next(_numbers)

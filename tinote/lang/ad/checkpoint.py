@@ -34,9 +34,9 @@ from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saved_values import refuse_old_values
 from tinote.lang.data.duals import Dual
 from tinote.lang.data.traced import Trace, constants
-from tinote.lang.kernels.arguments import Arguments, Foreign, arguments_of, own
+from tinote.lang.kernels.arguments import Arguments, ExternalArray, arguments_of, own
 from tinote.lang.kernels.kernel import Instance
-from tinote.lang.session.state import is_viewed, memory_of, recorder, world
+from tinote.lang.session.state import is_viewed, memory_of, recorder, session
 from tinote.runtime.memory import Memory, readable_size
 from tinote.source import Span, caller
 
@@ -95,7 +95,7 @@ def checkpoint(
         for t in bar(range(steps), "steps", shown=progress):
             step(t)
         return Checkpoints(steps)
-    chain = _Chain(step, steps, memory or world.config.memory_limit, snapshots, progress, place)
+    chain = _Chain(step, steps, memory or session.config.memory_limit, snapshots, progress, place)
     if steps:
         chain.sweep(outer)
     return chain.report
@@ -198,7 +198,7 @@ class _Chain:
             for t in range(self.steps):
                 if t and t == coming:
                     self._keep(t)
-                self._seeds.append(world.launches)
+                self._seeds.append(session.launches)
                 runner = _Runner(self, listener, t, taping=False)
                 self._run(t, runner)
                 runner.look_at_python()
@@ -261,7 +261,7 @@ class _Chain:
             self.note(buffer)
             outer.overwriting(buffer)
 
-        launches, back = world.launches, outer.gradients
+        launches, back = session.launches, outer.gradients
         end = self.steps
         try:
             total = advances(self.steps + 1, self.slots)
@@ -283,7 +283,7 @@ class _Chain:
                     while len(self.kept) > 1 and self.kept[-1].position >= end:
                         self.kept.pop()
         finally:
-            world.launches = launches
+            session.launches = launches
 
     def _restore(self, outer: CustomSweep) -> int:
         snapshot = self.kept[-1]
@@ -303,7 +303,7 @@ class _Chain:
         adjoints: dict[int, Dual] | None = None,
     ) -> None:
         self.report.recomputed += 1
-        world.launches = self._seeds[t]  # the same draws
+        session.launches = self._seeds[t]  # the same draws
         runner = _Runner(self, listener, t, taping=taping)
         self._run(t, runner)
         runner.look_at_python()
@@ -386,10 +386,10 @@ class _Runner(Journal):
         chain = self._chain
         arguments.refuse_shared()
         touched = arguments.accesses
-        key = instance.specialisation, flow is None, *[None if isinstance(b, Foreign) else b for b, _ in arrays]
+        key = instance.specialisation, flow is None, *[None if isinstance(b, ExternalArray) else b for b, _ in arrays]
         if key not in chain.launches:
             for buffer in touched.written:
-                if isinstance(buffer, Foreign):
+                if isinstance(buffer, ExternalArray):
                     raise DifferentiationError(
                         f"a step of this loop writes to '{buffer.name}', an array that is not tinote's own: it cannot "
                         "be brought back to run the step again",

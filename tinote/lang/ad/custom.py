@@ -47,7 +47,7 @@ from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.boxes import Box, box_at
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Traced, constants, holds_traced, may_be_computed, plain
-from tinote.lang.kernels.arguments import Foreign, arguments_of
+from tinote.lang.kernels.arguments import ExternalArray, arguments_of
 from tinote.lang.kernels.func import Func
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import Recorder, recorder
@@ -245,7 +245,7 @@ class _Inside(Recorder):
         arguments.refuse_other_names()
         touched = arguments.accesses
         self._custom.loaded |= {b for b in touched.loaded - self._custom.renewed if b.primal is None}
-        self._custom.written |= {b for b in touched.written if isinstance(b, Foreign)}
+        self._custom.written |= {b for b in touched.written if isinstance(b, ExternalArray)}
         for buffer, box in arguments.effects(values).written:
             self._wrote(buffer, box)
 
@@ -280,7 +280,7 @@ class _Constant(Recorder):
         arguments.refuse_other_names()
         touched = instance.specialisation.accesses()
         for formal, buffer in arguments.pairs(touched.written):
-            if isinstance(buffer, Foreign):
+            if isinstance(buffer, ExternalArray):
                 continue
             if buffer.adjoint is not None and self._tape.computed_before(buffer):
                 if formal in touched.stored or not _only_adds(instance, formal):

@@ -30,7 +30,7 @@ from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.memory.states import preserving_gradients
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.tape import Tape
-from tinote.lang.session.state import gradient_memories, world
+from tinote.lang.session.state import gradient_memories, session
 from tinote.source import Span, caller
 
 __all__ = ["Finding", "NanReport", "find_nan"]
@@ -115,7 +115,7 @@ def find_nan(tape: Tape) -> NanReport:
 
 def _search(tape: Tape, *, backward: bool) -> Finding | None:
     sweep = tape.sweep(Request(Derivative.REVERSE, checks=Checks.FINITE), _look_behind)
-    launches = world.launches
+    launches = session.launches
     try:
         if backward:
             for memory in gradient_memories():
@@ -131,13 +131,13 @@ def _search(tape: Tape, *, backward: bool) -> Finding | None:
         message, iteration = iteration_of(error.message)
         return Finding(backward, number, len(records), at.name, message, error.span, iteration, error.notes)
     finally:
-        world.launches = launches
+        session.launches = launches
     return None
 
 
 def _look_behind(custom: Custom) -> None:
     """Stop when a gradient of the user's own has left such a number."""
-    for one in list(world.fields):
+    for one in list(session.fields):
         if not one.has_grad or one.buffer.primal is not None:
             continue
         wrong = np.argwhere(~np.isfinite(numbers(one.grad.buffer)))

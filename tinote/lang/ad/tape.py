@@ -24,7 +24,7 @@ from tinote.lang.ad.rules.validation import AccessRules
 from tinote.lang.ad.rules.violations import Violation
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace
-from tinote.lang.session.state import gradient_memories, recorder, take_all_gradients, world
+from tinote.lang.session.state import gradient_memories, recorder, session, take_all_gradients
 from tinote.runtime.clearing import clear_memories
 from tinote.source import caller
 
@@ -38,8 +38,8 @@ def clear_all_gradients() -> None:
 
 
 def _clear_gradients() -> None:
-    """Set those gradients to zero that no other party computed."""
-    config = world.config
+    """Set those gradients to zero that no other owner computed."""
+    config = session.config
     clear_memories(gradient_memories(), 1 if config.arch == "python" else config.num_threads)
 
 
@@ -114,7 +114,7 @@ class Tape(Journal):
             raise DifferentiationError(
                 f'on_overwrite is "auto", "error" or "unchecked", not {on_overwrite!r}', caller()
             )
-        if validation and not world.config.debug:
+        if validation and not session.config.debug:
             warnings.warn("a tape validates only in debug mode: call ti.init(debug=True)", stacklevel=2)
             validation = False
         raises = validation is True or on_overwrite == "error"

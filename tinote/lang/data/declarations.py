@@ -11,7 +11,7 @@ from tinote.errors import FieldError
 from tinote.lang.data.fields import Field, MatrixField, ScalarField
 from tinote.lang.data.layout import Layout, offset_given, order_named, shape_given
 from tinote.lang.data.matrix import Matrix, Vector
-from tinote.lang.session.state import scalar_type, world
+from tinote.lang.session.state import scalar_type, session
 from tinote.source import caller
 
 __all__ = ["field", "matrix_field", "vector_field"]
@@ -37,7 +37,7 @@ def _make(
                 made_at,
                 hint="they come first: ti.Vector.field(3, ti.f32, shape=…), ti.Matrix.field(3, 2, ti.f32, shape=…)",
             )
-    world.require_init()
+    session.require_init()
     made = kind(scalar_type(dtype, made_at), tuple(element), made_at, name, needs_grad, needs_dual)
     if not isinstance(layout, Layout):
         raise FieldError(f"{layout!r} is not a layout", made_at, hint="use ti.Layout.AOS or ti.Layout.SOA")

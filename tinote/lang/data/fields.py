@@ -31,7 +31,7 @@ from tinote.lang.session.state import (
     note_taken,
     note_view,
     recorder,
-    world,
+    session,
 )
 from tinote.runtime.memory import Memory
 from tinote.source import Span, caller
@@ -74,7 +74,7 @@ class Field(Located, Exchanged):
         self.element = element
         self._made_at = made_at
         self._name = name
-        self._generation = world.resets
+        self._generation = session.resets
         self._level = None
         #: of a gradient or dual, the field; which holds it, and no circle keeps both
         self._primal_reference: weakref.ref[Field] | None = None
@@ -152,8 +152,8 @@ class Field(Located, Exchanged):
             offset=at.offset,
         )
         self._array = array_over(self.buffer, self.memory)
-        world.memories[self.buffer] = self.memory
-        world.fields.add(self)
+        session.memories[self.buffer] = self.memory
+        session.fields.add(self)
         forget_gradients()
         weakref.finalize(self, _forget, self.buffer).atexit = False
         if self._primal is None:
@@ -229,7 +229,7 @@ class Field(Located, Exchanged):
         return self._name
 
     def _require_alive(self) -> None:
-        if self._generation != world.resets:
+        if self._generation != session.resets:
             end = "was made before ti.init() or ti.reset()" if self._generation >= 0 else "was destroyed by its builder"
             raise FieldError(
                 f"the field '{self.name}' {end} and is gone",
@@ -240,7 +240,7 @@ class Field(Located, Exchanged):
     def _destroy(self) -> None:
         """Let the memory go, with that of gradient and dual."""
         self._generation = -1
-        world.fields.discard(self)
+        session.fields.discard(self)
         forget_gradients()
         for what in ("_array", "memory"):
             self.__dict__.pop(what, None)

@@ -31,7 +31,7 @@ from tinote.ir.types import Scalar, Tensor
 from tinote.lang.data.fields import Field, MatrixField, ScalarField
 from tinote.lang.data.layout import Layout, offset_given, order_named, shape_given
 from tinote.lang.data.matrix import Matrix, Vector, numpy_type
-from tinote.lang.session.state import scalar_type, world
+from tinote.lang.session.state import scalar_type, session
 from tinote.source import Span, caller
 
 __all__ = [
@@ -152,7 +152,7 @@ def _make(dtype: Any, shape: Any, element: tuple[int, ...], needs_grad: bool, ne
             raise FieldError(f"an element needs positive dimensions, not {element}", made_at)
     if shape is None:
         raise FieldError("an array needs a shape", made_at, hint="for a single value pass shape=()")
-    world.require_init()
+    session.require_init()
     made = _KINDS[len(element)](scalar_type(dtype, made_at), element, made_at, name, needs_grad, needs_dual)
     extents = shape_given(shape, made_at)
     order, offset = order_named(None, len(extents), made_at), offset_given(None, extents, made_at)

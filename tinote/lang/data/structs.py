@@ -42,7 +42,7 @@ from tinote.lang.data.nodes import Node
 from tinote.lang.data.traced import holds_traced, plain, traced_array
 from tinote.lang.data.tree import Level
 from tinote.lang.data.types import MatrixType
-from tinote.lang.session.state import scalar_type, world
+from tinote.lang.session.state import scalar_type, session
 from tinote.source import NOWHERE, Span, caller
 
 __all__ = ["Struct", "StructField", "StructType", "dataclass", "struct"]
@@ -151,7 +151,7 @@ class StructType:
     ) -> StructField:
         """A field of such structs. Members that are not floats have no gradient."""
         made_at = caller()
-        world.require_init()
+        session.require_init()
         if not isinstance(layout, Layout):
             raise FieldError(f"{layout!r} is not a layout", made_at, hint="use ti.Layout.AOS or ti.Layout.SOA")
         found = StructField(self, made_at, name, needs_grad, needs_dual)

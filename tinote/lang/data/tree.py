@@ -27,7 +27,7 @@ from tinote.lang.data.layout import Part, Placement, offset_given, shape_given
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.nodes import Node
 from tinote.lang.session.missing import refuse
-from tinote.lang.session.state import world
+from tinote.lang.session.state import session
 from tinote.runtime.memory import Memory
 from tinote.source import NOWHERE, Span, caller
 
@@ -74,7 +74,7 @@ class Level(Node):
         self.children: list[Level | Field] = []
         self._released: list[weakref.ref[Field]] = []  # fields that it does not keep alive
         self.settled_at: Span | None = None
-        self._generation = world.resets
+        self._generation = session.resets
 
     # ---- growing
 
@@ -150,7 +150,7 @@ class Level(Node):
         raise AttributeError(f"a level of a layout tree has no attribute {name!r}")
 
     def _require_open(self, where: Span) -> None:
-        if self._generation != world.resets:
+        if self._generation != session.resets:
             raise FieldError(
                 "this level was made before ti.init() or ti.reset() and is gone", where, hint="begin again with ti.root"
             )
@@ -204,9 +204,9 @@ class Root(Level):
         super().__init__(None, (), (), NOWHERE)
 
     def _require_open(self, where: Span) -> None:
-        if self._generation != world.resets:  # begin again after a reset
+        if self._generation != session.resets:  # begin again after a reset
             self.children.clear()
-            self._generation = world.resets
+            self._generation = session.resets
 
     def settle(self) -> None:
         """Let the fields placed at the root itself come into being."""
@@ -221,7 +221,7 @@ class SharedRoot(Root):
 
     def _need(self, kind: str) -> None:
         super()._need(kind)
-        for field in list(world.fields):
+        for field in list(session.fields):
             if field.dtype.kind == "f" and field._level is None and field._primal is None:
                 field._give(kind)
 
@@ -234,7 +234,7 @@ class FieldsBuilder(Root):
         self.finalized = False
 
     def _require_open(self, where: Span) -> None:
-        if self._generation != world.resets:
+        if self._generation != session.resets:
             raise FieldError("this FieldsBuilder was made before ti.init() or ti.reset() and is gone", where)
         if self.finalized:
             raise FieldError(
@@ -259,7 +259,7 @@ class FieldsBuilder(Root):
             raise FieldError("only a finalized FieldsBuilder can be destroyed", caller(), hint="call finalize() first")
         for leaf, _ in self._leaves():
             leaf._destroy()
-        world.forget_instances()
+        session.forget_instances()
 
 
 root = SharedRoot()

@@ -12,7 +12,7 @@ from tinote.lang.data.fields import MatrixField
 from tinote.lang.data.matrix import Matrix, Vector, numpy_type
 from tinote.lang.data.ndarrays import NdarrayType
 from tinote.lang.session.missing import refuse
-from tinote.lang.session.state import scalar_type, world
+from tinote.lang.session.state import scalar_type, session
 
 __all__ = [
     "UNSIGNED", "MatrixType", "f16", "f32", "f64", "i8", "i16", "i32", "i64", "is_integral", "is_real", "is_signed",
@@ -65,7 +65,7 @@ class MatrixType:
 
     def __tinote_type__(self) -> Tensor:
         if self._dtype is UNSIGNED:
-            return Tensor(u64 if world.config.default_ip == "i64" else u32, self.shape)
+            return Tensor(u64 if session.config.default_ip == "i64" else u32, self.shape)
         return Tensor(scalar_type(self._dtype), self.shape)
 
     @property

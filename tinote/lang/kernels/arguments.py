@@ -2,7 +2,7 @@
 
 To the compiler an array argument is the same buffer in every launch. Recorders follow memory from one launch to the
 next, so they ask here: a field or ndarray is known by its own buffer, and memory that others manage (NumPy's) by a
-`Foreign` one, which is made for one launch. Anybody may write to such memory between launches without a word.
+`ExternalArray` one, which is made for one launch. Anybody may write to such memory between launches without a word.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from tinote.lang.kernels.stand_ins import stand_ins, viewed_field
 from tinote.lang.session.state import memory_of
 from tinote.source import Span
 
-__all__ = ["Arguments", "Foreign", "arguments_of", "own", "place_in"]
+__all__ = ["Arguments", "ExternalArray", "arguments_of", "own", "place_in"]
 
 
-class Foreign(Buffer):
+class ExternalArray(Buffer):
     """An array that others manage, as one launch saw it: the bytes from `first` up to `last`."""
 
     __slots__ = ("bound", "first", "last")
@@ -52,7 +52,7 @@ class Arguments:
         for formal, bound in zip(specialisation.arrays, self.values, strict=False):
             own_buffer = bound.buffer
             if own_buffer is None:
-                self._actual[formal] = Foreign(formal.name, formal, bound)
+                self._actual[formal] = ExternalArray(formal.name, formal, bound)
                 continue
             self._actual[formal] = own_buffer
             pairs = [(formal.adjoint, own_buffer.adjoint), (formal.tangent, own_buffer.tangent)]
@@ -72,9 +72,9 @@ class Arguments:
         return [(self._actual[formal], self.values[k]) for k, formal in enumerate(self.specialisation.arrays)]
 
     @cached_property
-    def foreign(self) -> tuple[Foreign, ...]:
+    def foreign(self) -> tuple[ExternalArray, ...]:
         """The arguments that others manage."""
-        return tuple([b for b in self._actual.values() if isinstance(b, Foreign)])
+        return tuple([b for b in self._actual.values() if isinstance(b, ExternalArray)])
 
     # ---- what the code does, told of memory
 
@@ -182,11 +182,11 @@ class Arguments:
                         hint="pass arrays that do not overlap",
                     )
             met.append((formal.name, actual, first, last))
-            if isinstance(actual, Foreign):
+            if isinstance(actual, ExternalArray):
                 self._refuse_view(formal, actual, span)
 
     @staticmethod
-    def _refuse_view(formal: Buffer, actual: Foreign, span: Span) -> None:
+    def _refuse_view(formal: Buffer, actual: ExternalArray, span: Span) -> None:
         name = viewed_field(actual.first, actual.last)
         if name is not None:
             raise DifferentiationError(
@@ -230,19 +230,19 @@ def arguments_of(instance: Any, values: Sequence[Any], request: Request = GRADIE
 
 def _outlives_a_launch(buffer: Buffer) -> bool:
     """Whether memory is a field's or an ndarray's: not what a launch only has while it runs."""
-    return buffer.kind in (BufferKind.FIELD, BufferKind.ARRAY) and not isinstance(buffer, Foreign)
+    return buffer.kind in (BufferKind.FIELD, BufferKind.ARRAY) and not isinstance(buffer, ExternalArray)
 
 
 def own(buffers: Iterable[Buffer]) -> list[Buffer]:
     """Those that are fields or ndarrays."""
-    return [b for b in buffers if not isinstance(b, Foreign)]
+    return [b for b in buffers if not isinstance(b, ExternalArray)]
 
 
 def place_in(places: Mapping[Buffer, Span], buffer: Buffer) -> Span | None:
     """What is noted about the memory of `buffer`, if anything."""
     found = places.get(buffer)
-    if found is None and isinstance(buffer, Foreign):
+    if found is None and isinstance(buffer, ExternalArray):
         for other, place in places.items():
-            if isinstance(other, Foreign) and other.meets(buffer.first, buffer.last):
+            if isinstance(other, ExternalArray) and other.meets(buffer.first, buffer.last):
                 return place
     return found

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinote.ir.nodes import Buffer
 from tinote.lang.data.layout import array_over
-from tinote.lang.kernels.arguments import Foreign, arguments_of
+from tinote.lang.kernels.arguments import ExternalArray, arguments_of
 from tinote.lang.kernels.instances import Instance
 from tinote.lang.session.state import memory_of
 from tinote.lang.tables import table_as_html, table_as_text
@@ -115,7 +115,7 @@ def cost_of(instance: Instance, values: tuple[Any, ...]) -> GradientCost:
 
     def read(buffer: Buffer, index: tuple[int, ...]) -> Any:
         actual = arguments.actual(buffer)
-        if isinstance(actual, Foreign) or actual.primal is not None:
+        if isinstance(actual, ExternalArray) or actual.primal is not None:
             return None
         held = array_over(actual, memory_of(actual))
         inside = len(index) == held.ndim and all(0 <= i < n for i, n in zip(index, held.shape, strict=True))

@@ -43,7 +43,7 @@ from tinote.lang.kernels.gradient_cost import GradientCost, cost_of
 from tinote.lang.kernels.instances import Instance, Instances, Listing
 from tinote.lang.kernels.loops import LoopTable, TaskTable
 from tinote.lang.kernels.parameters import Parameters
-from tinote.lang.session.state import memory_of, note_launch_outside, recorder, world
+from tinote.lang.session.state import memory_of, note_launch_outside, recorder, session
 
 if TYPE_CHECKING:
     from tinote.compiler.inspect.versions import Version
@@ -125,7 +125,7 @@ class Kernel:
     @property
     def config(self) -> Config:
         """The options under which this kernel is compiled."""
-        return replace(world.config, **self._overrides) if self._overrides else world.config
+        return replace(session.config, **self._overrides) if self._overrides else session.config
 
     @property
     def has_templates(self) -> bool:
@@ -146,7 +146,7 @@ class Kernel:
     def prepare(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Instance, tuple[Any, ...]]:
         """The instance for these arguments, compiled if need be, and the values of its launch: arrays, then numbers."""
         binding = self._binding
-        if binding is None or binding.generation != world.generation:
+        if binding is None or binding.generation != session.generation:
             binding = self._bind()
         try:
             key, values = binding.bind(*args, **kwargs) if kwargs else binding.bind(*args)
@@ -167,8 +167,8 @@ class Kernel:
     def _bind(self) -> Binding:
         """The way from arguments to instances under the present options. Instances made under others are dropped."""
         with self._compiling(None):
-            binding = Binding(self._parameters, self._arrays, self.config, world.generation)
-            made_for = (world.generation, *binding.types)
+            binding = Binding(self._parameters, self._arrays, self.config, session.generation)
+            made_for = (session.generation, *binding.types)
             if made_for != self._types:
                 self._types, self._instances, self._retired = made_for, {}, []
             self._binding = binding
@@ -198,11 +198,11 @@ class Kernel:
             instance, values = self.prepare(args, kwargs)
             instance.calls += 1
             if instance.needs_seed:
-                instance.last_seed = world.next_seed()
+                instance.last_seed = session.next_seed()
                 values = (*values, instance.last_seed)
             open_recorder = recorder.get()
             native = instance.primal
-            if world.watchers and world.watchers != (open_recorder,):
+            if session.watchers and session.watchers != (open_recorder,):
                 note_launch_outside(instance, values)
             if open_recorder is not None:
                 native = open_recorder.launching(instance, values) or native
@@ -235,7 +235,7 @@ class Kernel:
     @property
     def instances(self) -> Instances:
         """The template signatures that were compiled, and older versions of them, whose captures have changed since."""
-        if self._types[:1] != (world.generation,):
+        if self._types[:1] != (session.generation,):
             return Instances()
         return Instances([*[i for _, i in reversed(self._retired)], *self._instances.values()])
 

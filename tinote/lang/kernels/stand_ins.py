@@ -20,7 +20,7 @@ from tinote.compiler.launch.native import BoundArray
 from tinote.errors import DifferentiationError, Note
 from tinote.ir.nodes import Buffer
 from tinote.lang.data.fields import Field
-from tinote.lang.session.state import is_viewed, memory_of, world
+from tinote.lang.session.state import is_viewed, memory_of, session
 from tinote.source import Span
 
 __all__ = ["StandIns", "stand_ins", "viewed_field"]
@@ -162,10 +162,10 @@ def viewed_field(first: int, last: int) -> str | None:
     """The name of a field that has memory in common with the bytes from `first` up to `last`, if others have a view of
     it.
     """
-    for buffer in list(world.views):
+    for buffer in list(session.views):
         memory = memory_of(buffer) if is_viewed(buffer) else None
         if memory is not None and max(first, memory.address) < min(last, memory.address + memory.nbytes):
-            return next((f.name for f in list(world.fields) if f.buffer is buffer), buffer.name)
+            return next((f.name for f in list(session.fields) if f.buffer is buffer), buffer.name)
     return None
 
 

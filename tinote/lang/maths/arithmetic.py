@@ -15,7 +15,7 @@ from tinote.ir.types import scalar_named
 from tinote.lang.data.matrix import numpy_type
 from tinote.lang.data.traced import holds_traced, plain, traced_array, with_values
 from tinote.lang.maths.builtin import expanded, primitive
-from tinote.lang.session.state import scalar_type, world
+from tinote.lang.session.state import scalar_type, session
 
 __all__ = [
     "abs",
@@ -232,7 +232,7 @@ def bit_cast(x: Any, dtype: Any) -> Any:
     t = scalar_type(dtype)
     values = np.asarray(plain(x))
     if not isinstance(x, np.ndarray | np.generic):
-        default = world.config.default_fp if values.dtype.kind == "f" else world.config.default_ip
+        default = session.config.default_fp if values.dtype.kind == "f" else session.config.default_ip
         values = values.astype(numpy_type(scalar_named(default)))
     if values.itemsize != t.size:
         raise FieldError(f"bit_cast needs types of the same width, not {values.dtype} and {t}")

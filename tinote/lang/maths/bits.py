@@ -12,7 +12,7 @@ from tinote.ir import primitives as p
 from tinote.ir.types import Scalar, scalar_named
 from tinote.lang.maths.arithmetic import componentwise
 from tinote.lang.maths.builtin import expanded, primitive
-from tinote.lang.session.state import world
+from tinote.lang.session.state import session
 
 __all__ = ["bit_and", "bit_not", "bit_or", "bit_sar", "bit_shl", "bit_shr", "bit_xor", "clz", "popcnt"]
 
@@ -24,7 +24,7 @@ def _integer_type(x: Any) -> Scalar:
         raise FieldError(f"bits are those of integers, not of {x!r}")
     if isinstance(x, np.ndarray | np.generic) and values.dtype != np.int64:
         return scalar_named(f"{values.dtype.kind}{values.dtype.itemsize * 8}")
-    return scalar_named(world.config.default_ip)
+    return scalar_named(session.config.default_ip)
 
 
 def _of_bits(f: Callable[[int, int], int], x: Any) -> Any:

@@ -14,7 +14,7 @@ from typing import Any
 
 from tinote.errors import TinoteError
 from tinote.lang.session.missing import refuse
-from tinote.lang.session.state import world
+from tinote.lang.session.state import session
 from tinote.lang.tables import Table, table_as_text
 from tinote.runtime.profile import Measured, profile
 from tinote.source import place_name
@@ -55,7 +55,7 @@ class ProfileTable(Table, list[Measured]):
 
 
 def _nothing() -> str:
-    if world.config.kernel_profiler:
+    if session.config.kernel_profiler:
         return "nothing was launched yet"
     return "the profiler is off: ti.init(kernel_profiler=True) switches it on"
 
@@ -95,7 +95,7 @@ def clear_kernel_profiler_info() -> None:
 
 def print_memory_profiler_info() -> None:
     """Print the memory of each living field, the largest first."""
-    fields = sorted(world.fields, key=lambda f: -f.memory.nbytes)
+    fields = sorted(session.fields, key=lambda f: -f.memory.nbytes)
     rows = [(f.name, str(f.dtype), str(f.shape), f"{f.memory.nbytes:,}") for f in fields]
     print(table_as_text(("field", "type", "shape", "bytes"), rows, left=3) if rows else "there are no fields")
 

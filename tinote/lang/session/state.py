@@ -19,7 +19,7 @@ from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar, f32, f64, i32, i64, scalar_named
 from tinote.lang.boxes import box_at
 from tinote.runtime.memory import Memory
-from tinote.runtime.owner import SESSION, party
+from tinote.runtime.owner import SESSION, current_owner
 from tinote.source import NOWHERE, Span, caller
 
 __all__ = [
@@ -33,7 +33,7 @@ __all__ = [
     "forget_gradients",
     "gradient_memories",
     "init",
-    "is_only_party",
+    "is_only_owner",
     "is_viewed",
     "memory_of",
     "note_launch_outside",
@@ -44,9 +44,9 @@ __all__ = [
     "recorder",
     "reset",
     "scalar_type",
+    "session",
     "take_all_gradients",
     "watch",
-    "world",
 ]
 
 
@@ -143,7 +143,7 @@ class Watcher(Protocol):
 _own_watcher: ContextVar[Watcher | None] = ContextVar("tinote_watcher", default=None)
 
 
-class World:
+class Session:
     """`config`: the options in force. `resets` counts resets: a field made before the last one is dead. `generation`
     counts what makes compiled kernels stale, too: instances of an earlier one are not used any more.
     """
@@ -159,10 +159,10 @@ class World:
         self.has_views = False  # whether there may be any; asked at each launch, where asking `views` would tell
         self.gradients: dict[
             int, tuple[Memory, ...]
-        ] = {}  # of all living fields, by party; empty: to be collected anew
+        ] = {}  # of all living fields, by owner; empty: to be collected anew
         self.owners: weakref.WeakKeyDictionary[Buffer, int] = (
             weakref.WeakKeyDictionary()
-        )  # the party of a gradient, if a view has computed it
+        )  # the owner of a gradient, if a view has computed it
         self.watchers: tuple[Watcher, ...] = ()  # of all contexts
         self.launches = 0
         self.warned: set[str] = set()
@@ -184,58 +184,58 @@ class World:
         return (self.config.random_seed * 0x9E3779B97F4A7C15 + self.launches) & 0xFFFFFFFFFFFFFFFF
 
 
-world = World()
+session = Session()
 
 
 def memory_of(buffer: Buffer) -> Memory:
     """The memory of a field's buffer."""
-    return world.memories[buffer]
+    return session.memories[buffer]
 
 
 def gradient_memories() -> tuple[Memory, ...]:
-    """The memory of every living field's gradient, but those that another party computed."""
-    mine = party.get()
-    found = world.gradients.get(mine)
+    """The memory of every living field's gradient, but those that another owner computed."""
+    mine = current_owner.get()
+    found = session.gradients.get(mine)
     if found is None:
         found = tuple(
-            [f.grad.memory for f in world.fields if f.has_grad and world.owners.get(f.grad.buffer, SESSION) == mine]
+            [f.grad.memory for f in session.fields if f.has_grad and session.owners.get(f.grad.buffer, SESSION) == mine]
         )
-        world.gradients[mine] = found
+        session.gradients[mine] = found
     return found
 
 
-def is_only_party() -> bool:
-    """Whether all gradients are the present party's."""
-    return party.get() == SESSION and not world.owners
+def is_only_owner() -> bool:
+    """Whether all gradients are the present owner's."""
+    return current_owner.get() == SESSION and not session.owners
 
 
 def claim_gradients(tasks: Iterable[TaskSummary], *, clear: bool) -> None:
-    """The gradients that these tasks of a reverse launch touch belong to the present party from now on. `clear`: those
+    """The gradients that these tasks of a reverse launch touch belong to the present owner from now on. `clear`: those
     that were another's are set to zero first.
     """
-    if is_only_party():
+    if is_only_owner():
         return
-    mine = party.get()
+    mine = current_owner.get()
     for task in tasks:
         for buffer in chain(*task.accesses):
-            if buffer.primal is not None and world.owners.get(buffer, SESSION) != mine:
-                world.owners[buffer] = mine
+            if buffer.primal is not None and session.owners.get(buffer, SESSION) != mine:
+                session.owners[buffer] = mine
                 forget_gradients()
                 if clear:
                     memory_of(buffer).clear()
 
 
 def take_all_gradients() -> None:
-    """Every living field's gradient belongs to the present party from now on."""
-    mine = party.get()
-    if not is_only_party():
-        world.owners.update((f.grad.buffer, mine) for f in world.fields if f.has_grad)
+    """Every living field's gradient belongs to the present owner from now on."""
+    mine = current_owner.get()
+    if not is_only_owner():
+        session.owners.update((f.grad.buffer, mine) for f in session.fields if f.has_grad)
         forget_gradients()
 
 
 def forget_gradients() -> None:
     """A field came or went: collect the gradients anew when they are next asked for."""
-    world.gradients = {}
+    session.gradients = {}
 
 
 def clears_duals() -> bool:
@@ -246,20 +246,20 @@ def clears_duals() -> bool:
 
 def watch(watcher: Watcher) -> Token[Watcher | None]:
     """From now on, tell `watcher` what other contexts write."""
-    world.watchers = (*world.watchers, watcher)
+    session.watchers = (*session.watchers, watcher)
     return _own_watcher.set(watcher)
 
 
 def end_watch(watcher: Watcher, token: Token[Watcher | None]) -> None:
     """The end of what `watch` began."""
-    world.watchers = tuple([other for other in world.watchers if other is not watcher])
+    session.watchers = tuple([other for other in session.watchers if other is not watcher])
     _own_watcher.reset(token)
 
 
 def note_launch_outside(instance: Any, values: tuple[Any, ...]) -> None:
     """Tell the recordings of other contexts that a kernel is about to be launched."""
     own = _own_watcher.get()
-    for watcher in world.watchers:
+    for watcher in session.watchers:
         if watcher is not own:
             watcher.launching_outside(instance, values)
 
@@ -271,7 +271,7 @@ def note_python_write(buffer: Buffer, position: Any = ..., value: Any = None, so
     open_recorder = recorder.get()
     if open_recorder is not None:
         open_recorder.writing(buffer, position, value, source)
-    if world.watchers:
+    if session.watchers:
         _tell_watchers(buffer, position)
 
 
@@ -285,7 +285,7 @@ def note_shared(buffer: Buffer) -> None:
 
 def _tell_watchers(buffer: Buffer, position: Any) -> None:
     own = _own_watcher.get()
-    for watcher in world.watchers:
+    for watcher in session.watchers:
         if watcher is not own:
             watcher.overwriting(buffer, box_at(buffer, position))
 
@@ -299,14 +299,14 @@ def note_taken(buffer: Buffer) -> None:
 
 def note_view(buffer: Buffer, base: Any) -> None:
     """Remember an array through which anybody may write to a field, as long as it lives."""
-    known = [r for r in world.views.get(buffer, ()) if r() is not None]
-    world.views[buffer] = [*known, weakref.ref(base)]
-    world.has_views = True
+    known = [r for r in session.views.get(buffer, ()) if r() is not None]
+    session.views[buffer] = [*known, weakref.ref(base)]
+    session.has_views = True
 
 
 def is_viewed(buffer: Buffer) -> bool:
     """Whether the field's memory may be written by others without a word."""
-    known = world.views.get(buffer)
+    known = session.views.get(buffer)
     return known is not None and any(r() is not None for r in known)
 
 
@@ -323,9 +323,9 @@ def scalar_type(dtype: Any, where: Span = NOWHERE) -> Scalar:
     if isinstance(dtype, Scalar):
         return dtype
     if dtype is float:
-        return scalar_named(world.config.default_fp)
+        return scalar_named(session.config.default_fp)
     if dtype is int:
-        return scalar_named(world.config.default_ip)
+        return scalar_named(session.config.default_ip)
     if dtype is bool:
         return scalar_named("u1")
     name = getattr(dtype, "__name__", None) or getattr(dtype, "name", None) or dtype
@@ -406,8 +406,8 @@ def init(
         if not isinstance(choice, Arch):
             raise FieldError(f"{choice!r} is not an architecture", caller(), hint="use ti.cpu")
     wanted = next((choice for choice in choices if choice.real), choices[0] if choices else _ARCHES["cpu"])
-    if not wanted.real and wanted.name not in world.warned:
-        world.warned.add(wanted.name)
+    if not wanted.real and wanted.name not in session.warned:
+        session.warned.add(wanted.name)
         warnings.warn(f"{wanted!r} is not available; kernels run on the CPU", stacklevel=2)
     reset()
     config = Config(
@@ -427,20 +427,20 @@ def init(
         config = replace(config, num_threads=threads)
     if memory_limit is not None:
         config = replace(config, memory_limit=int(memory_limit))
-    world.config = config
-    world.initialised = True
+    session.config = config
+    session.initialised = True
 
 
 def reset() -> None:
     """Drop all fields and options. A field from before raises an error when it is used; a NumPy view of one stays
     valid.
     """
-    world.forget_instances()
-    world.resets += 1
-    world.config = Config()
-    world.launches = 0
-    world.fields = weakref.WeakSet()
-    world.gradients = {}
-    world.has_views = bool(world.views)
-    for callback in list(world.on_reset):
+    session.forget_instances()
+    session.resets += 1
+    session.config = Config()
+    session.launches = 0
+    session.fields = weakref.WeakSet()
+    session.gradients = {}
+    session.has_views = bool(session.views)
+    for callback in list(session.on_reset):
         callback()

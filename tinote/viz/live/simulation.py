@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import traitlets
 
-from tinote.runtime.owner import new_party, party
+from tinote.runtime.owner import current_owner, new_owner
 from tinote.runtime.threads import stop_all
 from tinote.viz.draw.arrays import ViewError
 from tinote.viz.draw.chart import CHART_HEIGHT, History, as_series, draw_chart
@@ -115,7 +115,7 @@ class LiveSimulation(LiveView):
         self._worker: Worker | None = None
         self._task: asyncio.Task[None] | None = None
         self._halt = threading.Event()
-        self._party = new_party()
+        self._owner = new_owner()
         self._send_prints_home = remember_output()
         self._background: set[asyncio.Task[None]] = set()
         try:
@@ -417,7 +417,7 @@ class LiveSimulation(LiveView):
         other's gradients, and what it prints appears where the view was made.
         """
         context = contextvars.Context()
-        context.run(party.set, self._party)
+        context.run(current_owner.set, self._owner)
         context.run(self._send_prints_home)
         return context.run(job, *args)
 

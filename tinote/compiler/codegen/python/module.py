@@ -23,7 +23,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from tinote.compiler.codegen.python.names import identifier
-from tinote.compiler.codegen.python.order import Haste, Order, Term
+from tinote.compiler.codegen.python.order import Order, Ordering, Term
 from tinote.compiler.codegen.python.support import NUMBERS, Launch, python_name
 from tinote.compiler.codegen.python.terms import RUNTIME, applied, attribute, call, constant, method, read, write
 from tinote.compiler.codegen.sites import bounds_site, fault_site, first_index, print_site, shown_by
@@ -317,7 +317,7 @@ class _Writer(Order):
         index = self.index(op, [t.code for t in terms])
         safe = self.accesses.surely_in_range(self.accesses.of(op))
         code = ast.Subscript(self.places[op.buffer], index, ast.Load())
-        self.give(op, code, terms, Haste.READS if safe else Haste.FAILS)
+        self.give(op, code, terms, Ordering.READS if safe else Ordering.FAILS)
 
     def store(self, op: Store) -> None:
         value, *index = [t.code for t in self.take((op.value, *op.index))]
@@ -365,11 +365,11 @@ class _Writer(Order):
         assert isinstance(cell, Var)
         terms = self.take(index)
         name = self.env[cell]
-        code, haste, shared = read(name), Haste.READS, isinstance(op.out.type, Tensor)
+        code, ordering, shared = read(name), Ordering.READS, isinstance(op.out.type, Tensor)
         if index:
             place, safe = self.component(op, cell, index, [t.code for t in terms])
-            code, haste = ast.Subscript(code, place, ast.Load()), Haste.READS if safe else Haste.FAILS
-        self.give(op, code, [*terms, Term(code, haste, frozenset([name]))], haste, shared)
+            code, ordering = ast.Subscript(code, place, ast.Load()), Ordering.READS if safe else Ordering.FAILS
+        self.give(op, code, [*terms, Term(code, ordering, frozenset([name]))], ordering, shared)
 
     def set(self, op: Set) -> None:
         cell, *index = op.args[:-1]
@@ -399,7 +399,7 @@ class _Writer(Order):
         (stack,) = self.take(op.args)
         code = method(stack.code, "pop")
         if self.uses.count[op.out]:
-            self.give(op, code, [stack], Haste.FAILS)
+            self.give(op, code, [stack], Ordering.FAILS)
         else:
             self.do(code)
 
@@ -428,8 +428,8 @@ class _Writer(Order):
 
     def for_(self, op: For) -> None:
         lo, hi, *initial = self.take(op.args)
-        self.settle(Haste.NONE)
-        if initial and (lo.haste or hi.haste):
+        self.settle(Ordering.NONE)
+        if initial and (lo.ordering or hi.ordering):
             lo, hi = self.keep(lo), self.keep(hi)
         names = self.carried(op, op.carried)
         if not (lo.names | hi.names).isdisjoint(names):
@@ -442,7 +442,7 @@ class _Writer(Order):
 
     def while_(self, op: While) -> None:
         initial = self.take(op.args)
-        self.settle(Haste.NONE)
+        self.settle(Ordering.NONE)
         names = self.carried(op, op.condition.params)
         self.assign(names, initial)
         saved = self.enter()
@@ -461,7 +461,7 @@ class _Writer(Order):
 
     def if_(self, op: If) -> None:
         (condition,) = self.take(op.args)
-        self.settle(Haste.NONE)
+        self.settle(Ordering.NONE)
         names = [self.name(out.name, self.uses.end[op], out) for out in op.outs]
         self.env.update(zip(op.outs, names, strict=True))
         then, orelse = self.inner(op.then, names), self.inner(op.orelse, names)
@@ -491,8 +491,8 @@ class _Writer(Order):
         self.do(call(attribute("print"), ast.Constant(self.site(print_site(op))), *shown))
 
 
-def _checked(may_fail: bool) -> Haste:
-    return Haste.FAILS if may_fail else Haste.NONE
+def _checked(may_fail: bool) -> Ordering:
+    return Ordering.FAILS if may_fail else Ordering.NONE
 
 
 def _as_list(code: ast.expr) -> ast.expr:

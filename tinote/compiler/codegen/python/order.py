@@ -17,12 +17,12 @@ from tinote.compiler.codegen.python.terms import RUNTIME, constant, read, write
 from tinote.ir.nodes import Atom, Function, Lit, Op, Var
 from tinote.source import Span
 
-__all__ = ["Haste", "Order", "Term"]
+__all__ = ["Order", "Ordering", "Term"]
 
 _DEEPEST = 30  # nested operations in one expression; Python's compiler gives up at some hundreds
 
 
-class Haste(IntEnum):
+class Ordering(IntEnum):
     """How long an expression may wait."""
 
     NONE = 0  # it means the same at any time
@@ -36,7 +36,7 @@ class Term(NamedTuple):
     """
 
     code: ast.expr
-    haste: Haste = Haste.NONE
+    ordering: Ordering = Ordering.NONE
     names: frozenset[str] = frozenset()
     depth: int = 0
     shared: bool = False
@@ -89,7 +89,7 @@ class Order:
 
     def take(self, atoms: Sequence[Atom]) -> list[Term]:
         """Operands, in the order in which Python will evaluate them."""
-        hasty = [v for v, term in self._waiting.items() if term.haste is Haste.FAILS]
+        hasty = [v for v, term in self._waiting.items() if term.ordering is Ordering.FAILS]
         wanted = [a for a in atoms if isinstance(a, Var) and a in hasty]
         if wanted and wanted != hasty[-len(wanted) :]:
             self.settle()
@@ -102,24 +102,24 @@ class Order:
         if found is not None:
             return found
         name = self.env[atom]
-        return Term(read(name), Haste.NONE, frozenset([name]))
+        return Term(read(name), Ordering.NONE, frozenset([name]))
 
-    def settle(self, least: Haste = Haste.READS) -> None:
+    def settle(self, least: Ordering = Ordering.READS) -> None:
         """Evaluate now what waits and is at least so hasty."""
         for v, term in list(self._waiting.items()):
-            if term.haste >= least:
+            if term.ordering >= least:
                 del self._waiting[v]
                 self.env[v] = self.names.temporary()
                 self.assign([self.env[v]], [term])
 
     def give(
-        self, op: Op, code: ast.expr, terms: Sequence[Term], haste: Haste = Haste.NONE, shared: bool = False
+        self, op: Op, code: ast.expr, terms: Sequence[Term], ordering: Ordering = Ordering.NONE, shared: bool = False
     ) -> None:
         """The value of an operation, made of `terms`."""
         self.locate(code, op.loc)
         term = Term(
             code,
-            max([haste, *[t.haste for t in terms]]),
+            max([ordering, *[t.ordering for t in terms]]),
             frozenset().union(*[t.names for t in terms]),
             1 + max([t.depth for t in terms], default=0),
             shared,
@@ -129,8 +129,8 @@ class Order:
         if once and not own_name(op):
             self._waiting[v] = term
             return
-        if term.haste is Haste.FAILS:
-            self.settle(Haste.FAILS)
+        if term.ordering is Ordering.FAILS:
+            self.settle(Ordering.FAILS)
         self.bind(op, term)
 
     # statements
@@ -149,7 +149,7 @@ class Order:
         """A name for variables that share one; whatever still means another variable by it is evaluated before."""
         name = self.names.take(wish, start, max([last, *[self.uses.last[v] for v in variables]]))
         if any(name in term.names for term in self._waiting.values()):
-            self.settle(Haste.NONE)
+            self.settle(Ordering.NONE)
         return name
 
     def assign(self, names: Sequence[str], terms: Sequence[Term]) -> None:
@@ -172,11 +172,11 @@ class Order:
 
     def keep(self, term: Term) -> Term:
         """The value that a term has now."""
-        if term.haste is Haste.NONE and not term.names:
+        if term.ordering is Ordering.NONE and not term.names:
             return term
         name = self.names.temporary()
         self.assign([name], [term])
-        return Term(read(name), Haste.NONE, frozenset([name]))
+        return Term(read(name), Ordering.NONE, frozenset([name]))
 
     def enter(self) -> tuple[list[ast.stmt], dict[Var, Term], Span]:
         """Begin a list of statements of its own; gives what `leave` needs to go on with the one at hand."""

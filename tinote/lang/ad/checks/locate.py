@@ -13,7 +13,7 @@ from tinote.errors import DifferentiationError
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.memory.states import MemoryCopies
 from tinote.lang.ad.memory.undo import numbers
-from tinote.lang.kernels.arguments import Foreign, arguments_of, own
+from tinote.lang.kernels.arguments import ExternalArray, arguments_of, own
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import Recorder, memory_of, recorder
 from tinote.source import Span, place_name
@@ -71,7 +71,7 @@ class _Detective(Recorder):
         self._launches += 1
         arguments = arguments_of(instance, values)
         touched = arguments.accesses
-        if any(isinstance(b, Foreign) for b in touched.written):
+        if any(isinstance(b, ExternalArray) for b in touched.written):
             return  # an array that others manage: a second launch could not be undone
         buffers = sorted(own(touched.loaded | touched.written), key=lambda b: b.name)
         before = MemoryCopies(map(memory_of, buffers))

@@ -22,7 +22,7 @@ from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.memory.states import State
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
-from tinote.lang.session.state import world
+from tinote.lang.session.state import session
 from tinote.source import Span, caller
 
 __all__ = ["GradientCheck"]
@@ -117,7 +117,7 @@ class GradientCheck(Observer):
         if not isinstance(self._chosen, bool):
             return list(self._chosen)
         touched = journal.touched_before()
-        fields = [f for f in list(world.fields) if f.buffer in touched and f.has_grad and f.buffer.primal is None]
+        fields = [f for f in list(session.fields) if f.buffer in touched and f.has_grad and f.buffer.primal is None]
         return sorted([f for f in fields if f is not self._loss], key=lambda f: f.name)
 
     def _refuse(self, journal: Journal) -> None:

@@ -25,7 +25,7 @@ from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, objects, tangents_in
 from tinote.lang.kernels.arguments import arguments_of
 from tinote.lang.kernels.kernel import Instance
-from tinote.lang.session.state import Recorder, recorder, world
+from tinote.lang.session.state import Recorder, recorder, session
 from tinote.runtime.clearing import clear_memories
 from tinote.source import NOWHERE, caller
 
@@ -66,7 +66,7 @@ class FwdMode(Recorder):
     def __enter__(self) -> FwdMode:
         if recorder.get() is not None:
             raise DifferentiationError("forward mode cannot be opened inside of another block or tape", caller())
-        clear_memories([field.dual.memory for field in list(world.fields) if field.has_dual], 1)
+        clear_memories([field.dual.memory for field in list(session.fields) if field.has_dual], 1)
         for field, direction in zip(self.params, self._seeds, strict=True):
             field.dual.from_numpy(direction)
         self._token = recorder.set(self)
@@ -98,7 +98,9 @@ class FwdMode(Recorder):
         return instance.specialisation.code(TANGENT)
 
     def preparing_gradient(self) -> bool:
-        missing = [f.grad for f in list(world.fields) if f.buffer.primal is None and f.has_grad and not f.grad.has_dual]
+        missing = [
+            f.grad for f in list(session.fields) if f.buffer.primal is None and f.has_grad and not f.grad.has_dual
+        ]
         for gradient in missing:
             gradient.ensure_dual()
         return bool(missing)

@@ -36,7 +36,7 @@ from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.memory.states import State, preserving_duals, preserving_gradients
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace, Traced
-from tinote.lang.session.state import gradient_memories, recorder, world
+from tinote.lang.session.state import gradient_memories, recorder, session
 from tinote.source import caller
 
 __all__ = [
@@ -194,7 +194,7 @@ def hvp(
         give_gradients_duals()
         directions = bound.directions(vector, task)
         with preserving_gradients(), preserving_duals():
-            for field in list(world.fields):
+            for field in list(session.fields):
                 if field.has_dual:
                     field.dual.fill(0)
             bound.point(directions)

@@ -8,7 +8,7 @@ from tinote.compiler.requests import Derivative, Request
 from tinote.errors import DifferentiationError
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
-from tinote.lang.session.state import world
+from tinote.lang.session.state import session
 
 __all__ = ["SecondOrder", "give_gradients_duals"]
 
@@ -32,7 +32,7 @@ class SecondOrder(Journal):
 
 def give_gradients_duals() -> None:
     """Give every field that has a gradient a dual, if it has none, and its gradient too."""
-    for field in list(world.fields):
+    for field in list(session.fields):
         if field.buffer.primal is None and field.has_grad:
             for one in (field, field.grad):
                 one.ensure_dual()

@@ -24,7 +24,7 @@ from tinote.lang.ad.journal.number_flow import NumberFlow
 from tinote.lang.ad.journal.old_values import SavingLaunch
 from tinote.lang.data.traced import Computed
 from tinote.lang.kernels.access_region import AccessRegions
-from tinote.lang.kernels.arguments import Arguments, Foreign
+from tinote.lang.kernels.arguments import Arguments, ExternalArray
 from tinote.lang.kernels.kernel import Instance
 from tinote.runtime.memory import Memory
 from tinote.source import NOWHERE, Span
@@ -162,19 +162,19 @@ class Custom:
         return self.loaded | self.written
 
     @property
-    def arrays(self) -> list[Foreign]:
+    def arrays(self) -> list[ExternalArray]:
         """The external arrays that its launches read, each once."""
-        return list({(b.first, b.last): b for b in self.loaded if isinstance(b, Foreign)}.values())
+        return list({(b.first, b.last): b for b in self.loaded if isinstance(b, ExternalArray)}.values())
 
     @contextmanager
     def arrays_again(self) -> Iterator[None]:
         """While this lasts, these arrays hold what they held then. Raises `DifferentiationError` for one that has
         changed and cannot be written to.
         """
-        now: list[tuple[Foreign, bytes]] = []
+        now: list[tuple[ExternalArray, bytes]] = []
         try:
             for array, kept in self.copies.items():
-                assert isinstance(array, Foreign)
+                assert isinstance(array, ExternalArray)
                 bound = array.bound
                 present = ctypes.string_at(bound.address, bound.nbytes)
                 if present == bytes(kept.view()):

@@ -32,10 +32,10 @@ from tinote.lang.session.state import (
     Watcher,
     claim_gradients,
     end_watch,
-    is_only_party,
+    is_only_owner,
     recorder,
+    session,
     watch,
-    world,
 )
 from tinote.source import NOWHERE, Span, caller
 
@@ -148,7 +148,7 @@ class Journal(Recorder):
             foreign = launch.arguments.foreign
             if foreign and any(buffer in foreign for buffer, _ in launch.arguments.gradient_facts.broken_paths):
                 self.trace.note_taken_out()  # what varies is in an array that anybody may read
-            if world.has_views:
+            if session.has_views:
                 self.saved.distrust_views(launch)
         for one in self._observers:
             one.launched()
@@ -164,7 +164,7 @@ class Journal(Recorder):
             one.custom(custom)
         kept = self.saved.custom(custom)
         self.events.append(custom)
-        if world.has_views:
+        if session.has_views:
             self.saved.distrust(kept)
 
     # ---- Python
@@ -281,10 +281,10 @@ class Journal(Recorder):
         return values
 
     def claim(self, *, clear: bool) -> None:
-        """The gradients that `reverse` will touch belong to the present party from now on. `clear`: those that were
+        """The gradients that `reverse` will touch belong to the present owner from now on. `clear`: those that were
         another's start at zero.
         """
-        if not is_only_party():
+        if not is_only_owner():
             for event in self.records:
                 claim_gradients(event.gradient_tasks, clear=clear)
 

@@ -22,9 +22,9 @@ from tinote.lang.ad.journal.old_values import SavingLaunch
 from tinote.lang.ad.memory.undo import UndoLog
 from tinote.lang.boxes import Box, box_of
 from tinote.lang.kernels.access_region import NOTHING
-from tinote.lang.kernels.arguments import Arguments, Foreign, own
+from tinote.lang.kernels.arguments import Arguments, ExternalArray, own
 from tinote.lang.kernels.kernel import Instance
-from tinote.lang.session.state import is_viewed, world
+from tinote.lang.session.state import is_viewed, session
 from tinote.runtime.memory import Memory
 
 #: of launches without external arrays
@@ -159,7 +159,7 @@ class SavedValues:
     @property
     def _most_wanted(self) -> int:
         """How many bytes may be kept of what custom VJPs perhaps read."""
-        limit = world.config.memory_limit
+        limit = session.config.memory_limit
         return limit // _WANTED_SHARE if self.nbytes < limit // 2 else 0
 
     def _make_room(self, buffer: Buffer, nbytes: int) -> None:
@@ -167,7 +167,7 @@ class SavedValues:
         if self._fit is not None:
             self._fit(self.nbytes + nbytes)
             return
-        limit = world.config.memory_limit
+        limit = session.config.memory_limit
         if self.nbytes + nbytes > limit:
             raise KernelMemoryError(
                 f"the tape would hold more than {limit:,} bytes of overwritten values of '{buffer.name}'",
@@ -196,7 +196,7 @@ class SavedValues:
         self._other_bytes += saving.nbytes
         return saving
 
-    def _keep_external(self, copies: dict[Buffer, Memory], buffer: Foreign) -> None:
+    def _keep_external(self, copies: dict[Buffer, Memory], buffer: ExternalArray) -> None:
         """Keep what an external array holds now."""
         nbytes = buffer.bound.nbytes
         self._has_copies = True
@@ -244,7 +244,7 @@ def refuse_old_values(arguments: Arguments, why: str, place: str) -> None:
 
 def living_buffers() -> set[Buffer]:
     """The memory of all living fields, gradients and duals left out."""
-    return {f.buffer for f in list(world.fields) if f.buffer.primal is None}
+    return {f.buffer for f in list(session.fields) if f.buffer.primal is None}
 
 
 def _inputs(arguments: Arguments) -> list[Buffer]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
-from tinote.lang.session.state import gradient_memories, world
+from tinote.lang.session.state import gradient_memories, session
 from tinote.runtime.memory import Memory
 
 __all__ = ["MemoryCopies", "State", "preserving_duals", "preserving_gradients"]
@@ -36,14 +36,14 @@ class State(MemoryCopies):
     """
 
     def __init__(self, *, gradients: bool = False) -> None:
-        super().__init__(f.memory for f in list(world.fields) if f.buffer.primal is None)
+        super().__init__(f.memory for f in list(session.fields) if f.buffer.primal is None)
         for memory in gradient_memories() if gradients else ():
             self.add(memory)
-        self._launches = world.launches
+        self._launches = session.launches
 
     def put_back(self, only: Iterable[Memory] | None = None) -> None:
         super().put_back(only)
-        world.launches = self._launches
+        session.launches = self._launches
 
 
 @contextmanager
@@ -56,7 +56,7 @@ def preserving_gradients() -> Iterator[None]:
 @contextmanager
 def preserving_duals() -> Iterator[None]:
     """A block that leaves the duals of all fields as they were."""
-    with _preserving([f.dual.memory for f in list(world.fields) if f.has_dual]):
+    with _preserving([f.dual.memory for f in list(session.fields) if f.has_dual]):
         yield
 
 

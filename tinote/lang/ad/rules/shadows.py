@@ -15,7 +15,7 @@ import numpy as np
 from tinote.compiler.driver import BoundArray
 from tinote.ir.checked_accesses import Word
 from tinote.ir.nodes import Buffer
-from tinote.lang.kernels.arguments import Foreign
+from tinote.lang.kernels.arguments import ExternalArray
 
 __all__ = ["Array", "Shadows", "bound_over"]
 
@@ -44,7 +44,7 @@ class Shadows:
 
     def of(self, buffer: Buffer) -> Array:
         """The shadow of a field, an ndarray or an array that others manage; it is made when it is first asked for."""
-        if isinstance(buffer, Foreign):
+        if isinstance(buffer, ExternalArray):
             return self._of_foreign(buffer)
         found = self._own.get(buffer)
         if found is None:
@@ -52,7 +52,7 @@ class Shadows:
             found = self._own[buffer] = np.zeros((*shape, *buffer.element, len(Word)), np.uint32)
         return found
 
-    def _of_foreign(self, buffer: Foreign) -> Array:
+    def _of_foreign(self, buffer: ExternalArray) -> Array:
         size = buffer.dtype.size
         met = [s for s in self._stretches if s.size == size and s.first <= buffer.last and buffer.first <= s.last]
         met = [s for s in met if (s.first - buffer.first) % size == 0]
@@ -66,7 +66,7 @@ class Shadows:
         return found.words[start : start + count].reshape(shape)
 
 
-def _joined(met: list[_Stretch], buffer: Foreign, size: int) -> _Stretch:
+def _joined(met: list[_Stretch], buffer: ExternalArray, size: int) -> _Stretch:
     """One stretch over several and a new array."""
     first = min([buffer.first, *[s.first for s in met]])
     last = max([buffer.last, *[s.last for s in met]])

@@ -27,7 +27,7 @@ from tinote.lang.ad.rules.shadows import Array, Shadows, bound_over
 from tinote.lang.ad.rules.violations import Access, Violation
 from tinote.lang.data.layout import array_over
 from tinote.lang.data.matrix import numpy_type
-from tinote.lang.kernels.arguments import Arguments, Foreign
+from tinote.lang.kernels.arguments import Arguments, ExternalArray
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import is_viewed, memory_of
 from tinote.source import caller
@@ -182,7 +182,7 @@ class AccessRules(Observer):
 
     def _see(self, buffer: Buffer) -> None:
         """Remember what such memory holds now."""
-        if isinstance(buffer, Foreign):
+        if isinstance(buffer, ExternalArray):
             raw = (ctypes.c_byte * buffer.bound.nbytes).from_address(buffer.bound.address)
             shape = (*buffer.bound.shape, *buffer.element)
             held = np.ndarray(shape, numpy_type(buffer.dtype), buffer=memoryview(raw))  # kept alive by `buffer`
@@ -257,7 +257,7 @@ class AccessRules(Observer):
             between=between,
             offset=tuple(buffer.offset),
             nbytes=nbytes,
-            foreign=isinstance(buffer, Foreign),
+            foreign=isinstance(buffer, ExternalArray),
         )
 
     def _decoded(self, code: int) -> tuple[Access, _Event]:
@@ -270,7 +270,7 @@ class AccessRules(Observer):
 
 def _key(buffer: Buffer) -> object:
     """What memory is known by from one launch to the next."""
-    return (buffer.first, buffer.last, buffer.dtype.size) if isinstance(buffer, Foreign) else buffer
+    return (buffer.first, buffer.last, buffer.dtype.size) if isinstance(buffer, ExternalArray) else buffer
 
 
 def _differs(a: Array, b: Array) -> Array:
