@@ -631,7 +631,9 @@ class _Writer:
         self.inside, self.looks, self.flow = True, False, "full" if flow == "full" else "none"
         body = self.block(names if flow == "full" and self.chance(0.3) else [], depth - 1)
         self.inside, self.looks, self.flow = False, looks, flow
-        return Stmt(f"def {name}(t):", body=body, after=Stmt(f"ti.ad.checkpoint({name}, 3, progress=False)"))
+        # Bound here, not when the step runs again: then they may be the numbers of a later iteration.
+        bound = "".join([f", {one}={one}" for one in names if re.fullmatch(r"n\d+", one)])
+        return Stmt(f"def {name}(t{bound}):", body=body, after=Stmt(f"ti.ad.checkpoint({name}, 3, progress=False)"))
 
 
 def write(seed: int, flow: str) -> Program:

@@ -64,7 +64,28 @@ class Fields:
             for i in x:
                 y[i] = 3 * x[i]
 
+        v, c = ti.Vector.field(2, ti.f64, (), name="v", **both), ti.field(ti.f64, 3, name="c")
+
+        @ti.kernel
+        def weigh(q: ti.types.ndarray(dtype=ti.f64, ndim=1)) -> ti.f64:
+            found = 0.0
+            for i in q:
+                found += q[i] * x[i]
+            return found
+
+        @ti.kernel
+        def product():
+            loss[None] += v[None].x * v[None].y
+
+        @ti.kernel
+        def use_c():
+            for i in c:
+                loss[None] += c[i] * x[i]
+
         self.tq, self.ly, self.norm2, self.scaled, self.thrice = tq, ly, norm2, scaled, thrice
+        self.weigh, self.product, self.use_c, self.v, self.c = weigh, product, use_c, v, c
+        with ti.ad.Tape(loss):
+            self.ended = x[0] + 1.0  # a number of a tape that has ended
         self.start()
 
     def start(self) -> None:
@@ -209,6 +230,9 @@ TAKEN_OUT: dict[str, Callable[[Fields], Any]] = {
     "to_numpy": lambda f: (f.ly(), f.y.from_numpy(f.y.to_numpy() * 3), f.ly()),
     "an array of them": lambda f: (f.ly(), f.y.from_numpy(np.array([f.y[0], 1.0, 2.0])), f.ly()),
     "an element of an array": lambda f: f.scaled(f.y.to_numpy()[1]),
+    "an array that is passed": lambda f: f.scaled(f.weigh(np.array([1.0, f.y[1], 2.0]))),
+    "among others": lambda f: (assign(f.v, None, [f.x[0], math.sin(f.y[1])]), f.product()),
+    "with a number of another tape": lambda f: assign(f.v, None, f.v[None] * f.ended ** math.sin(f.y[1])),
     "an element written": lambda f: (f.tq(), set_x(f, 1, float(f.x[1]) * 3), f.tq()),
 }
 
@@ -220,6 +244,22 @@ def test_a_plain_number_that_comes_back_is_told(name: str, interface: str, f: Fi
     runs = 6 if interface in ("forward mode", "jvp") else 1  # one for each unit vector
     assert 1 <= len(told) <= runs, told
     assert __file__ in told[0]
+
+
+@pytest.mark.parametrize("interface", ["tape", "checkpoint", "grad", "forward mode", "jvp", "jacobian reverse"])
+def test_a_field_without_a_derivative_between(interface: str, f: Fields) -> None:
+    def by_copy() -> None:
+        f.c.copy_from(f.x)
+        f.use_c()
+
+    def by_element() -> None:
+        f.c[1] = f.x[1]
+        f.use_c()
+
+    for program in (by_copy, by_element):
+        f.start()
+        with pytest.raises(DifferentiationError, match="'c' has no"):
+            INTERFACES[interface](f, program)
 
 
 def test_it_is_told_once_with_both_lines(f: Fields) -> None:

@@ -299,3 +299,27 @@ def test_what_a_kernel_returns_may_depend_on_it() -> None:
     value, slope = ti.ad.value_and_grad(run, argnums=0)(3.0, ti.math.vec2(1, 2))
     assert value > 0
     assert slope == pytest.approx(2 * value / 3, rel=1e-12)
+
+
+def test_a_bound_divided_by_zero_without_checks() -> None:
+    """A division by zero that nothing checks is 0, for the loop and for the room that its old values get."""
+    ti.init(bounds_check=False)
+    count, start = ti.field(ti.i32, ()), ti.field(ti.i32, ())
+    x, y, loss = (
+        ti.field(ti.f64, 8, needs_grad=True),
+        ti.field(ti.f64, 8, needs_grad=True),
+        ti.field(ti.f64, (), needs_grad=True),
+    )
+
+    @ti.kernel
+    def run(d: ti.i32):
+        for i in range(start[None] // d + 5):
+            k = ti.atomic_add(count[None], 1)
+            y[k] = x[i] ** 2
+        for i in y:
+            loss[None] += y[i]
+
+    x.fill(3.0)
+    with ti.ad.Tape(loss):
+        run(0)
+    assert x.grad.to_numpy().tolist() == [6.0] * 5 + [0.0] * 3

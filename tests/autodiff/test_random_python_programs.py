@@ -88,7 +88,8 @@ class Trial:
         library.space["c"].from_numpy(np.array([0.3, -0.2, 0.5]))
         library.loss[None] = 0
         if self.program.before:
-            with ti.ad.Tape(library.loss):
+            with warnings.catch_warnings(), ti.ad.Tape(library.loss):
+                warnings.simplefilter("ignore")
                 self.before(self.held, [])
         # The program starts here, from what the part before it has left the same for every point.
         for name, field in library.fields.items():

@@ -126,7 +126,7 @@ def test_it_is_what_python_does(name: str) -> None:
         assert all(value == pytest.approx(wanted, rel=1e-9) for value in found), threads
         assert len(found) == 1, "another result each time"
         tasks = kernel.tasks()
-        assert any(task.parallel and task.turns != 1 for task in tasks) == parallel
+        assert any(task.parallel and task.iterations != 1 for task in tasks) == parallel
         assert all(not task.because for task in tasks) == parallel
         if not parallel:
             assert any(

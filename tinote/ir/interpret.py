@@ -221,9 +221,7 @@ class _Machine:
     ) -> Number:
         if prim.rule is not None:
             values = [v if t is None else p.cast_number(t, v) for t, v in zip(operands, values, strict=True)]
-        if prim in p.DIVISIONS and dtype.kind != "f" and values[1] == 0:
-            return 0
-        return prim.evaluate(dtype, *values)
+        return p.evaluate(prim, dtype, *values)
 
     def component(self, tensor: ir.Atom, index: Sequence[int], op: ir.Op) -> int:
         """Place of a component in the flat tuple."""

@@ -20,7 +20,7 @@ from tinote.ir.affine import Interval, apply_to_intervals, contains, span_of_typ
 from tinote.ir.buffers import Buffer
 from tinote.ir.memory import Storage
 from tinote.ir.nodes import Atom, Extent, Lit, Load, Op, Prim, Var
-from tinote.ir.primitives import Primitive, cast_number
+from tinote.ir.primitives import Primitive, cast_number, evaluate
 from tinote.ir.types import Scalar
 
 __all__ = [
@@ -224,10 +224,7 @@ class Applied(NamedTuple):
     def interval(self, arguments: Sequence[int], lengths: Sequence[int], found: Found) -> Interval:
         given = [found[node] for node in self.args]
         if all(map(_is_exact, given)):
-            try:
-                value = self.primitive.evaluate(self.type, *[low for low, _ in given])
-            except ArithmeticError:  # a division by zero, which is no index
-                return _NOTHING
+            value = evaluate(self.primitive, self.type, *[low for low, _ in given])
             return value, value
         if any(map(_is_nothing, given)):
             return _NOTHING
@@ -239,10 +236,7 @@ class Applied(NamedTuple):
         given = [known[node] for node in self.args]
         if any(value is None for value in given):
             return None
-        try:
-            return self.primitive.evaluate(self.type, *given)
-        except ArithmeticError:  # a division by zero: the launch says so
-            return None
+        return evaluate(self.primitive, self.type, *given)
 
 
 class Index(NamedTuple):

@@ -450,3 +450,12 @@ def neutral(prim: Primitive, t: Scalar) -> Number:
     if prim is and_:
         return t.wrap(-1) if t is not u1 else 1
     return 0.0 if t.kind == "f" else 0
+
+
+def evaluate(prim: Primitive, t: Scalar, *values: Number) -> Number:
+    """The result of `t` for scalar operands. An integer division by zero gives 0, as in machine code: where divisions
+    are checked, a check in front of it reports it.
+    """
+    if prim in DIVISIONS and t.kind != "f" and values[1] == 0:
+        return 0
+    return prim.evaluate(t, *values)

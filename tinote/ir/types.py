@@ -87,6 +87,11 @@ class Scalar:
         """The binary digits of a float type, the hidden one included."""
         return {16: 11, 32: 24, 64: 53}[self.bits]
 
+    @property
+    def smallest_normal(self) -> float:
+        """The least positive number of a float type that has all of its digits."""
+        return 2.0 ** {16: -14, 32: -126, 64: -1022}[self.bits]
+
     def wrap(self, value: int) -> int:
         """An integer brought into this integer type's range, modulo two to the number of bits."""
         value &= (1 << self.bits) - 1

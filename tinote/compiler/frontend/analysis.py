@@ -5,7 +5,16 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterable, Iterator
 
-__all__ = ["Jumps", "assigned_names", "base_name", "ends_in_jump", "loop_bodies", "names_passed", "statements_in"]
+__all__ = [
+    "Jumps",
+    "assigned_names",
+    "assigning_nodes",
+    "base_name",
+    "ends_in_jump",
+    "loop_bodies",
+    "names_passed",
+    "statements_in",
+]
 
 _LOOPS = (ast.For, ast.While)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -31,10 +40,34 @@ def _targets(target: ast.expr) -> Iterator[ast.expr]:
         yield target
 
 
-def assigned_names(body: Iterable[ast.stmt], written: Written, *, in_place_only: bool = False) -> dict[str, int]:
-    """How many places in `body` assign each name. An augmented assignment, a component assignment or an argument
-    that the callee may write counts twice: such a name needs a cell of its own. `in_place_only` leaves plain
-    assignments out."""
+def assigning_nodes(body: Iterable[ast.AST]) -> list[ast.AST]:
+    """The assignments and calls in `body` and below."""
+    found: list[ast.AST] = []
+    stack = list(body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, _ASSIGNING):
+            found.append(node)
+        for field in node._fields:
+            if field in _NEVER_ASSIGN:
+                continue
+            value = getattr(node, field)
+            if isinstance(value, list):
+                stack += [item for item in value if isinstance(item, ast.AST)]
+            elif isinstance(value, ast.AST):
+                stack.append(value)
+    return found
+
+
+_ASSIGNING = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.Call)
+#: Fields of nodes that hold no expressions and no statements.
+_NEVER_ASSIGN = frozenset(["ctx", "op", "ops", "id", "attr", "n", "kind", "type_comment"])
+
+
+def assigned_names(nodes: Iterable[ast.AST], written: Written) -> dict[str, int]:
+    """How many places among `nodes` (`assigning_nodes`) assign each name. An augmented assignment, a component
+    assignment or an argument that the callee may write counts twice: such a name needs a cell of its own.
+    """
     counts: dict[str, int] = {}
 
     def count(target: ast.expr, weight: int) -> None:
@@ -42,30 +75,28 @@ def assigned_names(body: Iterable[ast.stmt], written: Written, *, in_place_only:
             name = base_name(single)
             if name is not None:
                 plain = isinstance(single, ast.Name) and weight == 1
-                if not (plain and in_place_only):
-                    counts[name] = counts.get(name, 0) + (1 if plain else 2)
+                counts[name] = counts.get(name, 0) + (1 if plain else 2)
 
-    for statement in body:
-        for node in ast.walk(statement):
-            match node:
-                case ast.Assign(targets=targets):
-                    for target in targets:
-                        count(target, 1)
-                case ast.AnnAssign(target=target, value=value) if value is not None:
+    for node in nodes:
+        match node:
+            case ast.Assign(targets=targets):
+                for target in targets:
                     count(target, 1)
-                case ast.AugAssign(target=target) | ast.NamedExpr(target=target):
-                    count(target, 2)
-                case ast.Call():
-                    for argument in written(node):
-                        count(argument, 2)
-                    if isinstance(node.func, ast.Attribute) and node.func.attr == "fill":
-                        count(node.func.value, 2)
+            case ast.AnnAssign(target=target, value=value) if value is not None:
+                count(target, 1)
+            case ast.AugAssign(target=target) | ast.NamedExpr(target=target):
+                count(target, 2)
+            case ast.Call():
+                for argument in written(node):
+                    count(argument, 2)
+                if isinstance(node.func, ast.Attribute) and node.func.attr == "fill":
+                    count(node.func.value, 2)
     return counts
 
 
-def names_passed(body: Iterable[ast.stmt], written: Written) -> set[str]:
-    """The names that calls in `body` may assign."""
-    calls = [node for statement in body for node in ast.walk(statement) if isinstance(node, ast.Call)]
+def names_passed(nodes: Iterable[ast.AST], written: Written) -> set[str]:
+    """The names that calls among `nodes` may assign."""
+    calls = [node for node in nodes if isinstance(node, ast.Call)]
     names = [base_name(argument) for call in calls for argument in written(call)]
     return {name for name in names if name is not None}
 

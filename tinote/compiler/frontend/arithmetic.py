@@ -1,4 +1,4 @@
-"""Arithmetic on front-end values: Python's own when all operands are constants, primitives otherwise."""
+"""Arithmetic: Python's own when all operands are compile-time constants, primitives otherwise."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ def _constant(e: Emitter, front: Any) -> Any:
 
 
 def apply(e: Emitter, prim: Primitive, *operands: Any) -> Any:
-    """`prim` on front-end values: folded when all are constants."""
+    """`prim` on operands of either kind: folded when all are constants."""
     constants = [_constant(e, o) for o in operands]
     if any(c is None for c in constants):
         return e.prim(prim, *operands)

@@ -12,7 +12,7 @@ from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter, Expressions
 from tinote.compiler.frontend.names import captured
 from tinote.compiler.frontend.values import ArrayValue, BoundMethod, Place, StructValue, Value
-from tinote.compiler.protocol import CaptureKind, buffer_of, function_of, space_of
+from tinote.compiler.protocol import CaptureKind, buffer_of, builtin_of, function_of, space_of
 from tinote.errors import KernelNameError, TinoteError
 from tinote.ir.nodes import Lit
 
@@ -71,7 +71,7 @@ def attribute(e: Emitter, node: ast.Attribute) -> Any:
         if fixed and plain and (callable(found) or isinstance(found, types.ModuleType)):
             return found
     elif callable(found) and not hasattr(found, "__tinote_function__") and buffer_of(found) is None:
-        of_users = isinstance(found, types.FunctionType | types.MethodType)
+        of_users = isinstance(found, types.FunctionType | types.MethodType) and builtin_of(found) is None
         return captured(e, CaptureKind.ATTRIBUTE, base, name, found) if of_users else found
     return captured(e, CaptureKind.ATTRIBUTE, base, name, found)
 

@@ -1,8 +1,8 @@
 """The built-in functions of the language, as the front end expands their calls. `BUILTINS` maps each name to
 `expand(emitter, args, kwargs)`.
 
-Arguments are front-end values. An expansion that writes to its first argument is marked by `takes_place` and gets a
-`Place` there."""
+Arguments are what expressions evaluate to (`values`). An expansion that writes to its first argument is marked by
+`takes_place` and gets a `Place` there."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import cache
 from types import FunctionType
 from typing import Any
 
-from tinote.compiler.frontend import constructors, elementary, maths, structs
+from tinote.compiler.frontend import constructors, derivatives, floats, numbers, structs
 from tinote.compiler.frontend.arithmetic import apply, conjunction, disjunction, total
 from tinote.compiler.frontend.constructors import truths
 from tinote.compiler.frontend.descriptions import describe
@@ -41,7 +41,13 @@ from tinote.ir.primitives import Primitive
 
 __all__ = ["BUILTINS", "PYTHON", "primitive_expansion"]
 
-BUILTINS: dict[str, Expansion] = {**maths.TABLE, **elementary.TABLE, **constructors.TABLE, **structs.TABLE}
+BUILTINS: dict[str, Expansion] = {
+    **numbers.TABLE,
+    **floats.TABLE,
+    **derivatives.TABLE,
+    **constructors.TABLE,
+    **structs.TABLE,
+}
 _define = define(BUILTINS)
 
 # atomics

@@ -13,7 +13,7 @@ from tinote.compiler.frontend import structs, tensors
 from tinote.compiler.frontend.builtins import BUILTINS
 from tinote.compiler.frontend.callees import expansion_of, is_template_parameter
 from tinote.compiler.frontend.constructors import construct
-from tinote.compiler.frontend.custom_vjp import inline_replaced
+from tinote.compiler.frontend.custom_vjp import inline_custom_vjp
 from tinote.compiler.frontend.descriptions import describe, in_place_of_call
 from tinote.compiler.frontend.domains import static_items
 from tinote.compiler.frontend.emitter import Emitter, Expressions
@@ -150,7 +150,7 @@ def _evaluate_in_python(e: Emitter, callee: Any, args: list[Any], kwargs: dict[s
         if callee is getattr and hasattr(args[0], args[1]):
             return captured(e, CaptureKind.ATTRIBUTE, args[0], args[1], callee(*args))
         if not (is_fixed(callee) and is_plain([*args, *kwargs.values()])):
-            e.reproducible = False  # what it gives cannot be told to another process
+            e.reproducible = False  # what it gives is not reproducible in another process
         if getattr(callee, "__tinote_static__", False):
             return outside(e, callee(*args, **kwargs))
         return outside(e, e.ask(callee, *args, **kwargs))
@@ -175,7 +175,7 @@ def _inline_call(e: Emitter, node: ast.Call, callee: Any, source: FunctionSource
     if getattr(callee, "__tinote_replacement__", None) is not None:
         own = source.parameters[: int(callee.__tinote_self__ is not None)]
         given = [q.arg for q in source.parameters if q not in own and not is_template_parameter(e, source, q)]
-        return inline_replaced(e, source, callee, arguments, given)
+        return inline_custom_vjp(e, source, callee, arguments, given)
     return inline(e, source, arguments)
 
 
@@ -201,7 +201,7 @@ def _template_of(frame: Frame, name: str) -> Any:
 
 
 def _match(e: Emitter, node: ast.Call, callee: Any, source: FunctionSource) -> dict[str, Any]:
-    """Which front-end value each parameter stands for."""
+    """Which value each parameter stands for."""
     tree = source.tree.args
     parameters = source.parameters
     positional = [q for q in parameters if q not in tree.kwonlyargs]

@@ -5,6 +5,7 @@ What they emit, and what is wrong with their arguments, is at the call; what the
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable
 from functools import cache
 from typing import Any
@@ -39,7 +40,10 @@ def composed_expansion(builtin: Any) -> Expansion:
     source: FunctionSource = builtin.__tinote_composed__()
     parameters = parameters_of(builtin.__wrapped__)
     same = next((function for function, known in PYTHON_FUNCTIONS.items() if known is builtin), None)
-    assigned = analysis.assigned_names(source.tree.body, lambda call: ())
+    assigned = analysis.assigned_names(analysis.assigning_nodes(source.tree.body), lambda call: ())
+    last = source.tree.body[-1]
+    #: the returned expression, where there is nothing else but the docstring
+    formula = last.value if len(source.tree.body) == 2 and isinstance(last, ast.Return) else None
 
     def expand(e: Emitter, args: list[Any], kwargs: dict[str, Any]) -> Any:
         given = parameters.matched(e, builtin.__tinote_name__, args, kwargs)
@@ -53,7 +57,7 @@ def composed_expansion(builtin: Any) -> Expansion:
         try:
             for name, front in given.items():
                 e.bind(name, e.as_value(front) if isinstance(front, tuple | list) and e.is_value(front) else front)
-            return lower_body(e, frame)
+            return lower_body(e, frame) if formula is None else e.evaluate(formula)
         finally:
             e.frame, e.scope = saved
 

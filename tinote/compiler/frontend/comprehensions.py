@@ -41,11 +41,11 @@ def _comprehension(
         generator = node.generators[depth]
         with e.at(generator.iter):
             items = static_items(e, e.evaluate(generator.iter))
-            e.turns += len(items)
-            check_unrolled(e, e.turns)
-        for turn in items:
+            e.unrolled += len(items)
+            check_unrolled(e, e.unrolled)
+        for value in items:
             with e.block("comprehension", node):
-                bind_target(e, generator.target, turn, "loop variable")
+                bind_target(e, generator.target, value, "loop variable")
                 conditions = [evaluate_condition(e, test) for test in generator.ifs]
                 if any(isinstance(c, Value) for c in conditions):
                     e.error("the condition of a comprehension must be known at compile time", node=generator.ifs[0])

@@ -1,4 +1,4 @@
-"""Device functions with a gradient of their own (`ti.ad.grad_replaced`, `ti.ad.grad_for`).
+"""Device functions with a custom vector-Jacobian product (`ti.ad.grad_replaced`, `ti.ad.grad_for`).
 
 r = polar(A)        what `polar` emits for A; then an operation that takes r and A and holds what its gradient
                     emits for A and the adjoint of r, as a region that only reverse mode looks into
@@ -22,13 +22,13 @@ from tinote.ir.types import element_type
 if TYPE_CHECKING:
     from tinote.compiler.frontend.emitter import Emitter
 
-__all__ = ["inline_replaced"]
+__all__ = ["inline_custom_vjp"]
 
 
-def inline_replaced(
+def inline_custom_vjp(
     e: Emitter, source: FunctionSource, callee: Any, arguments: dict[str, Any], given: list[str]
 ) -> Any:
-    """The result of calling `callee`, whose gradient is replaced. `given`: the parameters that stand for values and
+    """The result of calling `callee`, which has a custom VJP. `given`: the parameters that stand for values and
     have adjoints; the others are templates, and the object of a method.
     """
     replacement = callee.__tinote_replacement__
@@ -85,34 +85,34 @@ def _adjoints(
     seeds: tuple[Var, ...],
 ) -> tuple[Atom, ...]:
     """What the gradient gives for the adjoints of the results, in the types of the arguments."""
-    told = function_of(gradient)
-    assert told is not None
+    vjp = function_of(gradient)
+    assert vjp is not None
     values = [*arguments.values(), *[Value(seed) for seed in seeds]]
-    if len(told.parameters) != len(values):
+    if len(vjp.parameters) != len(values):
         e.error(
-            f"`{told.name}`, the gradient of `{source.name}`, takes {len(told.parameters)} arguments, and not "
+            f"`{vjp.name}`, the gradient of `{source.name}`, takes {len(vjp.parameters)} arguments, and not "
             f"{len(values)}",
             "it gets the arguments of the call, and then the adjoint of each result",
-            notes=[Note("the gradient", told.span)],
+            notes=[Note("the gradient", vjp.span)],
         )
-    found = inline(e, told, dict(zip([q.arg for q in told.parameters], values, strict=True)))
+    found = inline(e, vjp, dict(zip([q.arg for q in vjp.parameters], values, strict=True)))
     parts = list(found) if isinstance(found, tuple) else [found]
     wanted = [arguments[name] for name in given]
     if len(parts) != len(wanted):
         e.error(
-            f"`{told.name}` gives {len(parts)} adjoints, and `{source.name}` has {len(wanted)} arguments",
+            f"`{vjp.name}` gives {len(parts)} adjoints, and `{source.name}` has {len(wanted)} arguments",
             "return one for each argument that is not a template, in their order",
-            notes=[Note("the gradient", told.span)],
+            notes=[Note("the gradient", vjp.span)],
         )
     adjoints: list[Atom] = []
     for part, value in zip(parts, wanted, strict=True):
         if value.dtype.kind != "f":
-            adjoints.append(value.atom)  # an integer has no adjoint: nobody looks at it
+            adjoints.append(value.atom)  # an integer has no adjoint: it is not used
             continue
         if not e.is_value(part) or e.shape(part) != value.shape:
             e.error(
-                f"`{told.name}` gives {describe(part)} as the adjoint of {describe(value)}",
-                notes=[Note("the gradient", told.span)],
+                f"`{vjp.name}` gives {describe(part)} as the adjoint of {describe(value)}",
+                notes=[Note("the gradient", vjp.span)],
             )
         adjoints.append(e.cast(part, element_type(value.type)).atom)
     return tuple(adjoints)

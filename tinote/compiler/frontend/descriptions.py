@@ -1,4 +1,4 @@
-"""Front-end values and types in a person's words, for messages."""
+"""Values and types as messages describe them."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ __all__ = ["describe", "describe_type", "in_place_of_call"]
 
 
 def describe(front: Any) -> str:
-    """What a front-end value is, in a person's words."""
+    """What a value is, as a message describes it."""
     if isinstance(front, Value) and isinstance(front.atom, Lit):
         return f"the constant {front.atom.value!r}"
     if isinstance(front, Place | Value):

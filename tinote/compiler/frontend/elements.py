@@ -1,4 +1,4 @@
-"""Fields and arrays as wholes in a kernel: their elements, one for each index, and what is done to all of them at once.
+"""Elements of fields and arrays in a kernel: the element at an index, and what is done to all elements at once.
 
 x.fill(1.0)            every number of a field, of an array, or of one component
 particles.fill(p)      every struct of a field of structs
@@ -38,17 +38,17 @@ def memory_place(e: Emitter, buffer: Buffer, index: tuple[Atom, ...]) -> MemoryP
     return MemoryPlace(buffer, index, constant=buffer in e.stopped)
 
 
-def element_of(e: Emitter, whole: Any, place: MemoryPlace) -> Any:
+def element_of(e: Emitter, container: Any, place: MemoryPlace) -> Any:
     """The element that has the index of `place`: of a field or array, of one component, or the members of a struct."""
-    buffer = buffer_of(whole)
+    buffer = buffer_of(container)
     if buffer is not None:
         return memory_place(e, buffer, place.index)
-    component = component_of(whole)
+    component = component_of(container)
     if component is not None:
         return place.component(literal_indices(component))
-    members = members_of(whole)
+    members = members_of(container)
     assert members is not None
-    return StructValue({name: element_of(e, field, place) for name, field in members.items()}, struct_of(whole))
+    return StructValue({name: element_of(e, field, place) for name, field in members.items()}, struct_of(container))
 
 
 def fill(e: Emitter, target: Any, value: Any) -> None:

@@ -107,12 +107,12 @@ class Emitter:
         self.top_draws: tuple[Atom, Var] | None = None
         #: fields of floats through which no derivative flows until the block ends
         self.stopped: frozenset[Buffer] = frozenset()
-        #: whether somebody uses the value of the call at hand
+        #: whether the value of the current call is used
         self.wanted = True
-        #: where the statement at hand begins, and how many run-time regions are open there
+        #: where the current statement begins, and how many run-time regions are open there
         self.statement: tuple[Anchor, int]
         #: how many iterations of loops were unrolled so far
-        self.turns = 0
+        self.unrolled = 0
         #: inside `static(...)`: calls of plain Python functions are made at compile time
         self.in_static = 0
         #: what the tensors made here consist of
@@ -270,7 +270,7 @@ class Emitter:
         return self.b.local(t, initial, name)
 
     def bind(self, name: str, value: Any, what: str = "") -> None:
-        """Let a name stand for a front-end value in the current scope."""
+        """Let a name stand for a value in the current scope."""
         self.scope.names[name] = Constant(name, value, self.b.loc, what, self.depth)
         self.show(name, value)
 
@@ -321,7 +321,7 @@ class Emitter:
         return isinstance(front, Value | Place | StaticTensor) or is_number(front) or constant_of(front) is not None
 
     def as_value(self, front: Any, like: Scalar | None = None) -> Value:
-        """A front-end value as something that exists at run time. `like`: the type that a constant vector is about to
+        """A value as one that exists at run time. `like`: the type that a constant vector is about to
         meet, so that it is not rounded on the way.
         """
         if isinstance(front, Value):
@@ -503,7 +503,7 @@ class Emitter:
     # operations
 
     def prim(self, prim: Primitive, *operands: Any, type: Scalar | Tensor | None = None, name: str = "") -> Value:
-        """Emit a primitive on front-end values; types promote, scalars broadcast. Located errors for shapes and types
+        """Emit a primitive; types promote, scalars broadcast. Located errors for shapes and types
         that do not fit.
         """
         operands = tuple([self.force(o) for o in operands])

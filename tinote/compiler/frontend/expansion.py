@@ -32,6 +32,8 @@ class Parameters(NamedTuple):
 
     def matched(self, e: Emitter, name: str, args: list[Any], kwargs: dict[str, Any]) -> dict[str, Any]:
         """The argument of each parameter in a call of the built-in `name`; what follows the last one is left out."""
+        if not kwargs and len(args) == len(self.names):
+            return dict(zip(self.names, args, strict=True))
         unknown = [k for k in kwargs if k not in self.names]
         if unknown:
             e.error(f"`{name}` has no parameter `{unknown[0]}`", f"it takes {self.shown or 'nothing'}")

@@ -150,7 +150,7 @@ def assertion_text(e: Emitter, message: Any) -> tuple[str, list[Atom]]:
 
 
 def text_parts(e: Emitter, parts: Sequence[Any]) -> list[str | tuple[Atom, str]]:
-    """Texts and front-end values as the parts of a message: constants become text, what exists at run time stays
+    """Texts and values as the parts of a message: compile-time values become text, run-time values stay
     with its format.
     """
     found: list[str | tuple[Atom, str]] = []

@@ -48,15 +48,19 @@ def survey(e: Emitter) -> None:
     """Look through the current function's syntax for the names that need cells or shared memory."""
     frame = e.frame
     body = frame.source.tree.body
+    known: dict[ast.Call, list[ast.expr]] = {}
 
     def written(call: ast.Call) -> list[ast.expr]:
-        return written_arguments(e, call)
+        if call not in known:
+            known[call] = written_arguments(e, call)
+        return known[call]
 
-    frame.assigned = analysis.assigned_names(body, written)
+    nodes = analysis.assigning_nodes(body)
+    frame.assigned = analysis.assigned_names(nodes, written)
     for loop in analysis.loop_bodies(body, lambda statement: is_static_call(e, statement.iter)):
-        frame.shared |= analysis.assigned_names(loop, written).keys()
+        frame.shared |= analysis.assigned_names(analysis.assigning_nodes(loop), written).keys()
     # The loops of a function that is called on the outermost level are parallel, too.
-    frame.shared |= analysis.names_passed(body, written)
+    frame.shared |= analysis.names_passed(nodes, written)
 
 
 def _bind_parameter(e: Emitter, source: FunctionSource, parameter: ast.arg, front: Any) -> None:

@@ -263,8 +263,8 @@ def _unrolled(e: Emitter, node: ast.For, items: tuple[Any, ...], leaving: analys
             return _iteration(e, loop, node.body)
 
     with e.at(node.iter):
-        e.turns += len(items)
-        check_unrolled(e, e.turns)
+        e.unrolled += len(items)
+        check_unrolled(e, e.unrolled)
     failures = e.failures
     for item in items:
         stops = [loop.broken] if loop.broken is not None and loop.breaks else []
@@ -275,7 +275,7 @@ def _unrolled(e: Emitter, node: ast.For, items: tuple[Any, ...], leaving: analys
         elif once(item) is Way.LEAVES:
             return
         if e.failures > failures:
-            return  # the other iterations would say the same
+            return  # the other iterations would report the same
 
 
 def while_(e: Emitter, node: ast.While) -> None:

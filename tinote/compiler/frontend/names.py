@@ -26,7 +26,7 @@ def read_name(e: Emitter, node: ast.Name) -> Any:
 
 def lookup(e: Emitter, name: str) -> Any:
     """What a name outside of the kernel stands for; read through the function's closure, its module, then
-    Python's built-ins. Raises when nobody knows it.
+    Python's built-ins. Raises for a name that is not defined.
     """
     source = e.frame.source
     if e.frame.builtin:
@@ -67,14 +67,14 @@ def lookup(e: Emitter, name: str) -> Any:
 
 
 def captured(e: Emitter, kind: CaptureKind, owner: Any, key: Any, value: Any) -> Any:
-    """Remember that the code depends on `value`; give it back as a front-end value."""
+    """Remember that the code depends on `value`; give it back as a kernel sees it."""
     e.captures.setdefault((kind, id(owner), key), Capture(kind, owner, key, value))
     return outside(e, value)
 
 
 def outside(e: Emitter, value: Any) -> Any:
-    """An object from outside as a front-end value: NumPy's numbers become Python's, and what can change in place
-    is remembered.
+    """An object from outside of the kernel as a compile-time value: NumPy's numbers become Python's, and what can
+    change in place is remembered.
     """
     if isinstance(value, ModuleType) or (is_number(value) and type(value) in (bool, int, float)):
         return value
@@ -88,9 +88,10 @@ def outside(e: Emitter, value: Any) -> Any:
         e.captures.setdefault(
             (CaptureKind.CONTENT, id(value), None), Capture(CaptureKind.CONTENT, value, None, content_of(value))
         )
-    item = getattr(value, "item", None)
-    if constant is None and getattr(value, "shape", None) == () and callable(item) and buffer_of(value) is None:
-        return item()
+    if constant is None and getattr(value, "shape", None) == ():
+        item = getattr(value, "item", None)
+        if callable(item) and buffer_of(value) is None:
+            return item()
     return value
 
 

@@ -85,7 +85,9 @@ def _member(e: Emitter, left: Any, op: ast.cmpop, right: Any) -> Any:
         except TypeError:
             e.error(f"`in` has no meaning with {describe(right)}")
     found: Any = False
-    for item in e.components(right) if e.is_value(right) and e.shape(right) else static_items(e, right):
+    # A matrix is searched as NumPy does it: among its numbers.
+    numbers = not isinstance(right, tuple | list) and e.is_value(right) and e.shape(right)
+    for item in e.components(right) if numbers else static_items(e, right):
         same = apply(e, p.eq, left, item)
         found = same if found is False else apply(e, p.or_, found, same)
     return apply(e, p.logical_not, found) if negated else found

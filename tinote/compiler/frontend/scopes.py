@@ -61,7 +61,7 @@ class Variable:
 
 
 class Constant:
-    """A name that stands for one front-end value. `what` says what it is when someone tries to assign it; empty
+    """A name that stands for one value. `what` says what it is when someone tries to assign it; empty
     when that is allowed.
 
     `depth`: how many run-time regions were open where it was bound.
@@ -150,7 +150,7 @@ class Results:
     def __init__(self, anchor: Anchor) -> None:
         self.anchor = anchor
         self.direct: Any = None
-        #: the front-end value's structure with a `CellPlace` for each number
+        #: the returned value's structure with a `CellPlace` for each number
         self.cells: Any = None
         self.returned: Var | None = None
         self.seen = False

@@ -53,7 +53,7 @@ def _guarded(e: Emitter, statement: ast.stmt, rest: list[ast.stmt], tail: bool) 
         pass
     finally:
         e.b.loc, e.statement = saved, outer
-    for name in analysis.assigned_names([statement], lambda call: ()):
+    for name in analysis.assigned_names(analysis.assigning_nodes([statement]), lambda call: ()):
         if e.scope.find(name) is None:
             e.bind(name, POISON)
     return None

@@ -1,4 +1,4 @@
-"""Structs in a kernel: a front-end value (or place) for each member, and nothing in the IR.
+"""Structs in a kernel: a value (or place) for each member, and nothing in the IR.
 
 p = Particle(pos=v, mass=2)      the members' values
 s[i]                             the members' places in the fields of `s`

@@ -1,7 +1,7 @@
 """What an expression in a kernel evaluates to while it is compiled.
 
-A front-end value is any Python object. Plain objects (numbers, strings, fields, functions, tuples and lists of
-front-end values) stand for themselves at compile time; the classes here stand for what exists at run time, for
+An expression evaluates to any Python object. Plain objects (numbers, strings, fields, functions, tuples and lists of
+values) are compile-time values and stand for themselves; the classes here stand for what exists at run time, for
 places that can be written, and for what a `for` can walk over. `Any` in a signature means such a value."""
 
 from __future__ import annotations
@@ -127,7 +127,7 @@ class ArrayValue:
 
 
 class StructValue:
-    """A struct: a front-end value for each member, or, where it can be assigned, a place. `info`: its type, if it has
+    """A struct: a value for each member, or, where it can be assigned, a place. `info`: its type, if it has
     one with a name.
     """
 
@@ -328,13 +328,13 @@ class StaticSequence(NamedTuple):
 
 
 class Text(NamedTuple):
-    """An f-string: literal texts and front-end values, in order."""
+    """An f-string: literal texts and values, in order."""
 
     parts: tuple[Any, ...]
 
 
 class Formatted(NamedTuple):
-    """A front-end value in a `Text`, with a format specification."""
+    """A value in a `Text`, with a format specification."""
 
     value: Any
     spec: str

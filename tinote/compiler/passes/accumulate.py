@@ -15,7 +15,8 @@ neutral element when it is not taken.
 The update moves behind the loop, where it would happen even if none happened inside. To add nothing is harmless if the
 element exists; otherwise it happens under a condition.
 
-Sums of floats are reassociated. In a parallel loop their order is open anyway; in a serial one it takes `fast_math`.
+Sums of floats are reassociated. In a parallel loop their order is open anyway; in a serial one it takes `fast_math`,
+and products of floats stay as they are.
 """
 
 from __future__ import annotations
@@ -137,7 +138,9 @@ class _Accumulator(Rewriter):
         if dtype is u1 and op.prim not in (p.and_, p.or_, p.xor):
             return False
         unordered = isinstance(loop, For) and loop.parallel
-        return unordered or dtype.kind != "f" or self.fast_math
+        # Partial products may overflow or vanish where the product does not.
+        any_order = dtype.kind != "f" or op.prim in (p.minimum, p.maximum) or (self.fast_math and op.prim is p.add)
+        return unordered or any_order
 
     def disturbs(self, other: Memory, update: Atomic) -> bool:
         """Whether it would be noticed that the update comes later than before this access."""

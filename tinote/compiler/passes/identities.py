@@ -6,7 +6,7 @@
 
 Only what holds for every value, bit for bit: integers wrap; floats keep signed zeros, infinities and NaNs (payloads
 aside). `fast_math` adds what holds for real numbers but may round differently or lose the sign of a zero; never what is
-wrong for infinities and NaNs (so `x * 0.0` and `x - x` stay).
+wrong for infinities and NaNs (so `x * 0.0` and `x - x` stay), nor what makes one out of finite numbers.
 """
 
 from __future__ import annotations
@@ -87,6 +87,12 @@ def _combined(prim: Primitive, a: Atom, b: Atom, t: Type) -> Lit:
     return Lit(prim.evaluate(dtype, a.value, b.value), dtype)
 
 
+def _term(prim: Primitive, a: Atom, b: Atom, t: Type) -> Lit | None:
+    """Two terms in one, unless they overflow together where they would not one after the other."""
+    found = _combined(prim, a, b, t)
+    return found if math.isfinite(found.value) else None
+
+
 def _add(c: Algebra, args: tuple[Atom, ...], t: Type) -> Result:
     x, y = args
     whole = is_integer(t)
@@ -98,12 +104,13 @@ def _add(c: Algebra, args: tuple[Atom, ...], t: Type) -> Result:
         return p.sub, (y, inner[0])
     if type(y) is Lit and (whole or c.fast_math):
         if (inner := c.made_by(x, p.add)) is not None and type(inner[1]) is Lit:
-            return p.add, (inner[0], _combined(p.add, inner[1], y, t))
+            if (number := _term(p.add, inner[1], y, t)) is not None:
+                return p.add, (inner[0], number)
         if (inner := c.made_by(x, p.sub)) is not None:
-            if type(inner[1]) is Lit:
-                return p.add, (inner[0], _combined(p.sub, y, inner[1], t))
-            if type(inner[0]) is Lit:
-                return p.sub, (_combined(p.add, inner[0], y, t), inner[1])
+            if type(inner[1]) is Lit and (number := _term(p.sub, y, inner[1], t)) is not None:
+                return p.add, (inner[0], number)
+            if type(inner[0]) is Lit and (number := _term(p.add, inner[0], y, t)) is not None:
+                return p.sub, (number, inner[1])
     if whole:
         if (inner := c.made_by(x, p.sub)) is not None and inner[1] == y:
             return inner[0]
@@ -123,9 +130,11 @@ def _sub(c: Algebra, args: tuple[Atom, ...], t: Type) -> Result:
         return p.add, (x, inner[0])
     if type(y) is Lit and (whole or c.fast_math):
         if (inner := c.made_by(x, p.add)) is not None and type(inner[1]) is Lit:
-            return p.add, (inner[0], _combined(p.sub, inner[1], y, t))
+            if (number := _term(p.sub, inner[1], y, t)) is not None:
+                return p.add, (inner[0], number)
         if (inner := c.made_by(x, p.sub)) is not None and type(inner[1]) is Lit:
-            return p.sub, (inner[0], _combined(p.add, inner[1], y, t))
+            if (number := _term(p.add, inner[1], y, t)) is not None:
+                return p.sub, (inner[0], number)
     if whole:
         if x == y:
             return _number(0, t)
@@ -152,8 +161,8 @@ def _mul(c: Algebra, args: tuple[Atom, ...], t: Type) -> Result:
     if type(y) is Lit and (whole or c.fast_math):
         if (inner := c.made_by(x, p.mul)) is not None and type(inner[1]) is Lit:
             product = _combined(p.mul, inner[1], y, t)
-            # Two factors that overflow or vanish together would lose what they do one after the other.
-            if whole or (math.isfinite(product.value) and product.value != 0):
+            # Two factors that overflow, vanish or lose digits together would lose what they do one after the other.
+            if whole or element_type(t).smallest_normal <= abs(product.value) < math.inf:
                 return p.mul, (inner[0], product)
     return None
 

@@ -29,6 +29,7 @@ from tinote.lang.ad.journal.broken_path import LostValues
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal, living_buffers
+from tinote.lang.ad.journal.number_flow import look_for_plain
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saved_values import refuse_old_values
 from tinote.lang.data.duals import Dual
@@ -380,7 +381,7 @@ class _Runner(Journal):
         if flow is not None:
             values = constants(values)
         arguments = arguments_of(instance, values, self.request(flow))
-        self.look_for_plain(given, arguments)
+        look_for_plain(self.trace, given, arguments)
         arrays = arguments.arrays
         chain = self._chain
         arguments.refuse_shared()
@@ -434,8 +435,15 @@ class _Runner(Journal):
             super().writing(buffer, position, value, source)
             return
         self.overwriting(buffer)
-        if source is None and self._numbers_in(value, buffer) is not None and buffer.adjoint is None:
-            self._chain.lost.setdefault(buffer, caller())
+        lost = self._chain.lost
+        if source is None:
+            varies = self._numbers_in(value, buffer) is not None
+        else:
+            varies = (
+                buffer.dtype.kind == "f" and buffer.primal is None and (source.adjoint is not None or source in lost)
+            )
+        if varies and buffer.adjoint is None and buffer.primal is None:
+            lost.setdefault(buffer, caller())
 
     def look_at_python(self) -> None:
         """Take what Python has given fields into the trace: it must be the same again."""

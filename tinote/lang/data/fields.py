@@ -92,7 +92,8 @@ class Field(Located, Exchanged):
         if name in _PLACED:
             self._settle()
             return self.__dict__[name]
-        raise no_attribute("a field", name, [*dir(type(self)), *_PLACED])
+        public = not name.startswith("_")  # the compiler asks every object for names of its protocol
+        raise no_attribute("a field", name, [*dir(type(self)), *_PLACED] if public else ())
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         raise FieldError(

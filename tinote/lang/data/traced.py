@@ -504,8 +504,9 @@ def _compute(rule: Rule, value: Any, operands: Sequence[Any]) -> Any:
             sources.append(0)
             duals.append(Dual(float(plain(one))))
     if not any(sources):
-        # A constant that stands among traced numbers is one of them.
-        return Traced(trace, Dual(float(value)), 0)
+        # A constant that stands among traced numbers is one of them; of a recording that has ended, a float.
+        among = any(type(one) is Traced and one.trace.is_open for one in operands)
+        return Traced(trace, Dual(float(value)), 0) if among else value
     if trace.root.taken_out is not None:
         trace.note_plain([one for one, source in zip(operands, sources, strict=True) if not source], "arithmetic")
     dual = rule.of(*duals, value=float(value)) if has_tangents else Dual(float(value))

@@ -12,6 +12,7 @@ from tinote.compiler.codegen.llvm.cost import BETWEEN_POLLS, LoopPlan, Loops, Po
 from tinote.compiler.codegen.llvm.emitter import Emitter
 from tinote.compiler.codegen.llvm.offsets import offset_arithmetic
 from tinote.compiler.codegen.llvm.primitives import emit_prim
+from tinote.compiler.codegen.llvm.products import steps_of_products
 from tinote.compiler.codegen.llvm.ranges import range_of, result_range
 from tinote.compiler.codegen.llvm.shared import Shared
 from tinote.compiler.codegen.llvm.stacks import Stacks
@@ -59,6 +60,7 @@ class TaskText(Emitter):
         #: access groups of the parallel loops around the place under construction
         self.groups: tuple[int, ...] = ()
         self._offsets = offset_arithmetic(region)
+        self._products = steps_of_products(region) if self.flags else set[Op]()
         self._fuel = ""
 
     # walking
@@ -96,6 +98,8 @@ class TaskText(Emitter):
             self.env[out] = self.widened[op.args[0]]  # type: ignore[index]
             return
         operands = [self.use(a) for a in op.args]
+        # LLVM would multiply literals with each other, and what it gets may overflow or vanish.
+        self.ordered = op in self._products or (op.prim in (p.mul, p.div) and any(type(a) is Lit for a in op.args))
         text = self.env[out] = emit_prim(self, op.prim, t, op.args, operands)
         if t.kind == "f":
             self._note_sign(op, text, operands)

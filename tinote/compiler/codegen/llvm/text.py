@@ -91,6 +91,7 @@ class FunctionText:
         "marks",
         "no_wrap",
         "not_negative",
+        "ordered",
         "positive",
         "ranges",
         "roots",
@@ -110,6 +111,8 @@ class FunctionText:
         self.positive: set[str] = set()
         #: whether the integer operation that is being emitted cannot wrap
         self.no_wrap = False
+        #: whether the multiplication that is being emitted stays where it is among others
+        self.ordered = False
         self.head: list[str] = []
         self.lines: list[str] = []
         self.marks: list[int] = []
@@ -120,6 +123,11 @@ class FunctionText:
         self._values = 0
         self._labels = 0
         self._stack_left = _STACK_SHARE
+
+    @property
+    def ordered_flags(self) -> str:
+        """The flags of an operation that stays where it is among others."""
+        return self.flags.replace(" reassoc", "")
 
     def name(self) -> str:
         """A fresh value name."""

@@ -19,7 +19,7 @@ from tinote.errors import DifferentiationError
 from tinote.ir.buffers import Buffer, BufferKind
 from tinote.lang.ad.functional.seeds import seed_array
 from tinote.lang.ad.journal.broken_path import LostValues
-from tinote.lang.ad.journal.number_flow import NumberFlow
+from tinote.lang.ad.journal.number_flow import NumberFlow, look_for_plain
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, objects, tangents_in
@@ -92,7 +92,7 @@ class FwdMode(Recorder):
             self._give_gradients_duals(instance)
         self._lost.launch_forward(arguments, varying=varying)
         if self.trace.root.taken_out is not None:
-            self.trace.note_plain(list(values[len(arguments.specialisation.arrays) :]), f"'{instance.kernel_name}'")
+            look_for_plain(self.trace, values, arguments)
         if takes or instance.returns_floats:
             return NumberFlow(self.trace, instance, tangents=True)
         return instance.specialisation.code(TANGENT)
@@ -129,11 +129,11 @@ class FwdMode(Recorder):
         if buffer.primal is not None and buffer.tangent is None and buffer is buffer.primal.adjoint:
             self.preparing_gradient()
         elif source is None and buffer.primal is None and buffer.dtype.kind == "f":
+            if self.trace.root.taken_out is not None:
+                self.trace.note_plain(value, f"'{buffer.name}'")
             if holds_traced(value):
                 if buffer.tangent is None and np.any(tangents_in(value)):
                     self._lost.lose(buffer, caller())
-            elif self.trace.root.taken_out is not None:
-                self.trace.note_plain(value, f"'{buffer.name}'")
 
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
         if buffer in self._lost.places:

@@ -18,14 +18,14 @@ from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.broken_path import LostValues
 from tinote.lang.ad.journal.events import Custom, Event, Launch, Read, Write
-from tinote.lang.ad.journal.number_flow import NumberFlow
+from tinote.lang.ad.journal.number_flow import NumberFlow, look_for_plain
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saved_values import SavedValues, living_buffers, refuse_old_values
 from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.boxes import Box, box_at, is_element
 from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, objects, traced_array
-from tinote.lang.kernels.arguments import Arguments, arguments_of, own
+from tinote.lang.kernels.arguments import arguments_of, own
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import (
     Recorder,
@@ -123,7 +123,7 @@ class Journal(Recorder):
             self._refused = self._refused or error
             self._pending = launch = None
         if self.trace.root.taken_out is not None:
-            self.look_for_plain(given, arguments)
+            look_for_plain(self.trace, given, arguments)
         native = None if launch is None else launch.old_values
         if native is not None and self._judges_first:
             why = "a tape that checks the access rules does not keep"
@@ -144,12 +144,6 @@ class Journal(Recorder):
     def request(self, flow: NumberFlow | None) -> Request:
         """Which of a kernel's gradients is for such a launch."""
         return self.derivative if flow is None else Request(self.derivative.derivative, arguments=True)
-
-    def look_for_plain(self, values: tuple[Any, ...], arguments: Arguments) -> None:
-        """Of what goes into a launch, plain numbers may have been computed from traced ones: external arrays, too."""
-        count = len(arguments.specialisation.arrays)
-        arrays = [np.empty(0) for buffer in arguments.foreign if buffer.dtype.kind == "f"]
-        self.trace.note_plain([*arrays, *values[count:]], f"kernel '{arguments.specialisation.source.name}'")
 
     def launched(self) -> None:
         launch, self._pending = self._pending, None

@@ -5,13 +5,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Protocol
 
+import numpy as np
+
 from tinote.compiler.requests import PRIMAL, Derivative, Request
 from tinote.lang.data.traced import Trace, Traced, constants
+from tinote.lang.kernels.arguments import Arguments
 from tinote.lang.kernels.kernel import Instance
 
-__all__ = ["NumberFlow"]
+__all__ = ["NumberFlow", "look_for_plain"]
 
 _PUSHFORWARD = Request(Derivative.FORWARD, arguments=True)
+
+
+def look_for_plain(trace: Trace, values: Sequence[Any], arguments: Arguments) -> None:
+    """Of what goes into a launch, plain numbers may have been computed from traced ones: external arrays, too."""
+    arrays = [np.empty(0) for buffer in arguments.foreign if buffer.dtype.kind == "f"]
+    scalars = values[len(arguments.specialisation.arrays) :]
+    trace.note_plain([*arrays, *scalars], f"kernel '{arguments.specialisation.source.name}'")
 
 
 class _Launched(Protocol):

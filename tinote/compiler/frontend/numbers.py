@@ -1,4 +1,4 @@
-"""The built-in functions on numbers: elementary functions, bits, shading-language helpers, random numbers."""
+"""Built-in functions of numbers that the front end expands: rounding, extrema, choice, bits, random numbers."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ from tinote.ir.types import (
     u64,
 )
 
-__all__ = ["TABLE", "popcount"]
+__all__ = ["TABLE"]
 
 TABLE: dict[str, Expansion] = {}
 _define = define(TABLE)
@@ -129,6 +129,24 @@ def _logical_shift(e: Emitter, a: Any, b: Any) -> Any:
 
 
 _define("bit_shr", "a b", _logical_shift)
+
+
+def _leading_zeros(e: Emitter, x: Any) -> Any:
+    """How many zeros stand before the first bit that is set: every bit is copied to all places below it."""
+    value = e.strong(x)
+    unsigned = {8: u8, 16: u16, 32: u32, 64: u64}.get(value.dtype.bits) if value.dtype.kind in "iu" else None
+    if unsigned is None:
+        e.error(f"leading zeros are counted in integers, not in {describe(x)}")
+    v = e.cast(value, unsigned)
+    shift = 1
+    while shift < unsigned.bits:
+        v = e.prim(p.or_, v, e.prim(p.shr, v, shift))
+        shift *= 2
+    return e.prim(p.sub, unsigned.bits, popcount(e, v))
+
+
+_define("clz", "x", _leading_zeros)
+
 
 # random numbers
 

@@ -1,7 +1,6 @@
-"""Built-in functions that are composed of others: logarithms and powers of two, hyperbolic functions, the parts of a
-floating-point number, leading zeros, refraction; and what says where derivatives come from.
+"""The parts of a floating-point number, and what follows from them.
 
-Their derivatives are those of the parts, except where the parts are bits: there `surrogate` supplies them.
+Derivatives where a value is made of bits are supplied by `surrogate`.
 """
 
 from __future__ import annotations
@@ -10,15 +9,12 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expansion import Expansion, define
-from tinote.compiler.frontend.maths import popcount
 from tinote.compiler.frontend.values import StaticTensor, Value, is_number
-from tinote.compiler.protocol import members_of, space_of
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Lit
-from tinote.ir.types import f16, f32, f64, i32, i64, machine_epsilon, u8, u16, u32, u64, with_element
+from tinote.ir.types import f16, f32, f64, i32, i64, machine_epsilon, with_element
 
 __all__ = ["TABLE"]
 
@@ -97,52 +93,10 @@ def _log10(e: Emitter, x: Any) -> Any:
 
 
 _define("log10", "x", _of_constants(lambda v: math.log10(v) if v else -math.inf, _log10))
-# bits
 
 
-def _leading_zeros(e: Emitter, x: Any) -> Any:
-    """How many zeros stand before the first bit that is set: every bit is copied to all places below it."""
-    value = e.strong(x)
-    unsigned = {8: u8, 16: u16, 32: u32, 64: u64}.get(value.dtype.bits) if value.dtype.kind in "iu" else None
-    if unsigned is None:
-        e.error(f"leading zeros are counted in integers, not in {describe(x)}")
-    v = e.cast(value, unsigned)
-    shift = 1
-    while shift < unsigned.bits:
-        v = e.prim(p.or_, v, e.prim(p.shr, v, shift))
-        shift *= 2
-    return e.prim(p.sub, unsigned.bits, popcount(e, v))
+def _machine_epsilon(e: Emitter, x: Any) -> float:
+    return machine_epsilon(_floating(e, x).dtype)
 
 
-_define("clz", "x", _leading_zeros)
-
-
-# derivatives
-
-
-def _stop_gradient(e: Emitter, x: Any) -> Any:
-    """`x` as a constant: no derivative flows through it. Integers have none anyway."""
-    if is_number(x) or e.static_tensor(x) is not None or e.as_value(x).dtype.kind != "f":
-        return x
-    return e.prim(p.surrogate, x, 0.0)
-
-
-def _stop_grad(e: Emitter, x: Any) -> Any:
-    """Of a field: no derivative flows through what is read from it up to the end of the block, in device functions that
-    are called there, too. Of anything else: that value as a constant.
-    """
-    space = space_of(x)
-    if space is None:
-        return _stop_gradient(e, e.force(x))
-    members = members_of(x)
-    for part in [x] if members is None else members.values():
-        if members is not None and members_of(part) is not None:
-            _stop_grad(e, part)
-        elif (buffer := space_of(part)) is not None and buffer.dtype.kind == "f":
-            e.stopped |= {buffer}
-    return None
-
-
-_define("stop_gradient", "x", _stop_gradient)
-_define("stop_grad", "x", _stop_grad)
-_define("machine_epsilon", "x", lambda e, x: machine_epsilon(_floating(e, x).dtype))
+_define("machine_epsilon", "x", _machine_epsilon)

@@ -1,0 +1,84 @@
+"""Which multiplications are a step of a product that a loop carries: they stay in their order under fast maths too.
+
+%r: f32 = for %i: i32 in 0i32 .. %n carrying %t: f32 = 1.0f32:
+  %a: f32 = mul %x, %y            not one
+  %u: f32 = mul %t, %a            from what is carried to what is yielded: partial products may overflow or vanish
+  yield %u                        where the product does not
+"""
+
+from __future__ import annotations
+
+from tinote.ir import primitives as p
+from tinote.ir.nodes import Atom, For, If, Op, Prim, Region, Var, While
+from tinote.ir.query import walk
+from tinote.ir.types import Scalar
+
+__all__ = ["steps_of_products"]
+
+#: For each variable the carried values, as bits, that it is a product of, or that go into it.
+Sets = dict[Var, int]
+
+
+def steps_of_products(region: Region) -> set[Op]:
+    """The multiplications and divisions of floats in `region` that lead from a carried value to what it becomes."""
+    found: set[Op] = set()
+    for loop in walk(region):
+        if isinstance(loop, For | While) and loop.outs:
+            body = loop.regions[-1]
+            carried = body.params[1:] if isinstance(loop, For) else body.params
+            bits = {v: 1 << k for k, v in enumerate(carried) if isinstance(v.type, Scalar) and v.type.kind == "f"}
+            if bits:
+                _forwards(body, bits)
+                _backwards(body, bits, {}, [1 << k for k in range(len(carried))], found)
+    return found
+
+
+def _terms(op: Prim) -> tuple[Atom, ...]:
+    """The operands through which a product goes."""
+    if op.prim is p.mul:
+        return op.args
+    return op.args[:1] if op.prim is p.div else op.args[1:] if op.prim is p.select else ()
+
+
+def _ways(op: Op) -> list[tuple[Atom, ...]]:
+    """For each out, the atoms through which a product reaches it."""
+    if isinstance(op, Prim):
+        return [_terms(op)]
+    if isinstance(op, If):
+        return list(zip(op.then.yields, op.orelse.yields, strict=True))
+    if isinstance(op, For | While):
+        return [(a,) for a in op.initial]
+    return []
+
+
+def _forwards(region: Region, products: Sets) -> None:
+    for op in region.body:
+        for inner in op.regions:
+            _forwards(inner, products)
+        for out, atoms in zip(op.outs, _ways(op), strict=False):
+            bits = 0
+            for a in atoms:
+                if type(a) is Var:
+                    bits |= products.get(a, 0)
+            if bits:
+                products[out] = bits
+
+
+def _backwards(region: Region, products: Sets, wanted: Sets, yields: list[int], found: set[Op]) -> None:
+    for a, bits in zip(region.yields, yields, strict=False):
+        if type(a) is Var:
+            wanted[a] = wanted.get(a, 0) | bits
+    for op in reversed(region.body):
+        outs = [wanted.get(out, 0) & products.get(out, 0) for out in op.outs]
+        if not any(outs):
+            continue
+        if isinstance(op, If):
+            for inner in op.regions:
+                _backwards(inner, products, wanted, outs, found)
+            continue
+        if isinstance(op, Prim) and op.prim is not p.select:
+            found.add(op)
+        for bits, atoms in zip(outs, _ways(op), strict=False):
+            for a in atoms:
+                if type(a) is Var:
+                    wanted[a] = wanted.get(a, 0) | bits
