@@ -173,7 +173,8 @@ class Tape(Journal):
             self.forget()
 
     def _differentiate(self) -> None:
-        self.lost_values()
+        if self.has_something:
+            self.lost_values()
         self.claim(clear=self.clear_gradients)
         self.loss.grad.fill(1)
         self.reverse()

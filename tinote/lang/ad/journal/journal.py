@@ -86,6 +86,11 @@ class Journal(Recorder):
         """The launches and the stretches with a custom VJP."""
         return [event for event in self.events if isinstance(event, Launch | Custom)]
 
+    @property
+    def has_something(self) -> bool:
+        """Whether anything was recorded, or refused."""
+        return bool(self.events) or self._refused is not None
+
     def start(self) -> None:
         """Become the recorder of this context, and hear what other contexts write."""
         self._tokens = recorder.set(self), watch(self)
@@ -150,8 +155,9 @@ class Journal(Recorder):
                 self.trace.note_taken_out()  # what varies is in an array that anybody may read
             if session.has_views:
                 self.saved.distrust_views(launch)
-        for one in self._observers:
-            one.launched()
+        if self._observers:
+            for one in self._observers:
+                one.launched()
 
     def launching_outside(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched in another thread or task, which is no part of this."""
@@ -276,8 +282,7 @@ class Journal(Recorder):
         if self._refused is not None:
             raise self._refused
         values = LostValues(at_first=lost)
-        if self.events:
-            values.follow(self.events)
+        values.follow(self.events)
         return values
 
     def claim(self, *, clear: bool) -> None:
