@@ -23,7 +23,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tests.autodiff.user import session  # noqa: F401
+from tests.autodiff.user import array, scalar, session  # noqa: F401
 from tinote.errors import DifferentiationError
 
 Array = np.ndarray[Any, Any]
@@ -498,3 +498,28 @@ def test_a_gradient_that_is_launched_in_forward_mode() -> None:
     right_or_refused(forward)
     right_or_refused(lambda: ti.ad.jvp(program, wrt=w, loss=out)(1.0)[1])
     right_or_refused(lambda: np.asarray(ti.ad.jacobian(program, wrt=w, loss=out, mode="forward")()).item())
+
+
+def test_a_checkpointed_step_whose_number_is_another_one_later_is_refused() -> None:
+    x, loss = array(3), scalar()
+    x.from_numpy(np.array([1.0, 2.0, 3.0]))
+
+    @ti.kernel
+    def scaled(a: ti.f64):
+        for i in x:
+            loss[None] += a * x[i]
+
+    def late_binding() -> None:
+        for k in range(3):
+            n = x[k] * 2.0
+            ti.ad.checkpoint(lambda t: scaled(n), 3)  # noqa: B023
+
+    with pytest.raises(DifferentiationError, match="did something else"), ti.ad.Tape(loss):
+        late_binding()
+
+    with ti.ad.Tape(loss):
+        for k in range(3):
+            n = x[k] * 2.0
+            ti.ad.checkpoint(lambda t, n=n: scaled(n), 3)
+    # loss = 3 · 2 · (x₀ + x₁ + x₂)²
+    assert x.grad.to_numpy() == pytest.approx(np.full(3, 12.0 * 6.0))

@@ -135,7 +135,7 @@ class _Chain:
         self.numbers: set[int] = set()  # the traced numbers from outside that steps have used
         self.lost: dict[Buffer, Span] = {}  # fields without a gradient that hold values which vary
         self._seeds = array("Q")  # how many random launches there were before each step
-        self._traces = array("q")  # what each step launched
+        self._traces: list[tuple[int, frozenset[int]]] = []  # what each step did
         self._reserve = 0  # what a single step has needed beside the states
 
     # ---- memory
@@ -202,7 +202,7 @@ class _Chain:
                 runner = _Runner(self, listener, t, taping=False)
                 self._run(t, runner)
                 runner.look_at_python()
-                self._traces.append(runner.did)
+                self._traces.append(runner.signature)
                 if not t or t == coming:
                     coming = self._next_place(t)
                 shown.update()
@@ -307,7 +307,7 @@ class _Chain:
         runner = _Runner(self, listener, t, taping=taping)
         self._run(t, runner)
         runner.look_at_python()
-        if runner.did != self._traces[t]:
+        if runner.signature != self._traces[t]:
             raise DifferentiationError(
                 f"step({t}) did something else when it was run again, so its gradient would not be right",
                 self.place,
@@ -368,6 +368,11 @@ class _Runner(Journal):
         self._taping = taping
         self._from_python: dict[Buffer, None] = {}  # fields whose values are all from Python, since the last launch
         self.did = 0  # stands for what the step did
+
+    @property
+    def signature(self) -> tuple[int, frozenset[int]]:
+        """What the step did, and which numbers of the recording around it went in: the same when it is run again."""
+        return self.did, frozenset(self.trace.taken_in)
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
         """A kernel is about to be launched."""
