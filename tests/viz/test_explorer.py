@@ -21,6 +21,7 @@ from tinote.ir.nodes import Atomic, Load, Prim
 from tinote.ir.query import walk
 from tinote.runtime import jit
 from tinote.source import Span
+from tinote.viz.explorer.picture import KINDS
 from tinote.viz.explorer.widget import Explored, Explorer, View, explore
 
 HERE = __file__
@@ -398,3 +399,20 @@ def test_the_page_of_its_own_escapes_what_it_shows(tmp_path):
     assert data["views"][0]["sources"][0]["lines"] == hostile.splitlines()
     assert set(data["stages"]) == {"0/0", "0/2"}
     assert not re.search(r"(src|href)=|https?://|@import", page)
+
+
+@pytest.mark.parametrize("gradient", [False, True])
+def test_kernels_that_run_as_plain_python_have_a_picture(gradient):
+    """Every kind of stage has a colour in the picture's list, as in the page's."""
+    assert set(KINDS) == set(StageKind)
+    ti.init(arch=ti.python)
+    x = ti.field(ti.f32, shape=4, needs_grad=True)
+
+    @ti.kernel
+    def double():
+        for i in x:
+            x[i] = 2.0 * x[i]
+
+    double()
+    picture = ti.viz.explore(double, gradient=gradient).picture()
+    assert Image.open(io.BytesIO(picture)).size[0] > 900

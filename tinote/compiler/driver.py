@@ -96,7 +96,7 @@ class Specialisation:
         self._duals: set[Buffer] = set()
         started = time.perf_counter()
         self._cache = self._open_cache()
-        if not self._is_found():
+        if not self._load_primal_from_cache():
             self._lower()
         self.seconds = time.perf_counter() - started
 
@@ -197,7 +197,7 @@ class Specialisation:
         return found
 
     def results(self) -> Iterator[tuple[Request, Code]]:
-        """What was needed so far."""
+        """The requests compiled so far, with their code."""
         for request, (code, _) in self._results.items():
             yield request, code
 
@@ -269,9 +269,9 @@ class Specialisation:
     def _compile(self, request: Request) -> Compiled:
         name = self.source.name
         with compilation(name if request is PRIMAL else f"{name}, {request.name}") as enter:
-            return self._compile_telling(request, enter)
+            return self._compile_reporting(request, enter)
 
-    def _compile_telling(self, request: Request, enter: Enter) -> Compiled:
+    def _compile_reporting(self, request: Request, enter: Enter) -> Compiled:
         listen = _load("inspect.printing").printer(self.source.name, request) if self.config.print_ir else None
         fn, context = self._run(request, listen, enter)
         if context.gradient is not None:
@@ -317,7 +317,7 @@ class Specialisation:
             return None
         return _load("cache.kernel_cache").KernelCache(self.source, self.arguments, self.config, store)
 
-    def _is_found(self) -> bool:
+    def _load_primal_from_cache(self) -> bool:
         """Whether an earlier process has left machine code made from the same."""
         if self._cache is None:
             return False

@@ -28,7 +28,13 @@ EDGES = {"+": "#146c2e", "-": "#b02a1e"}
 SHORTEST_BAR = 0.08
 """A bar of less than this part of the longest would be a dot, and say nothing."""
 
-KINDS = {StageKind.PYTHON: "#b89a2d", StageKind.IR: "#2d76be", StageKind.LLVM: "#7a2dbe", StageKind.ASSEMBLY: "#2dbe8e"}
+KINDS = {
+    StageKind.PYTHON: "#b89a2d",
+    StageKind.IR: "#2d76be",
+    StageKind.SOURCE: "#2dae45",
+    StageKind.LLVM: "#7a2dbe",
+    StageKind.ASSEMBLY: "#2dbe8e",
+}
 COLORS = {
     "variable": "#0b5cad",
     "memory": "#0a6d5c",

@@ -1,5 +1,5 @@
 // The running plot: samples, and a line chart of them. The rules for ticks and for thinning are those of
-// `viz/chart.py`.
+// `viz/draw/chart.py`.
 
 const SERIES_COLORS = {
   light: ["#2f6fd0", "#c96012", "#2b8252", "#8450c6", "#b3315f", "#5f6670"],

@@ -24,10 +24,10 @@ class Observer:
         """A kernel is about to be launched. Gives what is to be launched in its place, if anything."""
 
     def launched(self) -> None:
-        """The launch that was announced has ended well, and is recorded."""
+        """The launch that was announced has completed, and is recorded."""
 
     def custom(self, custom: Custom) -> None:
-        """A stretch with a custom VJP has ended well."""
+        """A stretch with a custom VJP has completed."""
 
     def writing(self, write: Write, *, exempt: bool) -> None:
         """Python is about to write to a field; `exempt`: within a function without a gradient."""

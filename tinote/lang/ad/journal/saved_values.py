@@ -33,9 +33,9 @@ _NO_COPIES: tuple[dict[Buffer, Memory], dict[Buffer, Memory]] = ({}, {})
 __all__ = ["SavedValues", "living_buffers", "refuse_old_values"]
 
 
-#: This part of the session's memory limit may hold what custom VJPs perhaps read: a program that computes it again
-#: wants none of it, and the others are told when it was too little.
-_WANTED_SHARE = 16
+#: This part of the session's memory limit may hold values that a custom VJP might read. One that computes them again
+#: needs none; another gets an error where a value was not kept.
+_OPTIONAL_SHARE = 16
 
 
 class SavedValues:
@@ -152,15 +152,15 @@ class SavedValues:
         for one in self._observers:
             one.overwriting(buffer, exempt=exempt)
         for each in (buffer, buffer.tangent) if self._tangents else (buffer,):
-            nbytes = 0 if each is None else self.log.overwrite(each, box, self._make_room, self._most_wanted)
+            nbytes = 0 if each is None else self.log.overwrite(each, box, self._make_room, self._most_optional)
             if nbytes:
                 self.copied.append((self.count, buffer, nbytes))
 
     @property
-    def _most_wanted(self) -> int:
+    def _most_optional(self) -> int:
         """How many bytes may be kept of what custom VJPs perhaps read."""
         limit = session.config.memory_limit
-        return limit // _WANTED_SHARE if self.nbytes < limit // 2 else 0
+        return limit // _OPTIONAL_SHARE if self.nbytes < limit // 2 else 0
 
     def _make_room(self, buffer: Buffer, nbytes: int) -> None:
         """So many bytes more are to be kept. Raises `KernelMemoryError`."""
@@ -218,7 +218,7 @@ class SavedValues:
         if not self.between_launches:  # the gradients have run on the fields as they are now
             for event in events:
                 self._need_now(event)
-        self.log.seal(self._make_room, self._most_wanted)
+        self.log.seal(self._make_room, self._most_optional)
 
     def let_go(self, customs: Iterable[Custom]) -> None:
         """Nothing will be reversed any more."""

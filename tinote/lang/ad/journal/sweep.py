@@ -175,7 +175,7 @@ class Sweep:
         stale = self._saved.log.stale
         inner = CustomSweep(self._gradients, custom.name, custom.place, stale, self.adjoints)
         for buffer in custom.scratch:
-            if buffer.dtype.kind == "f":  # whoever reads it without computing it first shall notice
+            if buffer.dtype.kind == "f":  # a read before it is computed shows
                 inner.overwriting(buffer)
                 numbers(buffer)[...] = np.nan
         token = recorder.set(inner)
