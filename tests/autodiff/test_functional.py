@@ -297,3 +297,75 @@ def test_copies_by_python_in_forward_mode() -> None:
     value, product = ti.ad.jvp(overwritten, wrt=x, loss=y)(np.ones(3))
     assert value.tolist() == [1.0] * 3
     assert product.tolist() == [0.0] * 3
+
+
+@ti.kernel
+def squares_of(q: ti.types.ndarray(), factor: ti.f64) -> ti.f64:
+    total = 0.0
+    for i in range(3):
+        total += factor * q[i] ** 2
+    return total
+
+
+def first_element(q: Any) -> Any:
+    q[1] = 5.0
+    return squares_of(q, 1.0)
+
+
+def all_elements(q: Any) -> Any:
+    q.fill(2.0)
+    return squares_of(q, 1.0)
+
+
+def shifted(q: Any) -> Any:
+    q[1] += 5.0
+    return squares_of(q, 1.0)
+
+
+def exchanged(q: Any) -> Any:
+    q[0], q[1] = q[1], 3.0 * q[0]
+    return squares_of(q, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("function", "expected"),
+    [
+        (first_element, [2.0, 0.0, 6.0]),
+        (all_elements, [0.0, 0.0, 0.0]),
+        (shifted, [2.0, 14.0, 6.0]),
+        (exchanged, [18.0, 4.0, 6.0]),
+    ],
+)
+def test_what_a_function_writes_to_its_argument_first_takes_its_place(function: Any, expected: list[float]) -> None:
+    def given() -> tuple[Any, Any]:
+        own = ti.ndarray(ti.f64, shape=3, needs_grad=True, needs_dual=True)
+        own.from_numpy(np.array([1.0, 2.0, 3.0]))
+        return np.array([1.0, 2.0, 3.0]), own
+
+    for derivative in (
+        ti.ad.grad(function),
+        ti.ad.jacobian(function),
+        ti.ad.jacobian(function, mode="forward"),
+    ):
+        for array in given():
+            assert derivative(array) == pytest.approx(expected)
+
+
+def test_what_a_program_writes_to_a_field_first_takes_its_place() -> None:
+    x = ti.field(ti.f64, shape=3, needs_grad=True, needs_dual=True)
+    loss = ti.field(ti.f64, shape=(), needs_grad=True, needs_dual=True)
+
+    @ti.kernel
+    def measure():
+        for i in x:
+            loss[None] += x[i] ** 2
+
+    def program() -> None:
+        x[1] = 5.0
+        x[2] *= 2.0
+        measure()
+
+    for mode in ("reverse", "forward"):
+        x.from_numpy(np.array([1.0, 2.0, 3.0]))
+        found = ti.ad.jacobian(program, wrt=x, loss=loss, mode=mode)()
+        assert found == pytest.approx([2.0, 0.0, 24.0]), mode

@@ -288,6 +288,7 @@ def recorded(task: Derivative, args: tuple[Any, ...], kwargs: dict[str, Any]) ->
 
 
 def _recorded(task: Derivative, bound: Bound, journal: Journal, kwargs: dict[str, Any]) -> Run:
+    journal.starts_from([one.field.buffer for one in bound.inputs if one.field is not None])
     journal.start()
     try:
         try:

@@ -7,7 +7,7 @@ swept in reverse.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextvars import Token
 from typing import Any
 
@@ -260,6 +260,12 @@ class Journal(Recorder):
         """Whether recorded launches have read or written a field, or Python has given it new values since."""
         self._look()
         return buffer in self._touched
+
+    def starts_from(self, buffers: Iterable[Buffer]) -> None:
+        """The present values of these fields are what is differentiated with respect to: whatever Python writes to them
+        takes their place, also where nothing has used them yet.
+        """
+        self._touched.update(buffers)
 
     def touched_before(self) -> set[Buffer]:
         """What recorded launches have read or written, and Python has given new values since."""
