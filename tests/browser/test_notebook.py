@@ -282,7 +282,7 @@ def endless_while():
     data[0] = -1.0
 
 def long_for() -> ti.f64:
-    s = ti.cast(0.0, ti.f64)
+    s = ti.cast(0.25, ti.f64)
     for k in range(ti.cast(1, ti.i64) * 1_000_000_000_000):
         s = s * 0.5 + ti.sin(s)
     return s
