@@ -74,7 +74,7 @@ class Journal(Recorder):
         self.saved = SavedValues(self._observers, between_launches=saves, again=keep, tangents=self._tangents, fit=fit)
         self._touched: set[Buffer] = set()
         self._written_before: set[Buffer] = set()
-        self._looked_at = 0  # so many events are counted in `_touched` and `_written_before`
+        self._looked_at = 0  # the number of events that are counted in `_touched` and `_written_before`
         self._begins = False  # whether there are writes to fields that nothing has used
         self._read: set[Buffer] = set()  # fields of which Python has numbers
         self._pending: Launch | None = None

@@ -156,7 +156,6 @@ class SavedValues:
             if nbytes:
                 self.copied.append((self.count, buffer, nbytes))
 
-    @property
     def _most_optional(self) -> int:
         """How many bytes may be kept of what custom VJPs perhaps read."""
         limit = session.config.memory_limit

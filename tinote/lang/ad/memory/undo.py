@@ -52,7 +52,7 @@ class UndoLog:
     def __init__(self) -> None:
         self.nbytes = 0
         self.length = 0  # entries in all
-        self.shown = 0  # in the reverse sweep: so many of them are not undone yet
+        self.shown = 0  # in the reverse sweep: the number of them that are not undone yet
         self._lock = Lock()
         self._trace = AccessTrace()
         self._followed: list[AccessRegions] = []  # launches whose needs are not counted in `_needed` yet
@@ -132,9 +132,9 @@ class UndoLog:
                 boxes.add(box)
         self._settled[id(places)] = places
 
-    def overwrite(self, buffer: Buffer, box: Box | None, make_room: MakeRoom, most_wanted: int = 0) -> int:
+    def overwrite(self, buffer: Buffer, box: Box | None, make_room: MakeRoom, most_wanted: Callable[[], int]) -> int:
         """These elements, by default all, are about to be written: keep what is needed of them; of what is only wanted,
-        up to `most_wanted` bytes in all. Gives the bytes that were kept.
+        up to `most_wanted()` bytes in all. Gives the bytes that were kept.
         """
         if self._followed:
             with self._lock:
@@ -155,7 +155,7 @@ class UndoLog:
                 self._settled.clear()
                 nbytes += self._keep(buffer, met, make_room)
             if wanted is not None:
-                nbytes += self._keep_wanted(buffer, wanted, box, met, make_room, most_wanted)
+                nbytes += self._keep_wanted(buffer, wanted, box, met, make_room, most_wanted())
             if boxes is not None:
                 boxes.remove(box)
             return nbytes
@@ -186,9 +186,9 @@ class UndoLog:
         wanted.remove(box)
         return nbytes
 
-    def seal(self, make_room: MakeRoom, most_wanted: int = 0) -> None:
-        """Keep all that is needed and still there: anything may be overwritten from now on, without a word. Each way
-        back begins with memory as it is now.
+    def seal(self, make_room: MakeRoom, most_wanted: Callable[[], int]) -> None:
+        """Keep all that is needed and still there: anything may be overwritten from now on, unannounced. Each reverse
+        sweep begins with memory as it is now.
         """
         if self._sealed is None:
             self._sealed = self.length
