@@ -23,6 +23,7 @@ __all__ = [
     "CompilerBug",
     "DifferentiationError",
     "FieldError",
+    "KernelArgumentError",
     "KernelAssertionError",
     "KernelFiniteError",
     "KernelIndexError",
@@ -30,6 +31,7 @@ __all__ = [
     "KernelNameError",
     "KernelOverflowError",
     "KernelRuntimeError",
+    "KernelSubscriptError",
     "KernelSyntaxError",
     "KernelTypeError",
     "KernelZeroDivisionError",
@@ -181,7 +183,9 @@ class CompilationError(TinoteError):
 
 
 class KernelSyntaxError(CompilationError):
-    """A statement or expression that the kernel language does not have."""
+    """A statement or expression that the kernel language does not have. It is no `SyntaxError`: IPython shows these in
+    a way of its own, without the line of the kernel and what helps.
+    """
 
 
 @contextmanager
@@ -222,7 +226,7 @@ def broken_gradient_path(
     )
 
 
-class FieldError(TinoteError, ValueError):
+class FieldError(CompilationError, RuntimeError, ValueError):
     """A field that is declared or used in a way it cannot be."""
 
 
@@ -238,16 +242,24 @@ class KernelRuntimeError(TinoteError, RuntimeError):
     """A fault while a kernel ran."""
 
 
-class KernelIndexError(KernelRuntimeError, IndexError):
-    """An index outside of a field's shape."""
-
-
 class KernelZeroDivisionError(KernelRuntimeError, ZeroDivisionError):
     """An integer division or remainder by zero."""
 
 
 class KernelAssertionError(KernelRuntimeError, AssertionError):
     """An `assert` in a kernel that did not hold."""
+
+
+class KernelIndexError(KernelAssertionError, IndexError):
+    """An index outside of a field's shape."""
+
+
+class KernelSubscriptError(KernelTypeError, KernelIndexError):
+    """An index that is wrong whatever the kernel is run on: a number outside of a vector, too many or too few."""
+
+
+class KernelArgumentError(KernelTypeError, KernelRuntimeError, ValueError):
+    """An argument of a call that does not fit the kernel's parameter."""
 
 
 class AccessRuleError(DifferentiationError, KernelAssertionError):
