@@ -61,7 +61,7 @@ class Instance:
         self.needs_seed = specialisation.uses_random
         signature = specialisation.signature
         self.result = results_of(specialisation.source, signature.returns, signature.returns_tuple)
-        #: so many of the numbers that a launch gives are floats
+        #: how many of the numbers that a launch returns are floats
         self.returns_floats = sum([_floats(t) for t in signature.returns or ()])
         self.writes_copies = False  # whether it was launched on an array of which it got a copy to write to
         self.calls = 0
@@ -166,7 +166,7 @@ class Instance:
         return Listing(self.specialisation.python(gradient=gradient).text)
 
     def _native(self, kind: str, gradient: bool) -> list[Any]:
-        """The stages behind the IR that are of this kind."""
+        """The stages after the IR that are of this kind."""
         if self.specialisation.config.arch == "python":
             raise TinoteError(
                 f"'{self.kernel_name}' runs as plain Python: there is no machine code to show",
