@@ -219,13 +219,13 @@ class Specialisation:
         fn, _ = pipeline.run_pipeline(self.lowered.function, pipeline.SCALAR_PRIMAL, self.config)
         return importlib.import_module("tinote.ir.access_region").effects_of(fn)
 
-    def refuse_broken_path(self, buffer: Buffer, place: Span, request: Request) -> list[tuple[Buffer, Span]]:
-        """What becomes of a varying value in `buffer`, which has no gradient and was stored to at `place`: the stores
+    def refuse_broken_path(self, buffer: Buffer, span: Span, request: Request) -> list[tuple[Buffer, Span]]:
+        """What becomes of an active value in `buffer`, which has no gradient and was stored to at `span`: the stores
         that carry it on. Raises `DifferentiationError` when the kernel differentiates with respect to it.
         """
         gradient = importlib.import_module("tinote.autodiff.gradient")
         fn = self.differentiated(request)
-        writes = gradient.refuse_broken_path(buffer, place, fn, arguments=request.arguments)
+        writes = gradient.refuse_broken_path(buffer, span, fn, arguments=request.arguments)
         return [(write.buffer, write.loc) for write in writes]
 
     def refuse_gradient_access(self, request: Request) -> None:

@@ -318,8 +318,8 @@ class NdarrayType:
             )
         if self.ndim is not None and kind.ndim != self.ndim:
             whole = bound.shape + kind.element
-            behind = f" and elements of shape {kind.element}" if kind.element else ""
-            raise refuse(f"has {self.ndim} dimensions{behind}, and is called with an array of shape {whole}", "")
+            elements = f" and elements of shape {kind.element}" if kind.element else ""
+            raise refuse(f"has {self.ndim} dimensions{elements}, and is called with an array of shape {whole}", "")
         if self.needs_grad is not None and kind.has_grad is not self.needs_grad:
             if self.needs_grad:
                 hint = "make the array with `ti.ndarray(…, needs_grad=True)`"

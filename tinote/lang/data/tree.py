@@ -79,9 +79,9 @@ class Level(Node):
     # ---- growing
 
     def dense(self, axes: Any, dimensions: Any) -> Level:
-        """A level below this one: each cell is divided into so many along each of the axes. `dimensions`: one number
-        for all axes, or one for each. Where an axis is divided by several levels, the field is stored row by row all
-        the same, not in blocks.
+        """A level below this one: each cell is divided along each of the axes, into as many as `dimensions` says: one
+        number for all axes, or one for each. Where an axis is divided by several levels, the field is stored row by row
+        all the same, not in blocks.
         """
         where = caller()
         self._require_open(where)
