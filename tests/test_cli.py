@@ -60,9 +60,9 @@ def test_every_command_has_help(command: str, capsys: pytest.CaptureFixture[str]
         (["explore"], "required: FILE:KERNEL"),
         (["cache"], "required: action"),
         (["lab", "--port", "http"], "invalid port value: 'http'"),
-        (["lab", "--port", "99999"], "99999 is no port: they go from 1 to 65535"),
+        (["lab", "--port", "99999"], "99999 is not a port: they go from 1 to 65535"),
         (["run", "a.ipynb", "--timeout", "soon"], "invalid seconds value: 'soon'"),
-        (["run", "a.ipynb", "--timeout", "0"], "0 is no time to wait"),
+        (["run", "a.ipynb", "--timeout", "0"], "0 is not a time to wait"),
     ],
 )
 def test_a_wrong_call_is_a_usage_error(
@@ -124,9 +124,9 @@ def test_run_gives_up_on_a_slow_cell_and_on_a_dead_kernel(tmp_path: Path) -> Non
     [
         (["run", "gravty.ipynb"], "tinote run: there is no file 'gravty.ipynb'; did you mean 'gravity.ipynb'?"),
         (["run", "other/gravity.ipynb"], "tinote run: there is no file 'other/gravity.ipynb'"),
-        (["run", "text.ipynb"], "tinote run: cannot read text.ipynb: it is no notebook"),
+        (["run", "text.ipynb"], "tinote run: cannot read text.ipynb: it is not a notebook"),
         (["run", "folder"], "tinote run: cannot read folder: is a directory"),
-        (["explore", "text.ipynb:f"], "tinote explore: cannot read text.ipynb: it is no notebook"),
+        (["explore", "text.ipynb:f"], "tinote explore: cannot read text.ipynb: it is not a notebook"),
         (["explore", ":f"], "tinote explore: ':f' names no file: FILE:KERNEL is wanted, as sim.py:step"),
         (["explore", "simm.py:f"], "tinote explore: there is no file 'simm.py'; did you mean 'sim.py'?"),
         (["lab", "text.ipynb"], "tinote lab: text.ipynb: file exists"),
@@ -268,7 +268,11 @@ def test_explore_runs_the_program_and_finds_the_kernels_of_its_objects(
         ("notes.txt:fill", 2, "neither a Python file (.py) nor a notebook (.ipynb)"),
         ("sim.py:fil", 2, "'fil' does not exist in sim.py; did you mean 'fill'?"),
         ("sim.py:substep", 2, "did you mean 'solver.substep'?"),
-        ("sim.py:mass", 2, "'mass' is no kernel in sim.py; there are fill, broken, generic, running, solver.substep"),
+        (
+            "sim.py:mass",
+            2,
+            "'mass' is not a kernel in sim.py; there are fill, broken, generic, running, solver.substep",
+        ),
         ("sim.py", 2, "name one of the kernels of sim.py: fill, broken, generic, running, solver.substep"),
         ("empty.py", 2, "empty.py defines no kernel"),
         ("sim.py:broken", 1, "        x[i] = nothing\n      |                ^^^^^^^"),

@@ -11,9 +11,9 @@ import re
 
 __all__ = ["PERCENT_FIELD", "UnknownFormat", "as_python", "in_format", "percent_spec"]
 
-#: C's letters for whole numbers at the end of a format, perhaps with their size.
+#: C's letters for integers at the end of a format, perhaps with their size.
 _WHOLE = re.compile(r"(?:hh|ll|[hlL])?([diuxXo])")
-#: A format of whole numbers with a least number of digits, which Python's own do not have.
+#: A format of integers with a least number of digits, which Python's own do not have.
 _DIGITS = re.compile(r"(?:(.)?([<>=^]))?([-+ ]?)(#?)0?(\d*)\.(\d+)([bdoxX])")
 #: A field of a text for `%`: its name, flags, width, precision and letter.
 PERCENT_FIELD = re.compile(r"%(?:\((\w+)\))?([#0\- +]*)(\*|\d+)?(?:\.(\*|\d*))?(?:hh|ll|[hlL])?([a-zA-Z%])")
@@ -24,7 +24,7 @@ class UnknownFormat(ValueError):
 
 
 def as_python(spec: str) -> str:
-    """A format with C's letters for whole numbers as one that `in_format` takes."""
+    """A format with C's letters for integers as one that `in_format` takes."""
     letter = _WHOLE.search(spec)
     if letter is None or letter.end() < len(spec):
         return spec

@@ -215,7 +215,7 @@ def test_what_would_lose_the_dependence_is_told_or_refused(potential: Any) -> No
     with pytest.raises(TinoteError):
         ti.ad.grad(lambda k: static(k))(2.0)
     for arguments, message in (
-        ((3,), "whole number 3"),
+        ((3,), "integer 3"),
         ((np.arange(3),), "array of int64"),
         (("a",), "'a'"),
         ((), "only 0 were given"),

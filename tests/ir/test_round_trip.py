@@ -198,7 +198,7 @@ MISTAKES = {
     "@y is not declared": "buffer @x: f32 field () adjoint @y\nfunc f():\n  pass\n",
     "no operation is called plus": "func f():\n  %x: i32 = plus 1i32, 2i32\n",
     "no type is called i33": "func f(%x: i33):\n  pass\n",
-    "1.5i32 is no literal": "func f():\n  return 1.5i32\n",
+    "1.5i32 is not a literal": "func f():\n  return 1.5i32\n",
     "expected 'in'": "func f():\n  for %i: i32 = 0 .. 4:\n    pass\n",
     "expected '..'": "func f():\n  for %i: i32 in 0, 4:\n    pass\n",
     "expected a 'do' block after the condition": "func f():\n  while:\n    yield true\n",

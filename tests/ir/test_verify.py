@@ -85,7 +85,7 @@ REJECTED: list[tuple[Form, str, str]] = [
     (Form.FIRST, "a written value must be f32[2]", "store @v[0], %a"),
     (Form.TYPED, "a written value must be f32", "store @x[0i32], %n"),
     (Form.TYPED, "a written value must be f32", "atomic add @x[0i32], %n"),
-    (Form.FIRST, "sub is no atomic operation", "atomic sub @x[0], %a"),
+    (Form.FIRST, "sub is not an atomic operation", "atomic sub @x[0], %a"),
     (Form.FIRST, "and on f32", "atomic and @x[0], %n"),
     (Form.FIRST, "wrong number of outs", "load @x[0]"),
     (Form.SCALAR, "v must be moved by components", "%b: f32[2] = load @v[0i32]"),
@@ -152,7 +152,7 @@ REJECTED: list[tuple[Form, str, str]] = [
     (Form.TASKS, "is not private to the task", "task serial:\n  store @q[0i32], %a"),
     (Form.TASKS, "the copy is not private", "task serial:\n  private add @t of @t\n  pass"),
     (Form.TASKS, "the shapes must be known and the same", "task serial:\n  private add @q of @t\n  pass"),
-    (Form.TASKS, "sub is no atomic operation", "task serial:\n  private sub @q of @x\n  pass"),
+    (Form.TASKS, "sub is not an atomic operation", "task serial:\n  private sub @q of @x\n  pass"),
     # lowered
     (Form.LOWERED, "tensor value of type f32[2]", "task serial:\n  %v: f32[2] = pack %a, %a"),
     (Form.LOWERED, "must be reached through a flat view", "task serial:\n  store @x[0i64], %a"),

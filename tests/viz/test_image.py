@@ -81,9 +81,9 @@ def test_the_picture_has_the_fields_shape_and_the_maps_colours():
 @pytest.mark.parametrize(
     ("field", "options", "message"),
     [
-        (np.zeros(3), {}, "no picture"),
-        (np.zeros((3, 0)), {}, "no picture"),
-        (np.zeros((3, 3, 2)), {}, "no picture"),
+        (np.zeros(3), {}, "not a picture"),
+        (np.zeros((3, 0)), {}, "not a picture"),
+        (np.zeros((3, 3, 2)), {}, "not a picture"),
         (np.array([["a"]]), {}, "not numbers"),
         (np.zeros((2, 2, 3), np.int32), {}, "colours of type"),
         (np.zeros((2, 2)), {"cmap": "jet"}, "no colour map 'jet'"),

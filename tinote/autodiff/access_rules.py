@@ -5,8 +5,8 @@
 
 They hold for each element (each component, where elements are vectors or matrices). Memory without a gradient has no
 old value that a derivative could need, except as an index, bound or condition: there only rule 1 holds, and only for
-the reads on which differentiated writes depend (`control_dependence.py`). An atomic operation that is no addition, or
-whose old value is used, reads the element and changes it at once. The rules do not concern gradients and duals.
+the reads on which differentiated writes depend (`control_dependence.py`). An atomic operation that is not an addition,
+or whose old value is used, reads the element and changes it at once. The rules do not concern gradients and duals.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from tinote.ir.query import walk
 
 
 def adjoint_operations(fn: Function) -> set[Op]:
-    """The operations that load, compute, save or store adjoints; none if the function is no derivative."""
+    """The operations that load, compute, save or store adjoints; none if the function is not a derivative."""
     operations = list(walk(fn.region))
     if not any(op.origin is not None for op in operations):
         return set()

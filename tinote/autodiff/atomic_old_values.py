@@ -34,7 +34,7 @@ from tinote.ir.ranges import Loop
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 from tinote.ir.types import Scalar
 
-#: A trip count above this is no upper bound to allocate for.
+#: A trip count above this is not an upper bound to allocate for.
 _MOST_ITERATIONS = 1 << 30
 
 

@@ -129,7 +129,7 @@ def _refuse_unavailable(region: Region, fn: Function) -> None:
         if isinstance(made.get(v), Atomic):
             raise DifferentiationError(
                 "the gradient needs the old value that this atomic operation returned, which depends on the order in "
-                "which the iterations of a parallel loop ran, and is kept only where it is no differentiated value "
+                "which the iterations of a parallel loop ran, and is kept only where it is not a differentiated value "
                 "itself and the number of iterations is known before the launch",
                 made[v].loc,
                 hint="write ti.loop_config(serialize=True) before the loop",

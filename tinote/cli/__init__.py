@@ -118,10 +118,10 @@ def _parser() -> argparse.ArgumentParser:
 
 
 def port(text: str) -> int:
-    """Reads an argument; its name is what `argparse` calls the value when that is no number."""
+    """Reads an argument; its name is what `argparse` calls the value when that is not a number."""
     number = int(text)
     if not 1 <= number <= 65535:
-        raise argparse.ArgumentTypeError(f"{number} is no port: they go from 1 to 65535")
+        raise argparse.ArgumentTypeError(f"{number} is not a port: they go from 1 to 65535")
     return number
 
 
@@ -129,5 +129,5 @@ def seconds(text: str) -> float:
     """Likewise."""
     found = float(text)
     if not found > 0:
-        raise argparse.ArgumentTypeError(f"{text} is no time to wait: it is more than 0")
+        raise argparse.ArgumentTypeError(f"{text} is not a time to wait: it is more than 0")
     return found

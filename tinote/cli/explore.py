@@ -94,7 +94,7 @@ def _run_notebook(file: Path) -> dict[str, Any]:
     try:
         document = nbformat.read(file, as_version=4)
     except (OSError, ValueError, nbformat.ValidationError) as error:
-        why = reason(error) if isinstance(error, OSError) else "it is no notebook"
+        why = reason(error) if isinstance(error, OSError) else "it is not a notebook"
         raise Unusable(f"cannot read {file}: {why}") from None
     os.environ.setdefault("MPLBACKEND", "agg")
     shell = Shell.instance()
@@ -141,7 +141,7 @@ def _kernel_named(name: str, namespace: dict[str, Any], file: Path) -> Any:
         raise Unusable(f"name one of the kernels of {file}: {', '.join(known)}")
     if name in known:
         return known[name]
-    what = "is no kernel" if name in namespace else "does not exist"
+    what = "is not a kernel" if name in namespace else "does not exist"
     close = difflib.get_close_matches(name, known, 3)
     hint = f"did you mean {' or '.join(map(repr, close))}?" if close else f"there are {', '.join(known)}"
     raise Unusable(f"{name!r} {what} in {file}; {hint}")

@@ -66,7 +66,7 @@ def run(notebook: Path, *, html: Path | None = None, timeout: float | None = Non
     try:
         document = nbformat.read(notebook, as_version=4)
     except (OSError, ValueError, nbformat.ValidationError) as error:
-        why = reason(error) if isinstance(error, OSError) else "it is no notebook"
+        why = reason(error) if isinstance(error, OSError) else "it is not a notebook"
         print(f"tinote run: cannot read {notebook}: {why}", file=sys.stderr)
         return UNUSABLE
     code_cells = [cell for cell in document.cells if cell.cell_type == "code" and cell.source.strip()]

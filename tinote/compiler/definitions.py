@@ -120,7 +120,7 @@ def _process_start() -> float:
 
 
 def _may_have_changed(file: str) -> bool:
-    """Whether a file was written, or put in the place of another, since the process began. Cells are no files."""
+    """Whether a file was written, or put in the place of another, since the process began. Cells are not files."""
     try:
         status = os.stat(file)
     except OSError:

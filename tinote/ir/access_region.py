@@ -5,7 +5,7 @@
       %s: i32 = sub %t, 1i32                            3 constant 1 … 62
       %a: f32 = load @x[%s, %i]                  @x[node 2, node 3]
 
-The sums of the analysis go first, so that what cancels out is gone; a sum that might wrap is no sum to it, and is
+The sums of the analysis go first, so that what cancels out is gone; a sum that might wrap is not a sum to it, and is
 looked at again at launch, when its numbers are known.
 """
 

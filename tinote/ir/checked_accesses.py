@@ -26,7 +26,7 @@ class Kind(Enum):
     STORE = "store"
     ADD = "add"
     TAKE = "take"  # an atomic addition whose old value is used
-    COMBINE = "combine"  # an atomic operation that is no addition
+    COMBINE = "combine"  # an atomic operation that is not an addition
 
     @property
     def changes(self) -> bool:

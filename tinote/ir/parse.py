@@ -206,7 +206,7 @@ class _Parser:
         integral = digits.removeprefix("-").isdigit()
         t = scalar_named(suffix) if suffix else weak_int if integral else weak_float
         if t is u1 or (t.kind != "f" and not integral):
-            raise self.line.error(f"{text} is no literal")
+            raise self.line.error(f"{text} is not a literal")
         self.line.next()
         return ir.Lit(float(digits) if t.kind == "f" else int(digits), t)
 

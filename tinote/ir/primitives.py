@@ -6,7 +6,7 @@ keyed by these objects, and tests walk
 
 - Integers wrap; over-wide shifts give 0 or the sign; a float becomes an integer by truncation, saturating, NaN to 0.
 - `//` and `%` round towards minus infinity, as in Python. For floats both are exact: the remainder is `fmod`, plus b
-  where its sign is not that of b; the quotient is the largest whole number not above a/b, as far as the type has it.
+  where its sign is not that of b; the quotient is the largest integer not above a/b, as far as the type has it.
 - `min` and `max` leave a NaN out, as `fmin` and `fmax`, and order the zeros by sign: the minimumNumber and
   maximumNumber of IEEE 754-2019. So a reduction has the same result in any order, and NaN is its neutral element.
 """
@@ -208,7 +208,7 @@ def _floor_divide(t: Scalar, a: Number, b: Number) -> Number:
     whole = float(math.floor(q)) if q else q
     if abs(whole) >= 2.0**t.mantissa:
         return whole  # every number of this size is whole
-    # The rounded quotient may have reached the next whole number, which the exact one has not.
+    # The rounded quotient may have reached the next integer, which the exact one has not.
     rest = Fraction(a) - Fraction(whole) * Fraction(b) if whole else a
     return whole - 1.0 if rest and (rest < 0) != (b < 0) else whole
 

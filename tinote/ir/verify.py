@@ -294,7 +294,7 @@ class _Verifier:
             self.form < Form.SCALAR or isinstance(element, Scalar), "{} must be moved by components", buffer.name
         )
         if isinstance(op, ir.Atomic):
-            self.require(op.prim in p.ATOMICS, "{} is no atomic operation", op.prim.name)
+            self.require(op.prim in p.ATOMICS, "{} is not an atomic operation", op.prim.name)
             bits = op.prim in (p.and_, p.or_, p.xor)
             self.require(not (bits and buffer.dtype.kind == "f"), "{} on {!r}", op.prim.name, buffer.dtype)
         if isinstance(op, ir.Store | ir.Atomic):
@@ -442,7 +442,7 @@ class _Verifier:
         self.require(target.kind is not ir.BufferKind.PRIVATE, "{!r}: the target is itself private", private)
         same = (copy.dtype, copy.shape, copy.element) == (target.dtype, target.shape, target.element)
         self.require(same and None not in copy.shape, "{!r}: the shapes must be known and the same", private)
-        self.require(private.prim in p.ATOMICS, "{!r}: {} is no atomic operation", private, private.prim.name)
+        self.require(private.prim in p.ATOMICS, "{!r}: {} is not an atomic operation", private, private.prim.name)
 
 
 def _sort(t: Type) -> str:

@@ -101,7 +101,7 @@ def _by_numpy(function: Callable[..., Any]) -> Callable[..., float]:
 
 def _by_power(y: Dual, a: Dual, b: Dual) -> tuple[Dual, Dual]:
     by_base = b * a.power(b - 1.0) if b.value or b.tangent else _ZERO
-    # Where the base is not positive, the power is no function of real exponents, and its slope there is NaN; that of
+    # Where the base is not positive, the power is not a function of real exponents, and its slope there is NaN; that of
     # zero is zero.
     by_exponent = y * a.function("log") if a.value else _ZERO
     return by_base, by_exponent

@@ -66,7 +66,7 @@ def current_cfg() -> Settings:
 
 
 def is_arch_supported(arch: Any) -> bool:
-    """Whether kernels can run there. Raises `FieldError` for what is no target."""
+    """Whether kernels can run there. Raises `FieldError` for what is not a target."""
     if not isinstance(arch, Arch):
         raise FieldError(f"{arch!r} is not an architecture", hint="use ti.cpu")
     return arch.real
@@ -92,10 +92,10 @@ def get_max_num_indices() -> int:
 
 def set_logging_level(level: str) -> None:
     """Accepted, and without effect: nothing is logged; what a user should know is a Python warning. Raises `FieldError`
-    for what is no level.
+    for what is not a level.
     """
     if level not in LOG_LEVELS.values():
-        raise FieldError(f"{level!r} is no level of logging", caller(), hint=f"there are {', '.join(LOG_LEVELS)}")
+        raise FieldError(f"{level!r} is not a level of logging", caller(), hint=f"there are {', '.join(LOG_LEVELS)}")
 
 
 def is_logging_effective(level: str) -> bool:

@@ -123,7 +123,7 @@ def format_value(value: float | int | bool, type_name: str, spec: str = "") -> s
     if spec:
         return in_format(value, spec)
     narrow = _NARROW.get(type_name)
-    # Small whole numbers are exact as they are (the fewest digits of the f16 65504 would be 65500).
+    # Small integers are exact as they are (the fewest digits of the f16 65504 would be 65500).
     if (
         narrow is None
         or value != value

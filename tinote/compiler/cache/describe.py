@@ -39,7 +39,7 @@ from tinote.ir.types import Scalar, Tensor
 
 __all__ = ["Describer", "Description", "Undescribable"]
 
-#: Nested tuples of text, whole numbers and None.
+#: Nested tuples of text, integers and None.
 Description = Any
 
 _DEEPEST = 50

@@ -247,7 +247,7 @@ def power(e: Emitter, base: Any, exponent: Any) -> Any:
 
 
 def _negative_exponent(e: Emitter) -> NoReturn:
-    e.error("an integer to a negative power is no integer", "convert the base with `float(…)` first")
+    e.error("an integer to a negative power is not an integer", "convert the base with `float(…)` first")
 
 
 def _repeated(e: Emitter, value: Value, exponent: int) -> Value:

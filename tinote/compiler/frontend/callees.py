@@ -97,7 +97,7 @@ def written_arguments(e: Emitter, node: ast.Call) -> list[ast.expr]:
 
 
 def _is_local(e: Emitter, callee: ast.expr) -> bool:
-    """Whether a callee that is no captured object is a local variable, or a method of one that is not built in."""
+    """Whether a callee that is not a captured object is a local variable, or a method of one that is not built in."""
     if isinstance(callee, ast.Attribute):
         return callee.attr not in tensors.METHODS and analysis.base_name(callee) is not None
     return isinstance(callee, ast.Name) and not hasattr(builtins, callee.id)

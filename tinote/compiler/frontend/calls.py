@@ -107,7 +107,7 @@ def _arguments(e: Emitter, node: ast.Call, places: int = 0) -> tuple[list[Any], 
         elif isinstance(front, dict):
             kwargs |= front
         else:
-            e.error(f"{describe(front)} after `**` is no dictionary", node=keyword.value)
+            e.error(f"{describe(front)} after `**` is not a dictionary", node=keyword.value)
     return args, kwargs
 
 
@@ -119,7 +119,7 @@ def _by_python(e: Emitter, callee: Any, args: list[Any], kwargs: dict[str, Any])
 
 
 def _call_python_function(e: Emitter, node: ast.Call, callee: Any) -> Any:
-    """A call of a Python function that is no part of the language."""
+    """A call of a Python function that is not part of the language."""
     name = getattr(callee, "__qualname__", type(callee).__name__)
     try:
         pure = callee in _PURE or getattr(callee, "__tinote_static__", False)
@@ -237,7 +237,7 @@ def _match(e: Emitter, node: ast.Call, callee: Any, source: FunctionSource) -> d
         else:
             spread = e.evaluate(keyword.value)
             if not isinstance(spread, dict):
-                e.error(f"{describe(spread)} after `**` is no dictionary", node=keyword.value)
+                e.error(f"{describe(spread)} after `**` is not a dictionary", node=keyword.value)
         for name, value in spread.items():
             if name in arguments or name in named:
                 e.error(f"`{source.name}` gets `{name}` twice", node=keyword.value)

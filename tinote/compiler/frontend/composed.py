@@ -1,6 +1,7 @@
 """Built-ins that are written in the language itself: inlined as if their bodies stood in the place of the call.
 
-What they emit, and what is wrong with their arguments, is at the call; what they refer to is no capture of the kernel.
+What they emit, and what is wrong with their arguments, is at the call; what they refer to is not a capture of the
+kernel.
 """
 
 from __future__ import annotations

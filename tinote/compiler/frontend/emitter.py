@@ -364,7 +364,7 @@ class Emitter:
         """A vector from numbers, or a matrix from rows."""
         items = [self.force(r) for r in rows]
         if not items:
-            self.error("an empty list is no vector")
+            self.error("an empty list is not a vector")
         if all(
             isinstance(r, tuple | list | StaticTensor)
             or (isinstance(r, Value) and r.shape)

@@ -84,7 +84,7 @@ _OF_THE_DIALECT = re.compile(r"(\.\d+[bdoxX]?|[iu]|[hlL][dxXo])}")
 
 def _completed(spec: str, numbers: list[Any]) -> str:
     """A format as the dialect reads it: a precision without a type counts the digits of floats after the point, and
-    C's letters for whole numbers are as Python's.
+    C's letters for integers are as Python's.
     """
     if _UNTYPED.fullmatch(spec) and all(isinstance(number, float) for number in numbers):
         return spec + "f"

@@ -54,7 +54,7 @@ def dictionary(e: Emitter, node: ast.Dict) -> dict[Any, Any]:
         elif isinstance(front, dict):
             found |= front
         else:
-            e.error(f"{describe(front)} after `**` is no dictionary", node=value)
+            e.error(f"{describe(front)} after `**` is not a dictionary", node=value)
     return found
 
 

@@ -16,7 +16,7 @@ __all__ = ["as_annotated"]
 
 
 def as_annotated(e: Emitter, annotated: Annotated, result: Any) -> Any:
-    """What a function returns, as it is annotated; parts whose annotation is no type stay what they are."""
+    """What a function returns, as it is annotated; parts whose annotation is not a type stay what they are."""
     if not any(annotated.types):
         return result
     parts = list(result) if isinstance(result, tuple | list) and annotated.is_tuple else [result]

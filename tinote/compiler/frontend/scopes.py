@@ -142,8 +142,8 @@ class Loop:
 
 
 class Annotated(NamedTuple):
-    """What a function is annotated to return: each part of the annotation and its type (`None` for what is no type of
-    the language), and whether they stand in a tuple.
+    """What a function is annotated to return: each part of the annotation and its type (`None` for what is not a type
+    of the language), and whether they stand in a tuple.
     """
 
     parts: tuple[Any, ...]

@@ -170,7 +170,7 @@ class _Offloading:
             return atom
         assert isinstance(atom, Var)
         if not isinstance(atom.type, Scalar):
-            raise CompilerBug("offload", f"{atom!r} is no scalar but is needed between tasks")
+            raise CompilerBug("offload", f"{atom!r} is not a scalar but is needed between tasks")
         fresh = Var(atom.type, atom.name)
         body.append(Load(self.temporaries[atom], (), (fresh,), loc))
         return fresh

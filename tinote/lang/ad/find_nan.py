@@ -96,8 +96,8 @@ def find_nan(tape: Tape) -> NanReport:
 
     A tape with `keep=True` can be searched at any time. One without can if nothing was overwritten under it and the
     fields still hold what they held at its end; then only the backward pass is searched. The backward pass starts from
-    gradients of zero, and an infinity that reaches no gradient is no finding, such as in the arm of a `select` that is
-    not taken. Raises `DifferentiationError` for a tape that cannot be searched.
+    gradients of zero, and an infinity that reaches no gradient is not a finding, such as in the arm of a `select` that
+    is not taken. Raises `DifferentiationError` for a tape that cannot be searched.
     """
     if not isinstance(tape, Tape):
         raise DifferentiationError(f"find_nan looks into a tape, not {tape!r}", caller())

@@ -100,7 +100,7 @@ class Matrix:
 
     `Matrix([[1, 2], [3, 4]])`, `Matrix([1, 2])`, `Matrix(n, m)` (zeros): `values` are components, rows, or the number
     of rows. Arithmetic is elementwise and broadcasts scalars; `@` is the matrix product. `dt`: a number type, or what
-    the session means by `float` and `int`. Raises `FieldError` for rows of unequal length and what is no number.
+    the session means by `float` and `int`. Raises `FieldError` for rows of unequal length and what is not a number.
     """
 
     __array_priority__ = 100

@@ -299,7 +299,7 @@ class NdarrayType:
         if t is not None and element_shape not in (None, t.shape):
             raise FieldError(f"element_shape={element_shape} contradicts dtype={dtype!r}", caller())
         if dtype is not None and t is None:
-            scalar_type(dtype)  # raises for what is no number type
+            scalar_type(dtype)  # raises for what is not a number type
         self._dtype = dtype
         self.ndim = ndim
         self._element_dim = element_dim if element_shape is None else len(element_shape)

@@ -116,7 +116,7 @@ class StructType:
         try:
             found = np.asarray(value.values if isinstance(value, Matrix) else 0 if value is None else value)
             if found.dtype.kind not in "biuf":
-                raise ValueError("it is no number")
+                raise ValueError("it is not a number")
             if isinstance(t, Scalar):
                 if found.ndim:
                     raise ValueError("one number is needed")
@@ -192,8 +192,8 @@ def struct(**members: Any) -> StructType:
 
 def dataclass(cls: type) -> StructType:
     """Make a type of structs of a class: its annotations are the members, its `@ti.func`s take the struct first; its
-    other functions and properties are there in Python scope. Raises `FieldError` for what is no class, and for members
-    without a type.
+    other functions and properties are there in Python scope. Raises `FieldError` for what is not a class, and for
+    members without a type.
     """
     where = caller()
     if not isinstance(cls, type):

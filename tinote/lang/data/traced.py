@@ -7,8 +7,8 @@
 
 Arithmetic, NumPy's functions on scalars and `ti.*` functions give traced numbers. Comparing, printing, formatting,
 hashing and rounding them gives what a float gives. A traced number is what `isinstance(_, float)` says, and is pickled
-and copied as a float; NumPy makes floats of it. It is no subclass of `float`, since C code reads the number in such an
-object unseen: that `math.sin(e)` asks for `float(e)` is how a tape knows that a plain number was taken out. So there
+and copied as a float; NumPy makes floats of it. It is not a subclass of `float`, since C code reads the number in such
+an object unseen: that `math.sin(e)` asks for `float(e)` is how a tape knows that a plain number was taken out. So there
 are two differences: `json` wants `float(e)`, and pandas makes columns of objects of traced numbers until they are
 converted (`.astype(float)`).
 
@@ -185,7 +185,7 @@ class Trace:
             message,
             caller("numpy"),
             hint="compute with it in a kernel, by arithmetic, NumPy's functions on numbers or ti.*; "
-            "nothing is lost where it is no part of the derivative",
+            "nothing is lost where it is not part of the derivative",
             notes=[Note("taken out here", taken_out)],
         )
         if root.refuses:

@@ -59,7 +59,7 @@ class MatrixType:
             if not isinstance(extent, int) or isinstance(extent, bool) or extent < 1:
                 raise FieldError(f"a vector or matrix type needs positive dimensions, not {shape}")
         if dtype is not UNSIGNED:
-            scalar_type(dtype)  # raises for what is no number type
+            scalar_type(dtype)  # raises for what is not a number type
         self._dtype = dtype
         self.shape = shape
 

@@ -61,7 +61,7 @@ class Passed(Enum):
 
 class Binding:
     """How one kernel binds arguments under one session's options. Raises `KernelTypeError` for a parameter whose
-    annotation is no type.
+    annotation is not a type.
 
     `types`: what each parameter is; with a key, all that an instance is made for. `bind(*args, **kwargs)` gives
     `Bound`; it raises `TypeError` for a call that does not fit the parameters, and `KernelArgumentError` for an
@@ -89,7 +89,7 @@ class Binding:
         if found is None:
             name = self._parameters.source.name
             raise KernelTypeError(
-                f"parameter '{node.arg}' of kernel '{name}' is annotated with {hint!r}, no type",
+                f"parameter '{node.arg}' of kernel '{name}' is annotated with {hint!r}, which is not a type",
                 self._parameters.span_of(node),
                 "numbers are `ti.i32`, `ti.f32`, …, arrays `ti.types.ndarray()`, fields `ti.template()`",
             )
@@ -225,7 +225,7 @@ def _matrix_or_none(value: Any) -> Matrix | None:
 
 
 def _wider(t: Scalar, value: Any) -> str:
-    """What to do about a number that does not fit `t`; nothing when it is no number."""
+    """What to do about a number that does not fit `t`; nothing when it is not a number."""
     if not isinstance(value, Real):
         return ""
     if t.kind == "f":

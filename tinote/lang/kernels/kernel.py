@@ -350,7 +350,7 @@ def _bound_to_name_of(function: Callable[..., Any]) -> Any:
 
 def data_oriented(cls: type) -> type:
     """Marks a class that has kernels as methods. They work in any class; existing programs write it. Raises
-    `KernelTypeError` for what is no class.
+    `KernelTypeError` for what is not a class.
     """
     if not isinstance(cls, type):
         raise KernelTypeError(f"data_oriented decorates a class, not {cls!r}")

@@ -133,19 +133,19 @@ def _whole(f: Callable[[Any], Any], x: Any, dtype: Any) -> Any:
 
 @expanded()
 def floor(x: Any, dtype: Any = None) -> Any:
-    """The greatest whole number that is not above x, as a float or a `dtype`; its derivative is 0."""
+    """The greatest integer that is not above x, as a float or a `dtype`; its derivative is 0."""
     return _whole(np.floor, x, dtype)
 
 
 @expanded()
 def ceil(x: Any, dtype: Any = None) -> Any:
-    """The least whole number that is not below x, as a float or a `dtype`; its derivative is 0."""
+    """The least integer that is not below x, as a float or a `dtype`; its derivative is 0."""
     return _whole(np.ceil, x, dtype)
 
 
 @expanded(round)
 def round(x: Any, dtype: Any = None) -> Any:
-    """The whole number nearest to x, halves to the even one, as a float or a `dtype`; its derivative is 0."""
+    """The integer nearest to x, halves to the even one, as a float or a `dtype`; its derivative is 0."""
     return _whole(np.round, x, dtype)
 
 

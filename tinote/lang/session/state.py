@@ -395,7 +395,7 @@ def init(
         raise FieldError(f"num_threads must be a positive integer, not {threads!r}")
     for option, given in (("random_seed", random_seed), ("memory_limit", memory_limit)):
         if given is not None and not isinstance(given, Integral):
-            raise FieldError(f"{option} must be a whole number, not {given!r}")
+            raise FieldError(f"{option} must be an integer, not {given!r}")
     bounds_check = others.pop("check_out_of_bound", bounds_check)
     for name in others:
         if name not in _UNUSED:

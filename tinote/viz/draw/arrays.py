@@ -57,7 +57,7 @@ def as_colors(value: Any, count: int | None = None, name: str = "color") -> np.n
     if array.dtype == np.uint8 and array.ndim in (1, 2) and array.shape[-1] == 3:
         return _within(array, count, name)
     raise ViewError(
-        f"{name} of shape {array.shape} and type {array.dtype} is no colour",
+        f"{name} of shape {array.shape} and type {array.dtype} is not a colour",
         hint="give 0xRRGGBB, a CSS colour, three floats in [0, 1], or one of these a particle",
     )
 

@@ -156,7 +156,7 @@ def draw_chart(
     for value, label in zip(rows, labels, strict=True):
         draw.line((left, y_of(value), right, y_of(value)), fill=GRID, width=scale)
         draw.text((left - 5 * scale, y_of(value)), label, fill=MUTED, font=font, anchor="rm")
-    columns = nice_ticks(start, stop, min(5, int(stop - start)))  # Steps are whole numbers.
+    columns = nice_ticks(start, stop, min(5, int(stop - start)))  # Steps are integers.
     column_step = columns[1] - columns[0] if len(columns) > 1 else 1.0
     for value in columns:
         draw.text((x_of(value), bottom + 5 * scale), tick_text(value, column_step), fill=MUTED, font=font, anchor="mt")

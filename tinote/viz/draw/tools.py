@@ -31,8 +31,8 @@ def _rows(img: Any) -> np.ndarray:
 
 def imwrite(img: Any, filename: str | Path) -> None:
     """Write `img`, a field or array of shape (width, height[, channels]) in the format that the ending of `filename`
-    says. Floats are in [0, 1]. Folders on the way are made. Raises `ViewError` for what is no image, and for an unknown
-    format.
+    says. Floats are in [0, 1]. Folders on the way are made. Raises `ViewError` for what is not an image, and for an
+    unknown format.
     """
     rows = _rows(img)
     path = Path(filename)
@@ -66,7 +66,7 @@ def imread(filename: str | Path, channels: int = 0) -> np.ndarray:
 
 def imshow(img: Any, title: str = "") -> None:
     """Show `img`, a field or array of shape (width, height[, channels]), in the output of the running cell, with
-    `title` above it. Raises `ViewError` for what is no image.
+    `title` above it. Raises `ViewError` for what is not an image.
     """
     if title:
         print(title)
@@ -75,7 +75,7 @@ def imshow(img: Any, title: str = "") -> None:
 
 def imresize(img: Any, w: int, h: int | None = None) -> np.ndarray:
     """An image of `w` by `h` pixels (by `w`, without `h`): each takes the nearest pixel of `img`, as an array of the
-    same type. Raises `ViewError` for what is no image.
+    same type. Raises `ViewError` for what is not an image.
     """
     array = as_array(img)
     height = w if h is None else h

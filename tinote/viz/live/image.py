@@ -171,7 +171,7 @@ def _checked_cells(array: np.ndarray) -> np.ndarray:
         raise ViewError(f"the field holds {array.dtype}, not numbers")
     if array.ndim not in (2, 3) or 0 in array.shape or tuple(colored) not in ((), (3,)):
         raise ViewError(
-            f"a field of shape {array.shape} is no picture",
+            f"a field of shape {array.shape} is not a picture",
             hint="it has the shape (columns, rows), or (columns, rows, 3) for colours",
         )
     if colored and array.dtype.kind != "f" and array.dtype != np.uint8:

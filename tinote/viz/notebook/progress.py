@@ -34,7 +34,7 @@ def progress(
 
     `total`: how many items there are, where they cannot say; `label` stands before the bar. The quantities are
     functions that give numbers, shown after it. In a notebook with a front end the bar is a widget, elsewhere text on
-    the standard error. Raises `ViewError` for a quantity that is no function.
+    the standard error. Raises `ViewError` for a quantity that is not a function.
     """
     for name, quantity in quantities.items():
         if not callable(quantity):

@@ -45,8 +45,8 @@ class Edit(NamedTuple):
 
 
 def edited(span: Span, fix: Fix) -> Edit | None:
-    """The statement around `span` with `fix` applied; None where it is no assignment to an element, or its text is not
-    known, or the fix is not made there.
+    """The statement around `span` with `fix` applied; None where it is not an assignment to an element, or its text is
+    not known, or the fix is not made there.
     """
     text = _text_of(span.file)
     match _statement(text, span):

@@ -284,7 +284,7 @@ def _corners(vertices: Any, indices: Any, count: int) -> np.ndarray:
     points = as_positions(vertices, "vertices")
     found = np.arange(len(points)) if indices is None else as_array(indices).ravel().astype(np.int64)
     if found.size % count:
-        raise ViewError(f"{found.size} {'vertices' if indices is None else 'indices'} are no multiple of {count}")
+        raise ViewError(f"{found.size} {'vertices' if indices is None else 'indices'} are not a multiple of {count}")
     if found.size and (found.min() < 0 or found.max() >= len(points)):
         raise ViewError(f"indices go from {found.min()} to {found.max()}, and there are {len(points)} vertices")
     return found.reshape(-1, count)

@@ -99,7 +99,7 @@ def power(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
 
 
 def floor_divide(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
-    """The floor of the quotient, less one where rounding made it reach the next whole number."""
+    """The floor of the quotient, less one where rounding made it reach the next integer."""
     if t is f16:
         return _in_single(f, floor_divide, atoms, a, b)
     # No fast maths: by way of a reciprocal 6 / 3 may come out just under 2.

@@ -176,7 +176,7 @@ def _cast(f: FunctionText, t: Scalar, atoms: Atoms, a: str) -> str:
 
 
 def _saturated(f: FunctionText, s: Scalar, t: Scalar, a: str) -> str:
-    """A float as the nearest whole number towards zero that the type has; NaN as zero.
+    """A float as the nearest integer towards zero that the type has; NaN as zero.
 
     Not `llvm.fptosi.sat`, which LLVM takes apart into scalars where the conversion itself is one vector instruction.
     What the conversion makes of a number that is out of range is never chosen.

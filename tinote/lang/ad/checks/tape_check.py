@@ -49,7 +49,7 @@ class GradientCheck(Observer):
         self.span = caller()
         for one in [] if isinstance(chosen, bool) else chosen:
             if not isinstance(one, Field) or not one.has_grad:
-                what = f"'{one.name}' has no gradient" if isinstance(one, Field) else f"{one!r} is no field"
+                what = f"'{one.name}' has no gradient" if isinstance(one, Field) else f"{one!r} is not a field"
                 raise DifferentiationError(
                     f"grad_check is a list of fields with gradients, or True, but {what}", self.span
                 )

@@ -247,7 +247,7 @@ def _argument(task: Derivative, position: int, value: Any, trace: Trace, duals: 
     if isinstance(value, bool | int | float) or (isinstance(value, np.generic) and value.dtype.kind in "iuf"):
         if isinstance(value, bool | int | np.integer):
             raise DifferentiationError(
-                f"argument {position} is the whole number {value!r}, which has no derivative",
+                f"argument {position} is the integer {value!r}, which has no derivative",
                 task.span,
                 hint=f"pass {float(value)!r}, or choose other arguments with argnums=",
             )

@@ -160,7 +160,7 @@ class Journal(Recorder):
                 one.launched()
 
     def launching_outside(self, instance: Instance, values: tuple[Any, ...]) -> None:
-        """A kernel is about to be launched in another thread or task, which is no part of this."""
+        """A kernel is about to be launched in another thread or task, which is not part of this."""
         for buffer in own(arguments_of(instance, values).accesses.written):
             self.overwriting(buffer)
 

@@ -111,9 +111,9 @@ class UndoLog:
             self._add(needed)
 
     def need_all(self, buffers: Iterable[Buffer], *, perhaps: bool = False) -> None:
-        """The present values of these fields are needed by what is no launch, so that no earlier recording tells what
-        may be overwritten. `perhaps`: they are wanted, but who reads them asks for `stale` first: they are kept only as
-        far as `overwrite` is allowed to.
+        """The present values of these fields are needed by what is not a launch, so that no earlier recording tells
+        what may be overwritten. `perhaps`: they are wanted, but who reads them asks for `stale` first: they are kept
+        only as far as `overwrite` is allowed to.
         """
         with self._lock:
             self._count()
