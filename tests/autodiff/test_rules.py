@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from tests.autodiff.support import Program, assert_gradient
-from tinote.autodiff.rules import RULES, NoDerivative
+from tinote.autodiff.derivative_rules import RULES, NoDerivative
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
 from tinote.ir.nodes import Atom, For, Function, Lit, Var, While

@@ -9,7 +9,7 @@ import pytest
 import tinote as ti
 from tinote.errors import AccessRuleError, DifferentiationError
 from tinote.ir.checked_accesses import Kind
-from tinote.lang.ad.rules.violations import Fix, Violation
+from tinote.lang.ad.access_rules.violations import Fix, Violation
 from tinote.source import line_text
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*a tape that validates")

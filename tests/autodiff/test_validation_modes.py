@@ -10,7 +10,7 @@ import pytest
 
 import tinote as ti
 from tinote.errors import AccessRuleError, DifferentiationError, KernelIndexError
-from tinote.lang.ad.rules.violations import Violation
+from tinote.lang.ad.access_rules.violations import Violation
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*a tape that validates")
 

@@ -8,7 +8,7 @@ import pytest
 
 import tinote as ti
 from tests.browser.harness import BOTH_FRONT_ENDS
-from tinote.viz.rules.widget import RuleView
+from tinote.viz.access_rules.widget import RuleView
 
 PROGRAM = """\
 import tinote as ti

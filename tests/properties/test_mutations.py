@@ -14,8 +14,8 @@ from tests.properties.smooth import generate_smooth
 from tests.properties.test_compiled import wrong_strictly, wrong_with_fast_maths
 from tests.properties.test_programs import SIZE, SMOOTH_SIZE, STRICT, changed_meaning, wrong_gradient
 from tinote.autodiff import gradient, reverse, storage
+from tinote.autodiff.derivative_rules import RULES
 from tinote.autodiff.overwriting import plan_storage
-from tinote.autodiff.rules import RULES
 from tinote.autodiff.storage import ValueSource
 from tinote.compiler.codegen.llvm import module as llvm
 from tinote.compiler.codegen.llvm.primitives import EMITTERS

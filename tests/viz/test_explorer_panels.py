@@ -6,9 +6,9 @@ import pytest
 
 import tinote as ti
 from tinote.compiler.inspect.gradient_cost import gradient_costs
-from tinote.compiler.inspect.remarks import LoopVerdict, judge_loops
 from tinote.compiler.inspect.schedule import plan_tasks
 from tinote.compiler.inspect.stages import stages_of
+from tinote.compiler.inspect.vectorisation_remarks import LoopVerdict, judge_loops
 from tinote.runtime.jit import Remark
 from tinote.source import Span
 from tinote.viz.explorer.widget import Explored, View, explore

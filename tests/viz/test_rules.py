@@ -18,11 +18,11 @@ from PIL import Image
 
 import tinote as ti
 from tinote.errors import AccessRuleError, TinoteError
-from tinote.lang.ad.rules.violations import Fix, Violation
+from tinote.lang.ad.access_rules.violations import Fix, Violation
 from tinote.source import Span
-from tinote.viz.rules.edits import edited
-from tinote.viz.rules.facts import MOST_COLUMNS, MOST_STEPS, as_text, findings
-from tinote.viz.rules.widget import RuleView
+from tinote.viz.access_rules.edits import edited
+from tinote.viz.access_rules.facts import MOST_COLUMNS, MOST_STEPS, as_text, findings
+from tinote.viz.access_rules.widget import RuleView
 
 pytestmark = pytest.mark.filterwarnings("ignore:.*a tape that validates")
 
@@ -393,8 +393,8 @@ with ti.ad.Tape(loss, validation=True):
 
 def test_a_validated_tape_shows_it_by_itself(shell, monkeypatch):
     shown: list[Any] = []
-    monkeypatch.setattr("tinote.viz.rules.widget.display", shown.append)
-    monkeypatch.setattr("tinote.viz.rules.widget.audience", lambda: None)
+    monkeypatch.setattr("tinote.viz.access_rules.widget.display", shown.append)
+    monkeypatch.setattr("tinote.viz.access_rules.widget.audience", lambda: None)
     error = shell.run_cell(CELL, store_history=True).error_in_exec
     assert isinstance(error, AccessRuleError) and shown == [error]
     data, _ = shell.display_formatter.format(error)

@@ -7,7 +7,7 @@ becomes active once an active value is stored into it.
 
 from __future__ import annotations
 
-from tinote.autodiff.rules import RULES, NoDerivative
+from tinote.autodiff.derivative_rules import RULES, NoDerivative
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.custom_vjp import CustomVJP

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from tinote.autodiff.activity import discardable_variables, may_be_active, reached_from
 from tinote.autodiff.custom_vjp import transposed_vjp
-from tinote.autodiff.rules import RULES, Emit, NoDerivative
+from tinote.autodiff.derivative_rules import RULES, Emit, NoDerivative
 from tinote.autodiff.unfold import unfold_atomics
 from tinote.errors import DifferentiationError, Note, broken_gradient_path
 from tinote.ir import nodes as ir

@@ -22,7 +22,7 @@ from itertools import product
 from typing import NamedTuple
 
 from tinote.autodiff.activity import active_variables, discardable_variables
-from tinote.autodiff.rules import RULES, Emit, NoDerivative
+from tinote.autodiff.derivative_rules import RULES, Emit, NoDerivative
 from tinote.errors import DifferentiationError
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p

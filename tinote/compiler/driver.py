@@ -380,7 +380,7 @@ class Specialisation:
         return _load("inspect.stages").generated_stage(fn, self.config)
 
     def loops(self, *, gradient: bool = False) -> Any:
-        """What LLVM makes of the loops: a `LoopVerdict` of `compiler/inspect/remarks.py` each."""
+        """What LLVM makes of the loops: a `LoopVerdict` of `compiler/inspect/vectorisation_remarks.py` each."""
         judge = self.stages(gradient=gradient).judge
         return [] if judge is None else judge()
 

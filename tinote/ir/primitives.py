@@ -1,8 +1,8 @@
 """The table of primitives: for each its arity, type rule, meaning on plain numbers, and the facts that passes ask for.
 
-Everything that computes is here once; derivative rules (`autodiff/rules.py`) and machine code (`compiler/codegen`) are
-keyed by these objects, and tests walk
-`PRIMITIVES` to find holes in either. The meaning of the corner cases is fixed here, by `evaluate`:
+Everything that computes is here once; derivative rules (`autodiff/derivative_rules.py`) and machine code
+(`compiler/codegen`) are keyed by these objects, and tests walk `PRIMITIVES` to find holes in either. The meaning of the
+corner cases is fixed here, by `evaluate`:
 
 - Integers wrap; over-wide shifts give 0 or the sign; a float becomes an integer by truncation, saturating, NaN to 0.
 - `//` and `%` round towards minus infinity, as in Python. For floats both are exact: the remainder is `fmod`, plus b

@@ -9,10 +9,10 @@ from tinote.lang.ad.bars import draw_bars_with
 from tinote.magics.completion import make_completer
 from tinote.magics.kernel_magic import KernelMagics
 from tinote.magics.reloading import follow_reloads
+from tinote.viz.access_rules.widget import show_after_errors
 from tinote.viz.notebook import fields
 from tinote.viz.notebook.error_view import show_errors
 from tinote.viz.notebook.progress import bar_kind, compilation_bar
-from tinote.viz.rules.widget import show_after_errors
 
 __all__ = ["load_ipython_extension", "unload_ipython_extension"]
 

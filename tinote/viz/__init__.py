@@ -4,6 +4,7 @@ import importlib
 from typing import Any
 
 from tinote.errors import no_attribute
+from tinote.viz.access_rules.widget import RuleView, violations
 from tinote.viz.explorer.widget import Explorer, explore
 from tinote.viz.live.image import Image
 from tinote.viz.live.particles import Particles
@@ -11,7 +12,6 @@ from tinote.viz.live.pointer import Pointer
 from tinote.viz.live.running_plot import Plot
 from tinote.viz.live.slider import slider
 from tinote.viz.notebook.progress import progress
-from tinote.viz.rules.widget import RuleView, violations
 from tinote.viz.window.gui import GUI
 
 __all__ = [  # pyright: ignore[reportUnsupportedDunderAll]

@@ -1,1 +1,3 @@
-"""Views of a compilation: its stages, remarks, schedules, observed values, costs and versions."""
+"""Views of a compilation: its stages, what LLVM vectorised and why not the rest, tasks, observed values, costs and
+versions.
+"""

@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 from tinote.autodiff.adjoints import adjoint_operations
 from tinote.compiler.driver import Specialisation
 from tinote.compiler.inspect.native_text import Located, assembly_lines, llvm_lines
-from tinote.compiler.inspect.remarks import LoopVerdict, judge_loops
+from tinote.compiler.inspect.vectorisation_remarks import LoopVerdict, judge_loops
 from tinote.compiler.inspect.versions import Version, version_of
 from tinote.compiler.pipeline import LOWERING, Snapshot, python_steps_for, run_pipeline, steps_for
 from tinote.compiler.protocol import FunctionSource

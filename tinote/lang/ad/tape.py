@@ -4,7 +4,8 @@
         compute_U()
     # x.grad now holds dU/dx
 
-What is recorded stands in `lang/ad/journal/`, and how overwritten values come back in `lang/ad/memory/`. Recording is
+What is recorded, and what is kept of memory for that, stands in `lang/ad/journal/`; how overwritten values come back in
+`lang/ad/memory/`. Recording is
 per context (`contextvars`): launches of other threads and of other asyncio tasks never land on an open tape.
 """
 
@@ -16,12 +17,12 @@ from types import TracebackType
 from typing import Literal
 
 from tinote.errors import DifferentiationError, at_users_frames
+from tinote.lang.ad.access_rules.validation import AccessRules
+from tinote.lang.ad.access_rules.violations import Violation
 from tinote.lang.ad.checks.gradcheck import GradientReport
 from tinote.lang.ad.checks.tape_check import GradientCheck
 from tinote.lang.ad.journal.graph import TapeGraph, graph_of
 from tinote.lang.ad.journal.journal import Journal
-from tinote.lang.ad.rules.validation import AccessRules
-from tinote.lang.ad.rules.violations import Violation
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace
 from tinote.lang.session.state import gradient_memories, recorder, session, take_all_gradients

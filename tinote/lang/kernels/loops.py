@@ -11,8 +11,8 @@ from tinote.lang.tables import Table
 from tinote.runtime.memory import readable_size
 
 if TYPE_CHECKING:
-    from tinote.compiler.inspect.remarks import LoopVerdict
     from tinote.compiler.inspect.schedule import TaskPlan
+    from tinote.compiler.inspect.vectorisation_remarks import LoopVerdict
 
 __all__ = ["LoopTable", "TaskTable"]
 

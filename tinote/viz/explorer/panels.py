@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from tinote.compiler.inspect.gradient_cost import GradientCosts, Saved, gradient_costs
-from tinote.compiler.inspect.remarks import LoopVerdict
 from tinote.compiler.inspect.schedule import AtomicUse, TaskPlan, plan_tasks
 from tinote.compiler.inspect.stages import Stages
+from tinote.compiler.inspect.vectorisation_remarks import LoopVerdict
 from tinote.runtime.memory import readable_size
 from tinote.source import Span
 from tinote.viz.explorer.rows import Rows

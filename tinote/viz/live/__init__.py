@@ -1,1 +1,1 @@
-"""Live views of simulations."""
+"""Live views of simulations: particles, pictures, and the charts below them (`simulation.py`)."""

@@ -1,1 +1,1 @@
-"""Gradients against differences."""
+"""Gradients compared with differences."""

@@ -1,1 +1,1 @@
-"""What is recorded of a program, and the reverse sweep through it."""
+"""What a tape records, what it keeps of memory (`saved_values.py`), and the reverse sweep through that."""

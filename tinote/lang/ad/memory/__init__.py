@@ -1,1 +1,1 @@
-"""Values that a derivative needs again: what is kept of memory, and when."""
+"""How memory comes back: the log of overwritten values, and states of fields. What is kept: `journal/saved_values.py`."""

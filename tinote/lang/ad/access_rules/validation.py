@@ -21,10 +21,10 @@ from tinote.compiler.requests import Checks, Request
 from tinote.errors import DifferentiationError
 from tinote.ir.checked_accesses import CheckedAccesses, Kind, Ledger, Site, Word
 from tinote.ir.nodes import Buffer
+from tinote.lang.ad.access_rules.shadows import Array, Shadows, bound_over
+from tinote.lang.ad.access_rules.violations import Access, Violation
 from tinote.lang.ad.journal.events import Custom, Write
 from tinote.lang.ad.journal.observer import Observer
-from tinote.lang.ad.rules.shadows import Array, Shadows, bound_over
-from tinote.lang.ad.rules.violations import Access, Violation
 from tinote.lang.data.layout import array_over
 from tinote.lang.data.matrix import numpy_type
 from tinote.lang.kernels.arguments import Arguments, ExternalArray

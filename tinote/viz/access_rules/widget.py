@@ -16,14 +16,14 @@ import traitlets
 from IPython.display import display
 
 from tinote.errors import AccessRuleError, TinoteError
-from tinote.lang.ad.rules.violations import Violation
+from tinote.lang.ad.access_rules.violations import Violation
 from tinote.lang.ad.tape import Tape
 from tinote.source import caller
+from tinote.viz.access_rules.facts import as_text, findings
+from tinote.viz.access_rules.picture import draw_findings
 from tinote.viz.notebook.front_end import Audience, Bundle, audience, with_picture
 from tinote.viz.notebook.page import page
 from tinote.viz.notebook.view import static_source
-from tinote.viz.rules.facts import as_text, findings
-from tinote.viz.rules.picture import draw_findings
 
 __all__ = ["RuleView", "show_after_errors", "violations"]
 

@@ -12,7 +12,7 @@ import ast
 import linecache
 from typing import NamedTuple
 
-from tinote.lang.ad.rules.violations import Fix
+from tinote.lang.ad.access_rules.violations import Fix
 from tinote.source import Span
 
 __all__ = ["Edit", "edited"]

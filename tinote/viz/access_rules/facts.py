@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from tinote.ir.checked_accesses import RULES, Kind
-from tinote.lang.ad.rules.violations import Access, Fix, Violation
+from tinote.lang.ad.access_rules.violations import Access, Fix, Violation
 from tinote.runtime.memory import readable_size
 from tinote.source import Span, location_name
-from tinote.viz.rules.edits import edited
+from tinote.viz.access_rules.edits import edited
 
 __all__ = ["as_text", "findings"]
 
