@@ -24,7 +24,6 @@ from tinote.ir.primitives import Primitive, cast_number, evaluate
 from tinote.ir.types import Scalar
 
 __all__ = [
-    "NO_REGIONS",
     "NO_SHAPES",
     "Applied",
     "Argument",
@@ -391,9 +390,6 @@ class SymbolicRegions(NamedTuple):
     live_in: tuple[SymbolicRegion, ...]
     live_in_before: tuple[SymbolicRegion, ...]
     written: tuple[SymbolicRegion, ...]
-
-
-NO_REGIONS = SymbolicRegions((), (), (), (), ())
 
 
 # ---- shapes of arrays

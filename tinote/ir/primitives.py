@@ -340,9 +340,6 @@ def _reinterpret(t: Scalar, value: Number) -> Number:
     return struct.unpack("<" + codes[t.bits], raw)[0] if t.kind == "f" else t.wrap(struct.unpack("<" + integer, raw)[0])
 
 
-_M32 = 0xFFFFFFFF
-
-
 def mix(seed: int, iteration: int, draw: int) -> int:
     """The counter-based generator of `ti.random`: 32 well-mixed bits for a (launch seed, iteration, draw) triple.
 

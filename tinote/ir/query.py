@@ -15,10 +15,6 @@ def walk(region: Region) -> Iterator[Op]:
             yield from walk(inner)
 
 
-def count_ops(region: Region) -> int:
-    return sum(1 for _ in walk(region))
-
-
 def has_effect(op: Op) -> bool:
     """Whether the operation, or anything inside it, must stay even if its outs are unused."""
     return op.writes or any(has_effect(inner) for r in op.regions for inner in r.body)

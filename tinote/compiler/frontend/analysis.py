@@ -16,7 +16,6 @@ __all__ = [
     "statements_in",
 ]
 
-_LOOPS = (ast.For, ast.While)
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 
 #: Says which arguments of a call the callee may assign.

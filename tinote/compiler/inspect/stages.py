@@ -46,7 +46,6 @@ __all__ = [
     "generated_stage",
     "has_gradient",
     "ir_stages",
-    "native_stages",
     "python_stage",
     "stages_of",
 ]
@@ -377,12 +376,8 @@ def generated_stage(fn: Function, config: Config) -> Stage:
 # LLVM
 
 
-def native_stages(fn: Function, config: Config) -> list[Stage]:
-    """LLVM's IR as generated and after its passes, and the assembly. LLVM is loaded when one of them is read."""
-    return _native_stages(_Native(fn, config))
-
-
 def _native_stages(native: _Native) -> list[Stage]:
+    """LLVM's IR as generated and after its passes, and the assembly. LLVM is loaded when one of them is read."""
     return [
         Stage("LLVM IR", StageKind.LLVM, lambda: _stage_lines(llvm_lines(native.text))),
         Stage(

@@ -32,7 +32,6 @@ _LONGEST_STRIP = 1 << 15
 _WHOLE = 64
 _LONGEST_UNPOLLED = 1 << 16
 _ATOMIC_COST = 20
-_UNKNOWN_TURNS = 16
 #: Work within a CPU's reordering window: it overlaps shorter iterations anyway.
 _LOOK_AHEAD = 256
 #: With this much independent work an iteration keeps a CPU's units busy.
