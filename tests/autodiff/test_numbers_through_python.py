@@ -23,13 +23,14 @@ import numpy as np
 import pytest
 
 import tinote as ti
+from tests.autodiff.number_kernels import NumberKernels
 from tests.autodiff.user import array, scalar, session  # noqa: F401
 from tinote.errors import DifferentiationError
 
 Array = np.ndarray[Any, Any]
 
 
-class Fields:
+class Fields(NumberKernels):
     """x = (1, 2, 3), y = (0.5, 1.5, 2.5), and the kernels of the programs below."""
 
     def __init__(self) -> None:
@@ -37,27 +38,12 @@ class Fields:
         x, y, loss = [ti.field(ti.f64, shape, name=name, **both) for name, shape in (("x", 3), ("y", 3), ("loss", ()))]
         self.x, self.y, self.loss = x, y, loss
 
-        @ti.kernel
-        def tq():
-            for i in x:
-                loss[None] += x[i] ** 2
+        super().__init__(x, loss)
 
         @ti.kernel
-        def ly():
+        def squares_y():
             for i in y:
                 loss[None] += y[i] ** 2
-
-        @ti.kernel
-        def norm2() -> ti.f64:
-            found = 0.0
-            for i in x:
-                found += x[i] ** 2
-            return found
-
-        @ti.kernel
-        def scaled(a: ti.f64):
-            for i in x:
-                loss[None] += a * x[i]
 
         @ti.kernel
         def thrice():
@@ -82,7 +68,7 @@ class Fields:
             for i in c:
                 loss[None] += c[i] * x[i]
 
-        self.tq, self.ly, self.norm2, self.scaled, self.thrice = tq, ly, norm2, scaled, thrice
+        self.squares_y, self.thrice = squares_y, thrice
         self.weigh, self.product, self.use_c, self.v, self.c = weigh, product, use_c, v, c
         with ti.ad.Tape(loss):
             self.ended = x[0] + 1.0  # a number of a tape that has ended
@@ -159,24 +145,44 @@ def assign(field: Any, place: Any, value: Any) -> None:
 PROGRAMS: dict[str, tuple[Callable[[Fields], Any], list[float], list[float]]] = {
     "scaled(norm2())": (lambda f: f.scaled(f.norm2()), [26, 38, 50], [0, 0, 0]),
     "loss = norm2()": (lambda f: assign(f.loss, None, f.norm2()), [2, 4, 6], [0, 0, 0]),
-    "tq(); print(x[1]); x[1] = 5; tq()": (
-        lambda f: (f.tq(), f"{f.x[1]} {f.x[1]:.2f} {f.x[1] > 1}", assign(f.x, 1, 5.0), f.tq()),
+    "squares(); print(x[1]); x[1] = 5; squares()": (
+        lambda f: (f.squares(), f"{f.x[1]} {f.x[1]:.2f} {f.x[1] > 1}", assign(f.x, 1, 5.0), f.squares()),
         [4, 4, 12],
         [0, 0, 0],
     ),
-    "tq(); x[1] = 5; tq()": (lambda f: (f.tq(), assign(f.x, 1, 5.0), f.tq()), [4, 4, 12], [0, 0, 0]),
-    "tq(); x[1] = x[1]*3; tq()": (lambda f: (f.tq(), assign(f.x, 1, f.x[1] * 3), f.tq()), [4, 40, 12], [0, 0, 0]),
+    "squares(); x[1] = 5; squares()": (
+        lambda f: (f.squares(), assign(f.x, 1, 5.0), f.squares()),
+        [4, 4, 12],
+        [0, 0, 0],
+    ),
+    "squares(); x[1] = x[1]*3; squares()": (
+        lambda f: (f.squares(), assign(f.x, 1, f.x[1] * 3), f.squares()),
+        [4, 40, 12],
+        [0, 0, 0],
+    ),
     "scaled(y[1])": (lambda f: f.scaled(f.y[1]), [1.5, 1.5, 1.5], [0, 6, 0]),
     "loss = y[0] + y[1]": (lambda f: assign(f.loss, None, f.y[0] + f.y[1]), [0, 0, 0], [1, 1, 0]),
     "loss = y[0] * y[1]": (lambda f: assign(f.loss, None, f.y[0] * f.y[1]), [0, 0, 0], [1.5, 0.5, 0]),
-    "y[0] = y[1]*3; ly()": (lambda f: (f.ly(), assign(f.y, 0, f.y[1] * 3), f.ly()), [0, 0, 0], [1, 33, 10]),
+    "y[0] = y[1]*3; squares_y()": (
+        lambda f: (f.squares_y(), assign(f.y, 0, f.y[1] * 3), f.squares_y()),
+        [0, 0, 0],
+        [1, 33, 10],
+    ),
     "through a launch": (
         lambda f: (f.thrice(), f.scaled(f.y[2]), assign(f.y, 2, 1.0), f.scaled(f.y[2])),
         [9 + 1, 9 + 1, 9 + 18 + 1],
         [0, 0, 0],
     ),
-    "copy and fill": (lambda f: (f.ly(), f.y.copy_from(f.x), f.ly(), f.y.fill(f.x[0]), f.ly()), [8, 4, 6], [1, 3, 5]),
-    "x[1] += 1": (lambda f: (f.tq(), assign(f.x, 1, operator.iadd(f.x[1], 1)), f.tq()), [4, 10, 12], [0, 0, 0]),
+    "copy and fill": (
+        lambda f: (f.squares_y(), f.y.copy_from(f.x), f.squares_y(), f.y.fill(f.x[0]), f.squares_y()),
+        [8, 4, 6],
+        [1, 3, 5],
+    ),
+    "x[1] += 1": (
+        lambda f: (f.squares(), assign(f.x, 1, operator.iadd(f.x[1], 1)), f.squares()),
+        [4, 10, 12],
+        [0, 0, 0],
+    ),
     "functions": (
         lambda f: assign(f.loss, None, ti.sin(f.x[0]) + np.exp(f.y[0]) + max(f.x[1], f.y[1]) + abs(-f.x[2])),
         [math.cos(1), 1, 1],
@@ -209,7 +215,9 @@ def test_second_derivatives(f: Fields) -> None:
     np.testing.assert_allclose(
         hvp(lambda: assign(f.loss, None, f.x[0] * f.x[1] ** 2)), [4 * d[1], 4 * d[0] + 2 * d[1], 0]
     )
-    np.testing.assert_allclose(hvp(lambda: (f.tq(), set_x(f, 1, f.x[1] * 3), f.tq())), [4 * d[0], 20 * d[1], 4 * d[2]])
+    np.testing.assert_allclose(
+        hvp(lambda: (f.squares(), set_x(f, 1, f.x[1] * 3), f.squares())), [4 * d[0], 20 * d[1], 4 * d[2]]
+    )
 
 
 # ---- plain numbers that come back
@@ -227,13 +235,13 @@ TAKEN_OUT: dict[str, Callable[[Fields], Any]] = {
     "item": lambda f: f.scaled(np.asarray(f.y[1]).item()),
     "math": lambda f: f.scaled(math.sin(f.y[1])),
     "math of a result": lambda f: f.scaled(math.sqrt(f.norm2())),
-    "to_numpy": lambda f: (f.ly(), f.y.from_numpy(f.y.to_numpy() * 3), f.ly()),
-    "an array of them": lambda f: (f.ly(), f.y.from_numpy(np.array([f.y[0], 1.0, 2.0])), f.ly()),
+    "to_numpy": lambda f: (f.squares_y(), f.y.from_numpy(f.y.to_numpy() * 3), f.squares_y()),
+    "an array of them": lambda f: (f.squares_y(), f.y.from_numpy(np.array([f.y[0], 1.0, 2.0])), f.squares_y()),
     "an element of an array": lambda f: f.scaled(f.y.to_numpy()[1]),
     "an array that is passed": lambda f: f.scaled(f.weigh(np.array([1.0, f.y[1], 2.0]))),
     "among others": lambda f: (assign(f.v, None, [f.x[0], math.sin(f.y[1])]), f.product()),
     "with a number of another tape": lambda f: assign(f.v, None, f.v[None] * f.ended ** math.sin(f.y[1])),
-    "an element written": lambda f: (f.tq(), set_x(f, 1, float(f.x[1]) * 3), f.tq()),
+    "an element written": lambda f: (f.squares(), set_x(f, 1, float(f.x[1]) * 3), f.squares()),
 }
 
 
@@ -308,10 +316,10 @@ def test_looking_alone_is_not_told_and_changes_nothing(name: str, f: Fields) -> 
     """Nothing plain is written or passed afterwards."""
 
     def program() -> None:
-        f.tq()
+        f.squares()
         LOOKS[name](f.x[1])
         LOOKS[name](f.norm2())
-        f.tq()
+        f.squares()
 
     for interface in ("tape", "grad", "forward mode"):
         f.start()
@@ -328,7 +336,7 @@ def test_looking_alone_is_not_told_and_changes_nothing(name: str, f: Fields) -> 
 def number(f: Fields) -> Any:
     """2.0, read under a tape that is open while the test runs."""
     with ti.ad.Tape(f.loss):
-        f.tq()
+        f.squares()
         yield f.x[1]
 
 
@@ -404,7 +412,7 @@ def test_a_whole_tape_of_losses_keeps_nothing_alive(f: Fields) -> None:
     tapes: list[weakref.ref[Any]] = []
     for _ in range(3):
         with ti.ad.Tape(f.loss) as tape:
-            f.tq()
+            f.squares()
             losses.append(f.loss[None])
             losses.append(f.norm2() * 2)
         tapes.append(weakref.ref(tape))
@@ -422,7 +430,7 @@ def test_many_numbers_stay_small(f: Fields) -> None:
     losses: list[Any] = []
     for _ in range(100):
         with ti.ad.Tape(f.loss) as tape:
-            f.tq()
+            f.squares()
             for _ in range(1000):
                 losses.append(f.loss[None])
         ended = weakref.ref(tape)
@@ -445,7 +453,7 @@ def test_many_numbers_stay_small(f: Fields) -> None:
 
 def test_a_number_of_an_ended_tape_is_a_constant(f: Fields) -> None:
     with ti.ad.Tape(f.loss):
-        f.tq()
+        f.squares()
         a = f.x[1]
     with warnings.catch_warnings():
         warnings.simplefilter("error")

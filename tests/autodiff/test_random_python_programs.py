@@ -22,7 +22,9 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tests.autodiff.python_programs import FIELDS, LIBRARY, Program, smaller, source, write
+from tests.autodiff.python_library import FIELDS, LIBRARY
+from tests.autodiff.python_programs import Program, smaller, source
+from tests.autodiff.python_writer import write
 from tinote.errors import DifferentiationError
 
 #: Whether numbers in Python are active, in every way and under every interface. Where not, programs are of two kinds:

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
+from tests.autodiff.number_kernels import NumberKernels
 from tinote.errors import DifferentiationError
 from tinote.lang.data.traced import Traced
 from tinote.lang.maths_derivatives import RULES, Dual
@@ -30,7 +31,7 @@ pair = ti.types.vector(2, ti.f64)
 Body = ti.types.struct(mass=ti.f64, pos=pair, n=ti.i32)
 
 
-class World:
+class World(NumberKernels):
     """Fields and kernels that the programs below are made of."""
 
     def __init__(self) -> None:
@@ -40,22 +41,7 @@ class World:
         s = Body.field(shape=2, **both)
         self.x, self.y, self.v, self.m, self.s, self.loss = x, y, v, m, s, loss
 
-        @ti.kernel
-        def squares():
-            for i in x:
-                loss[None] += x[i] ** 2
-
-        @ti.kernel
-        def norm2() -> ti.f64:
-            found = 0.0
-            for i in x:
-                found += x[i] ** 2
-            return found
-
-        @ti.kernel
-        def scaled(a: ti.f64):
-            for i in x:
-                loss[None] += a * x[i]
+        super().__init__(x, loss)
 
         @ti.kernel
         def all_of_it():
@@ -81,7 +67,7 @@ class World:
         def take(b: Body, u: pair):
             loss[None] += b.mass * b.pos[0] * b.n + b.pos[1] ** 2 * u[0] + u[1]
 
-        self.squares, self.norm2, self.scaled, self.all_of_it = squares, norm2, scaled, all_of_it
+        self.all_of_it = all_of_it
         self.centre, self.rotated, self.body, self.take = centre, rotated, body, take
 
     @property
