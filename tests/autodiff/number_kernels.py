@@ -8,7 +8,7 @@ import tinote as ti
 
 
 class NumberKernels:
-    """`squares` adds the squares of `x` to the loss, `scaled` `a` times the elements; `norm2` returns the sum of squares."""
+    """`squares` adds x² to the loss, `scaled` a·x; `norm2` returns the sum of squares."""
 
     def __init__(self, x: Any, loss: Any) -> None:
         @ti.kernel
