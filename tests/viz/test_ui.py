@@ -84,7 +84,7 @@ def test_a_contour_and_arrows(window):
 @pytest.mark.parametrize(
     ("draw", "message"),
     [
-        (lambda canvas: canvas.lines(np.zeros((3, 2)), 0.1), "no multiple of 2"),
+        (lambda canvas: canvas.lines(np.zeros((3, 2)), 0.1), "not a multiple of 2"),
         (lambda canvas: canvas.triangles(np.zeros((3, 2)), indices=[0, 1, 3]), "3 vertices"),
         (lambda canvas: canvas.set_image(np.zeros(3)), "shape"),
         (lambda canvas: canvas.contour(np.zeros(3)), "shape"),

@@ -29,7 +29,7 @@ class Emit:
     """What rules build with: arithmetic on atoms of one float type, with the zeros and ones left out.
 
     `definitions`: how the variables of the primal function are computed. `discardable`: those whose value may not
-    count. `holds`: whether something is held constant.
+    count. `stops`: whether there is any `stop_gradient_once`.
     """
 
     __slots__ = ("builder", "definitions", "discardable", "stops")
@@ -40,14 +40,14 @@ class Emit:
         self.discardable = discardable
         self.stops = any(isinstance(op, Prim) and op.prim is p.stop_gradient_once for op in definitions.values())
 
-    def released(self, atom: Atom) -> Atom:
-        """What an atom is in a derivative: what was held constant for that is so no longer."""
+    def without_stop_gradient(self, atom: Atom) -> Atom:
+        """What an atom is in the next derivative: `stop_gradient_once` stops only one."""
         op = self.definitions.get(atom) if self.stops and isinstance(atom, Var) else None
         if not isinstance(op, Prim) or op.prim is p.surrogate:
             return atom
         if op.prim is p.stop_gradient_once:
             return op.args[0]
-        args = tuple(map(self.released, op.args))
+        args = tuple(map(self.without_stop_gradient, op.args))
         return atom if args == op.args else self.builder.prim(op.prim, *args, type=op.out.type)
 
     def lit(self, value: float, like: Atom) -> Lit:

@@ -198,7 +198,7 @@ class Reverser:
             if not rule.zero:
                 raise DifferentiationError(f"`{op.prim}` cannot be differentiated: {rule.reason}", op.loc)
             return
-        args = tuple(map(self.emit.released, op.args))
+        args = tuple(map(self.emit.without_stop_gradient, op.args))
         for primal, contribution in zip(op.args, rule(self.emit, g, op.out, args), strict=True):
             self.accumulate(adjoints, primal, contribution)
 

@@ -143,8 +143,8 @@ class Specialisation:
         """
         if not self.config.debug:
             return []
-        proofs = importlib.import_module("tinote.autodiff.static_violations").find_static_violations(fn)
-        return [Warned(proof.message, proof.later) for proof in proofs]
+        violations = importlib.import_module("tinote.autodiff.static_violations").find_static_violations(fn)
+        return [Warned(one.message, one.later) for one in violations]
 
     @property
     def returns(self) -> tuple[Scalar | Tensor, ...] | None:

@@ -146,13 +146,13 @@ class Arguments:
         """Buffers of the code with the memory that they stand for."""
         return [(formal, self.actual(formal)) for formal in formals]
 
-    def follow_broken_paths(self, severed: Mapping[Buffer, Span]) -> list[tuple[Buffer, Span]]:
-        """Where active values in memory without gradient (`severed`) are carried on to. Raises
+    def follow_broken_paths(self, lost: Mapping[Buffer, Span]) -> list[tuple[Buffer, Span]]:
+        """Where active values in memory without gradient (`lost`) are carried on to. Raises
         `DifferentiationError` where they are differentiated.
         """
         found: list[tuple[Buffer, Span]] = []
         for formal, actual in self.pairs(self.specialisation.accesses().loaded):
-            span = span_in(severed, actual)
+            span = span_in(lost, actual)
             if span is not None:
                 carried = self.specialisation.refuse_broken_path(formal, span, self.request)
                 found += [(self.actual(further), write) for further, write in carried]

@@ -89,9 +89,9 @@ class Order:
 
     def take(self, atoms: Sequence[Atom]) -> list[Term]:
         """Operands, in the order in which Python will evaluate them."""
-        hasty = [v for v, term in self._waiting.items() if term.ordering is Ordering.FAILS]
-        wanted = [a for a in atoms if isinstance(a, Var) and a in hasty]
-        if wanted and wanted != hasty[-len(wanted) :]:
+        failing = [v for v, term in self._waiting.items() if term.ordering is Ordering.FAILS]
+        wanted = [a for a in atoms if isinstance(a, Var) and a in failing]
+        if wanted and wanted != failing[-len(wanted) :]:
             self.settle()
         return [self._term(a) for a in atoms]
 
