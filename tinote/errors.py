@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from itertools import groupby
 from typing import NamedTuple
 
-from tinote.source import NOWHERE, Span, line_text, place_name
+from tinote.source import NOWHERE, Span, line_text, location_name
 
 __all__ = [
     "AccessRuleError",
@@ -23,6 +23,7 @@ __all__ = [
     "CompilerBug",
     "DifferentiationError",
     "FieldError",
+    "KernelArgumentError",
     "KernelAssertionError",
     "KernelFiniteError",
     "KernelIndexError",
@@ -30,6 +31,7 @@ __all__ = [
     "KernelNameError",
     "KernelOverflowError",
     "KernelRuntimeError",
+    "KernelSubscriptError",
     "KernelSyntaxError",
     "KernelTypeError",
     "KernelZeroDivisionError",
@@ -63,7 +65,7 @@ def excerpt(span: Span) -> list[str]:
         return []
     text = line_text(span)
     if not text.strip():
-        return [place_name(span)]
+        return [location_name(span)]
     stop = span.end_column if span.end_line == span.line and span.end_column > span.column else len(text.rstrip())
     # `ast` counts columns in UTF-8 bytes; the caret stands under characters.
     encoded = text.encode()
@@ -72,7 +74,7 @@ def excerpt(span: Span) -> list[str]:
     stop = max(len(encoded[:stop].decode(errors="ignore")), start + 1)
     margin = f"{span.line:>5} | "
     pad = "".join("\t" if c == "\t" else " " for c in text[:start])
-    return [place_name(span), f"{margin}{text}", f"{' ' * 5} | {pad}{'^' * (stop - start)}"]
+    return [location_name(span), f"{margin}{text}", f"{' ' * 5} | {pad}{'^' * (stop - start)}"]
 
 
 def excerpts(span: Span) -> list[str]:
@@ -181,7 +183,9 @@ class CompilationError(TinoteError):
 
 
 class KernelSyntaxError(CompilationError):
-    """A statement or expression that the kernel language does not have."""
+    """A statement or expression that the kernel language does not have. It is no `SyntaxError`: IPython shows these in
+    a way of its own, without the line of the kernel and what helps.
+    """
 
 
 @contextmanager
@@ -222,7 +226,7 @@ def broken_gradient_path(
     )
 
 
-class FieldError(TinoteError, ValueError):
+class FieldError(CompilationError, RuntimeError, ValueError):
     """A field that is declared or used in a way it cannot be."""
 
 
@@ -238,16 +242,24 @@ class KernelRuntimeError(TinoteError, RuntimeError):
     """A fault while a kernel ran."""
 
 
-class KernelIndexError(KernelRuntimeError, IndexError):
-    """An index outside of a field's shape."""
-
-
 class KernelZeroDivisionError(KernelRuntimeError, ZeroDivisionError):
     """An integer division or remainder by zero."""
 
 
 class KernelAssertionError(KernelRuntimeError, AssertionError):
     """An `assert` in a kernel that did not hold."""
+
+
+class KernelIndexError(KernelAssertionError, IndexError):
+    """An index outside of a field's shape."""
+
+
+class KernelSubscriptError(KernelTypeError, KernelIndexError):
+    """An index that is wrong whatever the kernel is run on: a number outside of a vector, too many or too few."""
+
+
+class KernelArgumentError(KernelTypeError, KernelRuntimeError, ValueError):
+    """An argument of a call that does not fit the kernel's parameter."""
 
 
 class AccessRuleError(DifferentiationError, KernelAssertionError):

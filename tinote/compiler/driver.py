@@ -31,7 +31,7 @@ from tinote.compiler.requests import GRADIENT, PRIMAL, Request
 from tinote.compiler.single_flight import SingleFlight
 from tinote.compiler.waiting import Enter, compilation
 from tinote.config import Config
-from tinote.errors import KernelTypeError
+from tinote.errors import KernelArgumentError, KernelTypeError
 from tinote.ir.nodes import Buffer, BufferKind, Function
 from tinote.ir.types import Scalar, Tensor
 from tinote.runtime.memory import Memory
@@ -394,6 +394,6 @@ class Specialisation:
         return _load("inspect.stages").stages_of(self, gradient)
 
 
-def bad_argument(kernel: str, name: str, wanted: object, value: object, span: Span = NOWHERE) -> KernelTypeError:
+def bad_argument(kernel: str, name: str, wanted: object, value: object, span: Span = NOWHERE) -> KernelArgumentError:
     """The error for an argument that does not fit its annotation, which stands at `span`."""
-    return KernelTypeError(f"argument '{name}' of kernel '{kernel}' must be {wanted}, not {value!r}", span)
+    return KernelArgumentError(f"argument '{name}' of kernel '{kernel}' must be {wanted}, not {value!r}", span)

@@ -14,7 +14,7 @@ from math import prod
 from typing import Any, NamedTuple, NoReturn
 
 from tinote.compiler.frontend.descriptions import describe
-from tinote.compiler.frontend.scopes import Anchor, Constant, Frame, ParallelNest, Scope, Way
+from tinote.compiler.frontend.scopes import Anchor, Completion, Constant, Frame, ParallelNest, Scope
 from tinote.compiler.frontend.values import (
     POISON,
     Declared,
@@ -30,7 +30,15 @@ from tinote.compiler.frontend.values import (
 )
 from tinote.compiler.protocol import Capture, CaptureKind, Evaluation, Warned, buffer_of, constant_of
 from tinote.config import Config
-from tinote.errors import CompilationError, KernelSyntaxError, KernelTypeError, NotAvailableError, Note, TinoteError
+from tinote.errors import (
+    CompilationError,
+    FieldError,
+    KernelSyntaxError,
+    KernelTypeError,
+    NotAvailableError,
+    Note,
+    TinoteError,
+)
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder, OpenRegion
 from tinote.ir.nodes import Atom, Buffer, Lit, Var
@@ -154,7 +162,7 @@ class Emitter:
             self.unsupported(f"this expression ({type(node).__name__})")
         return handler(self, node)
 
-    def lower_statement(self, node: ast.stmt, rest: list[ast.stmt], tail: bool) -> Way | None:
+    def lower_statement(self, node: ast.stmt, rest: list[ast.stmt], tail: bool) -> Completion | None:
         """Lower a statement with `rest` after it; `None`: control goes on with that."""
         handler = self.handlers.statements.get(type(node))
         if handler is not None:
@@ -213,7 +221,8 @@ class Emitter:
         """What a captured object raised when it was asked, as an error about the expression at hand: where the object
         was made becomes a note, if no note says it yet. Errors about the kernel stay what they are.
         """
-        if isinstance(error, CompilationError) or error is self.placed:
+        about_the_kernel = isinstance(error, CompilationError) and not isinstance(error, FieldError)
+        if about_the_kernel or error is self.placed:
             return error
         known = error.span.line > 0 and not error.notes and not isinstance(error, NotAvailableError)
         made = [Note("it is made here", error.span)] if known else []
@@ -343,7 +352,7 @@ class Emitter:
             return self.tensor_of(front, like=like)
         buffer = buffer_of(front)
         if buffer is not None:
-            index = ", ".join("ijklmnpq"[: buffer.rank]) or "None"
+            index = ", ".join("ijklmnpqrstu"[: buffer.rank]) or "None"
             self.error(f"field `{buffer.name}` is used as a number", f"read one element: `{buffer.name}[{index}]`")
         if isinstance(front, str):
             self.error("text cannot be used as a number")
@@ -589,4 +598,4 @@ class Emitter:
 
 Expressions = dict[type[ast.expr], Callable[[Emitter, Any], Any]]
 Statements = dict[type[ast.stmt], Callable[[Emitter, Any], None]]
-Control = dict[type[ast.stmt], Callable[[Emitter, Any, list[ast.stmt], bool], Way | None]]
+Control = dict[type[ast.stmt], Callable[[Emitter, Any, list[ast.stmt], bool], Completion | None]]

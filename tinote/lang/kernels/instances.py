@@ -50,6 +50,7 @@ class Instance:
         "result",
         "returns_floats",
         "specialisation",
+        "writes_copies",
     )
 
     def __init__(self, specialisation: Specialisation) -> None:
@@ -62,6 +63,7 @@ class Instance:
         self.result = results_of(specialisation.source, signature.returns, signature.returns_tuple)
         #: how many of the numbers that a launch returns are floats
         self.returns_floats = sum([_floats(t) for t in signature.returns or ()])
+        self.writes_copies = False  # whether it was launched on an array of which it got a copy to write to
         self.calls = 0
         self.last_seed = 0  # a gradient replays the draws of the launch before it
         names: list[tuple[dict[Any, Any], Any, Any]] = []

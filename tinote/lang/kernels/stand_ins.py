@@ -23,7 +23,7 @@ from tinote.lang.data.fields import Field
 from tinote.lang.session.state import is_viewed, memory_of, session
 from tinote.source import Span
 
-__all__ = ["StandIns", "stand_ins", "viewed_field"]
+__all__ = ["StandIns", "overlaps_itself", "stand_ins", "viewed_field"]
 
 Array = np.ndarray[Any, Any]
 
@@ -114,14 +114,14 @@ class StandIns:
                     hint="write to the argument itself",
                 )
         for one in self._all.values():
-            now = one.field.to_numpy(keep_dims=True)
+            now = one.field.array_copy()
             if _same(now, one.start):
                 continue
             if one.others:
                 self._refuse_names(one, self._span)
             if not one.array.flags.writeable:
                 self._refuse_read_only(one, self._span)
-            if _overlaps_itself(one.array):
+            if overlaps_itself(one.array):
                 raise DifferentiationError(
                     f"elements of argument {one.position}, which is written, share memory with each other",
                     self._span,
@@ -182,7 +182,7 @@ def _overlap(a: Array, b: Array) -> bool:
         return True
 
 
-def _overlaps_itself(array: Array) -> bool:
+def overlaps_itself(array: Array) -> bool:
     """Whether elements of one array perhaps share memory, as those of a broadcast one do."""
     reach = array.itemsize
     for stride, extent in sorted([(abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1]):

@@ -294,7 +294,7 @@ def size_of(field: Field) -> int:
 
 def number_or_array(field: Field) -> Any:
     """A number for a 0-D field of numbers, an array otherwise."""
-    found = field.to_numpy(keep_dims=True)
+    found = field.array_copy()
     return found.item() if found.shape == () else found
 
 
