@@ -626,7 +626,7 @@ def is_of_language(annotation: Any) -> bool:
     if isinstance(annotation, tuple) and not isinstance(annotation, Tensor):
         return all(map(is_of_language, annotation))
     if getattr(annotation, "__origin__", None) is tuple:
-        return all(map(is_of_language, annotation.__args__))
+        return all(map(is_of_language, getattr(annotation, "__args__", ())))
     if any(annotation is t for t in (int, float, bool)):
         return False
     return is_template(annotation) or struct_of(annotation) is not None or type_of(annotation) is not None
