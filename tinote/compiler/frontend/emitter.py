@@ -14,7 +14,7 @@ from math import prod
 from typing import Any, NamedTuple, NoReturn
 
 from tinote.compiler.frontend.descriptions import describe
-from tinote.compiler.frontend.scopes import Anchor, Constant, Frame, ParallelNest, Scope, Way
+from tinote.compiler.frontend.scopes import Anchor, Completion, Constant, Frame, ParallelNest, Scope
 from tinote.compiler.frontend.values import (
     POISON,
     Declared,
@@ -168,7 +168,7 @@ class Emitter:
             self.unsupported(f"this expression ({type(node).__name__})")
         return handler(self, node)
 
-    def lower_statement(self, node: ast.stmt, rest: list[ast.stmt], tail: bool) -> Way | None:
+    def lower_statement(self, node: ast.stmt, rest: list[ast.stmt], tail: bool) -> Completion | None:
         """Lower a statement with `rest` after it; `None`: control goes on with that."""
         handler = self.handlers.statements.get(type(node))
         if handler is not None:
@@ -626,4 +626,4 @@ class Emitter:
 
 Expressions = dict[type[ast.expr], Callable[[Emitter, Any], Any]]
 Statements = dict[type[ast.stmt], Callable[[Emitter, Any], None]]
-Control = dict[type[ast.stmt], Callable[[Emitter, Any, list[ast.stmt], bool], Way | None]]
+Control = dict[type[ast.stmt], Callable[[Emitter, Any, list[ast.stmt], bool], Completion | None]]
