@@ -1,4 +1,4 @@
-"""Computes what is known now: operations on literals, algebraic identities, branches and loops whose outcome is decided.
+"""Computes what is known now: operations on literals, algebraic identities, decided branches and loops.
 
     %a: i32 = add 2i32, 3i32
     %b: i32 = add %n, %a                            %c: i32 = add %n, 6i32
