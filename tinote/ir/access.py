@@ -15,27 +15,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from math import gcd
 
+from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.affine import Affine, Interval
 from tinote.ir.buffers import root_of
-from tinote.ir.nodes import (
-    Atom,
-    Atomic,
-    Buffer,
-    BufferKind,
-    Extent,
-    For,
-    Function,
-    Lit,
-    Load,
-    Memory,
-    Op,
-    Prim,
-    Region,
-    Store,
-    Task,
-    Var,
-)
 from tinote.ir.ranges import Known, Loop, Ranges
 
 #: Stands for the facts that hold at the access itself (None stands for no facts at all).
@@ -50,7 +33,7 @@ class Access:
 
     __slots__ = ("buffer", "forms", "known", "loop", "op")
 
-    def __init__(self, op: Memory, forms: tuple[Affine, ...], loop: Loop | None, known: Known | None) -> None:
+    def __init__(self, op: ir.Memory, forms: tuple[Affine, ...], loop: Loop | None, known: Known | None) -> None:
         self.op = op
         self.buffer = root_of(op.buffer)
         self.forms = forms
@@ -59,11 +42,11 @@ class Access:
 
     @property
     def reads(self) -> bool:
-        return isinstance(self.op, Load | Atomic)
+        return isinstance(self.op, ir.Load | ir.Atomic)
 
     @property
     def writes(self) -> bool:
-        return isinstance(self.op, Store | Atomic)
+        return isinstance(self.op, ir.Store | ir.Atomic)
 
     @property
     def loops(self) -> tuple[Loop, ...]:
@@ -80,42 +63,42 @@ class Access:
 class Accesses(Ranges):
     """Every access of a function (or region), in order, and what may be asked about them."""
 
-    def __init__(self, fn: Function | Region) -> None:
-        self._found: list[Memory] = []
-        self._contexts: dict[Op, tuple[Loop | None, Known | None]] = {}
-        self._made: dict[Op, Access] = {}
+    def __init__(self, fn: ir.Function | ir.Region) -> None:
+        self._found: list[ir.Memory] = []
+        self._contexts: dict[ir.Op, tuple[Loop | None, Known | None]] = {}
+        self._made: dict[ir.Op, Access] = {}
         self._inside: dict[Loop, tuple[int, int]] = {}  # where in `_found` the accesses of a loop begin and end
-        super().__init__(fn.region if isinstance(fn, Function) else fn)
+        super().__init__(fn.region if isinstance(fn, ir.Function) else fn)
 
-    def visit(self, op: Op, loop: Loop | None, known: Known | None) -> None:
+    def visit(self, op: ir.Op, loop: Loop | None, known: Known | None) -> None:
         self._contexts[op] = loop, known
-        if isinstance(op, Load | Store | Atomic):
+        if isinstance(op, ir.Load | ir.Store | ir.Atomic):
             self._found.append(op)
 
-    def _enter(self, op: Op, parent: Loop | None, known: Known | None) -> None:
+    def _enter(self, op: ir.Op, parent: Loop | None, known: Known | None) -> None:
         first = len(self._found)
         super()._enter(op, parent, known)
         loop = self.loops.get(op)
         if loop is not None:
             self._inside[loop] = first, len(self._found)
 
-    def loop_over(self, index: Var) -> Loop:
+    def loop_over(self, index: ir.Var) -> Loop:
         """The loop that an index variable is of."""
         return self.indices[index]
 
-    def loop_of(self, op: Op) -> Loop | None:
+    def loop_of(self, op: ir.Op) -> Loop | None:
         """The innermost loop around an operation."""
         return self._contexts[op][0]
 
-    def known_before(self, op: Op) -> Known | None:
+    def known_before(self, op: ir.Op) -> Known | None:
         """What holds when an operation runs."""
         return self._contexts[op][1]
 
-    def of(self, op: Op) -> Access:
+    def of(self, op: ir.Op) -> Access:
         """The access that a load, store or atomic is."""
         found = self._made.get(op)
         if found is None:
-            assert isinstance(op, Memory)
+            assert isinstance(op, ir.Memory)
             loop, known = self._contexts[op]
             forms = tuple([self.affine(a) for a in op.index])
             found = self._made[op] = Access(op, forms, loop, known)
@@ -147,7 +130,7 @@ class Accesses(Ranges):
         """Whether `form` is certainly not negative, and certainly below the extent."""
         return self.prove(form, known), extent is not None and self.prove((extent - form).shifted(-1), known)
 
-    def surely_not_zero(self, atom: Atom, known: Known | None) -> bool:
+    def surely_not_zero(self, atom: ir.Atom, known: Known | None) -> bool:
         """Whether an integer is certainly not zero where `known` holds."""
         form = self.affine(atom)
         if self.prove(form.shifted(-1), known) or self.prove(form.times(-1).shifted(-1), known):
@@ -163,16 +146,16 @@ class Accesses(Ranges):
         """Whether every iteration of the loop touches the same element."""
         return all(self.invariant(v, loop) for form in access.forms for v in form.terms)
 
-    def invariant(self, v: Var, loop: Loop) -> bool:
+    def invariant(self, v: ir.Var, loop: Loop) -> bool:
         """Whether a variable has the same value in all iterations of the loop."""
         return self._constant(v, lambda home: home is None or not home.inside(loop))
 
-    def _constant(self, v: Atom, outside: Callable[[Loop | None], bool]) -> bool:
+    def _constant(self, v: ir.Atom, outside: Callable[[Loop | None], bool]) -> bool:
         """Whether `v` is bound where `outside` says, or computed from nothing but such."""
-        if not isinstance(v, Var) or outside(self.home.get(v)):
+        if not isinstance(v, ir.Var) or outside(self.home.get(v)):
             return True
         op = self.definitions.get(v)
-        return isinstance(op, Prim | Extent) and all(self._constant(a, outside) for a in op.args)
+        return isinstance(op, ir.Prim | ir.Extent) and all(self._constant(a, outside) for a in op.args)
 
     def unique_per_iteration(self, access: Access, loop: Loop) -> bool:
         """Whether no element is touched by this access in two iterations of the loop."""
@@ -194,9 +177,9 @@ class Accesses(Ranges):
         """Whether `b`, in a later iteration of a loop around both, may touch the element that `a` touched; the loops
         further out are in the same iteration."""
         op = loop.op
-        if loop.index is None or not isinstance(op, For | Task):
+        if loop.index is None or not isinstance(op, ir.For | ir.Task):
             return self._meet(a, b, lambda v: self.invariant(v, loop))
-        backwards = isinstance(op, For) and op.reverse
+        backwards = isinstance(op, ir.For) and op.reverse
         return self._meet(a, b, lambda v: self.invariant(v, loop), loop, -1 if backwards else 1)
 
     def may_meet_across(self, a: Access, b: Access, loop: Loop) -> bool:
@@ -204,7 +187,7 @@ class Accesses(Ranges):
         return self.may_meet_later(a, b, loop) or self.may_meet_later(b, a, loop)
 
     def _meet(
-        self, a: Access, b: Access, shared: Callable[[Var], bool], loop: Loop | None = None, direction: int = 0
+        self, a: Access, b: Access, shared: Callable[[ir.Var], bool], loop: Loop | None = None, direction: int = 0
     ) -> bool:
         """Whether the indices may agree. `shared` variables have one value for both; with `loop`, its index is greater
         by at least one (or less, by `direction`) for `b`; all others are independent."""
@@ -218,7 +201,7 @@ class Accesses(Ranges):
         pairs = zip(a.forms, b.forms, strict=False)  # a whole element meets each of its components
         return not any(self._differ(f, g, a, b, shared, loop, direction, apart) for f, g in pairs)
 
-    def _known_distance(self, x: Atom, y: Atom, shared: Callable[[Var], bool], apart: int) -> bool:
+    def _known_distance(self, x: ir.Atom, y: ir.Atom, shared: Callable[[ir.Var], bool], apart: int) -> bool:
         """Whether two indices are a shared variable plus different numbers: t and t + 1 differ even if t + 1 wraps."""
         base, _ = base_and_offset(x, self.definitions)
         return (base is None or shared(base)) and indices_differ((x,), (y,), self.definitions, apart)
@@ -229,14 +212,14 @@ class Accesses(Ranges):
         g: Affine,
         a: Access,
         b: Access,
-        shared: Callable[[Var], bool],
+        shared: Callable[[ir.Var], bool],
         loop: Loop | None,
         direction: int,
         apart: int,
     ) -> bool:
         """Whether two index forms differ for certain (by `apart` at least)."""
         index = loop.index if loop is not None else None
-        common: dict[Var, int] = {}  # variables with one value for both
+        common: dict[ir.Var, int] = {}  # variables with one value for both
         low = high = f.const - g.const
         step = 0  # all other multiples are multiples of this
         for form, sign, access in ((f, 1, a), (g, -1, b)):
@@ -278,7 +261,7 @@ class Accesses(Ranges):
                 return True
         return False
 
-    def interval_at(self, v: Var, known: Known | None) -> Interval:
+    def interval_at(self, v: ir.Var, known: Known | None) -> Interval:
         """The values of a variable where `known` holds, as far as facts about it alone say."""
         low, high = self.interval(v)
         for fact in self.facts(known):
@@ -291,30 +274,32 @@ class Accesses(Ranges):
         return low, high
 
 
-def buffers_may_meet(a: Buffer, b: Buffer) -> bool:
+def buffers_may_meet(a: ir.Buffer, b: ir.Buffer) -> bool:
     """Whether two buffers may share memory: arrays may be views of one another or of a field, nothing else does."""
     a, b = root_of(a), root_of(b)
     if a is b:
         return True
-    kinds = (BufferKind.ARRAY, BufferKind.FIELD)
-    return BufferKind.ARRAY in (a.kind, b.kind) and a.kind in kinds and b.kind in kinds
+    kinds = (ir.BufferKind.ARRAY, ir.BufferKind.FIELD)
+    return ir.BufferKind.ARRAY in (a.kind, b.kind) and a.kind in kinds and b.kind in kinds
 
 
-def base_and_offset(atom: Atom, definitions: Mapping[Var, Op]) -> tuple[Var | None, int]:
+def base_and_offset(atom: ir.Atom, definitions: Mapping[ir.Var, ir.Op]) -> tuple[ir.Var | None, int]:
     """An integer as a variable (None for zero) plus a number, modulo the width of its type."""
     offset = 0
-    while type(atom) is Var:
+    while type(atom) is ir.Var:
         op = definitions.get(atom)
-        if not isinstance(op, Prim) or op.prim not in (p.add, p.sub) or type(op.args[1]) is not Lit:
+        if not isinstance(op, ir.Prim) or op.prim not in (p.add, p.sub) or type(op.args[1]) is not ir.Lit:
             return atom, offset
         step = int(op.args[1].value)
         offset += step if op.prim is p.add else -step
         atom = op.args[0]
-    assert isinstance(atom, Lit)
+    assert isinstance(atom, ir.Lit)
     return None, offset + int(atom.value)
 
 
-def indices_differ(a: tuple[Atom, ...], b: tuple[Atom, ...], definitions: Mapping[Var, Op], apart: int = 1) -> bool:
+def indices_differ(
+    a: tuple[ir.Atom, ...], b: tuple[ir.Atom, ...], definitions: Mapping[ir.Var, ir.Op], apart: int = 1
+) -> bool:
     """Whether two index tuples never name the same element: in some dimension they differ by a known number other than
     zero (of at least `apart`, for byte offsets). `definitions` says how variables are computed."""
     for x, y in zip(a, b, strict=False):
@@ -328,6 +313,6 @@ def indices_differ(a: tuple[Atom, ...], b: tuple[Atom, ...], definitions: Mappin
     return False
 
 
-def _bits(atom: Atom) -> int:
+def _bits(atom: ir.Atom) -> int:
     t = atom.type
     return getattr(t, "bits", 64) or 64

@@ -15,30 +15,10 @@ from typing import NamedTuple
 from tinote.autodiff.adjoints import adjoint_operations
 from tinote.autodiff.atomic_old_values import OldValue
 from tinote.compiler.inspect.schedule import bytes_of
+from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.buffers import root_of
 from tinote.ir.launch_values import ExactNodes, Launch, Number, Read, exact_values
-from tinote.ir.nodes import (
-    Atom,
-    Atomic,
-    Buffer,
-    BufferKind,
-    Extent,
-    For,
-    Function,
-    If,
-    Lit,
-    Load,
-    NewStack,
-    Op,
-    Prim,
-    Push,
-    Region,
-    Store,
-    Task,
-    Var,
-    While,
-)
 from tinote.ir.query import buffers_of, definitions, walk
 from tinote.ir.types import Stack, element_type, shape_of
 from tinote.source import NOWHERE, Span
@@ -49,7 +29,7 @@ __all__ = ["Accumulation", "GradientCosts", "Recomputed", "Saved", "gradient_cos
 _MOST_COUNTED = 100_000
 
 #: The length of a buffer along an axis; None where not known.
-Length = Callable[[Buffer, int], int | None]
+Length = Callable[[ir.Buffer, int], int | None]
 
 
 class Saved(NamedTuple):
@@ -109,17 +89,17 @@ class GradientCosts(NamedTuple):
     accumulated: tuple[Accumulation, ...]
 
 
-def _read_nothing(_buffer: Buffer, _index: tuple[int, ...]) -> None:
+def _read_nothing(_buffer: ir.Buffer, _index: tuple[int, ...]) -> None:
     """Nothing is known of memory."""
 
 
-def _own_length(buffer: Buffer, axis: int) -> int | None:
+def _own_length(buffer: ir.Buffer, axis: int) -> int | None:
     return buffer.shape[axis]
 
 
 def gradient_costs(
-    fn: Function,
-    final: Function,
+    fn: ir.Function,
+    final: ir.Function,
     arguments: Sequence[Number] = (),
     read: Read = _read_nothing,
     length: Length = _own_length,
@@ -132,35 +112,35 @@ def gradient_costs(
     return GradientCosts(saved, tuple(_recomputed(fn)), tuple(_accumulated(final)))
 
 
-def _recomputed(fn: Function) -> Iterator[Recomputed]:
+def _recomputed(fn: ir.Function) -> Iterator[Recomputed]:
     adjoint = adjoint_operations(fn)
     found: dict[tuple[str, int], list[int]] = {}
     for op in walk(fn.region):
-        if isinstance(op, Prim | Load) and op.origin is not None and op not in adjoint:
+        if isinstance(op, ir.Prim | ir.Load) and op.origin is not None and op not in adjoint:
             span = _span_of(op)
             counts = found.setdefault((span.file, span.line), [0, 0])
-            copied = isinstance(op, Load) or (isinstance(op.origin, Prim) and op.origin.prim is op.prim)
+            copied = isinstance(op, ir.Load) or (isinstance(op.origin, ir.Prim) and op.origin.prim is op.prim)
             counts[0 if copied else 1] += 1
     for (file, line), counts in sorted(found.items()):
         yield Recomputed(Span(file, line), *counts)
 
 
-def _accumulated(fn: Function) -> Iterator[Accumulation]:
+def _accumulated(fn: ir.Function) -> Iterator[Accumulation]:
     if not any(op.origin is not None for op in walk(fn.region)):
         return
     for task in fn.region.body:
-        private = {p.copy: p.target for p in task.privates} if isinstance(task, Task) else {}
-        for op in walk(Region((), (task,))):
-            if not isinstance(op, Atomic):
+        private = {p.copy: p.target for p in task.privates} if isinstance(task, ir.Task) else {}
+        for op in walk(ir.Region((), (task,))):
+            if not isinstance(op, ir.Atomic):
                 continue
             root = root_of(op.buffer)
-            alone = op.plain or not (isinstance(task, Task) and task.parallel)
+            alone = op.plain or not (isinstance(task, ir.Task) and task.parallel)
             how = "private" if root in private else "plain" if alone else "atomic"
             target = private.get(root, root).name
             yield Accumulation(target, how, bytes_of(root) if how == "private" else None, _span_of(op))
 
 
-def saved_values(fn: Function, arguments: Sequence[Number], read: Read, length: Length) -> tuple[Saved, ...]:
+def saved_values(fn: ir.Function, arguments: Sequence[Number], read: Read, length: Length) -> tuple[Saved, ...]:
     """The stacks of a gradient, `fn` in SCALAR form, and the copies of fields that it makes, for these arguments."""
     counter = _Counter(fn, arguments, read, length)
     counter.region(fn.region, ())
@@ -174,10 +154,10 @@ def _old_values(values: Iterable[OldValue]) -> Iterator[Saved]:
         yield Saved(name, v.op.loc, dtype.name, dtype.size, "each update", None)
 
 
-def _copies(fn: Function, length: Length) -> list[Saved]:
+def _copies(fn: ir.Function, length: Length) -> list[Saved]:
     found: list[Saved] = []
     for buffer in buffers_of(fn):
-        if buffer.kind is not BufferKind.SAVED:
+        if buffer.kind is not ir.BufferKind.SAVED:
             continue
         lengths = [n if n is not None else length(buffer, axis) for axis, n in enumerate(buffer.shape)]
         count: int | None = 1
@@ -185,19 +165,19 @@ def _copies(fn: Function, length: Length) -> list[Saved]:
             count = None if n is None or count is None else count * n
         shape = " · ".join(map(str, (*lengths, *buffer.element))) or "1"
         original = _copied_to(fn, buffer)
-        writes = [op for op in walk(fn.region) if isinstance(op, Store | Atomic) and op.buffer is original]
+        writes = [op for op in walk(fn.region) if isinstance(op, ir.Store | ir.Atomic) and op.buffer is original]
         span = next((_span_of(op) for op in writes if _span_of(op).line), fn.loc)
         found.append(Saved(original.name, span, buffer.dtype.name, buffer.dtype.size, shape, count, copy=True))
     return found
 
 
-def _copied_to(fn: Function, copy: Buffer) -> Buffer:
+def _copied_to(fn: ir.Function, copy: ir.Buffer) -> ir.Buffer:
     """What a copy is one of."""
     made = definitions(fn.region)
     for op in walk(fn.region):
-        if isinstance(op, Store) and op.buffer is copy and isinstance(op.value, Var):
+        if isinstance(op, ir.Store) and op.buffer is copy and isinstance(op.value, ir.Var):
             source = made.get(op.value)
-            if isinstance(source, Load):
+            if isinstance(source, ir.Load):
                 return source.buffer
     return copy
 
@@ -205,43 +185,43 @@ def _copied_to(fn: Function, copy: Buffer) -> Buffer:
 class _Counter:
     """Counts pushes. A path is the loops and branches around an operation."""
 
-    def __init__(self, fn: Function, arguments: Sequence[Number], read: Read, length: Length) -> None:
+    def __init__(self, fn: ir.Function, arguments: Sequence[Number], read: Read, length: Length) -> None:
         self.found: list[Saved] = []
-        self._made: dict[Var, tuple[Op, ...]] = {}
+        self._made: dict[ir.Var, tuple[ir.Op, ...]] = {}
         self._definitions = definitions(fn.region)
         self._nodes = nodes = ExactNodes(self._definitions, fn.region.params)
-        self._bounds_of: dict[For, tuple[int | None, int | None]] = {}
-        self._indices: dict[For, int] = {}
+        self._bounds_of: dict[ir.For, tuple[int | None, int | None]] = {}
+        self._indices: dict[ir.For, int] = {}
         for op in walk(fn.region):
-            if isinstance(op, For):
+            if isinstance(op, ir.For):
                 self._indices[op] = nodes.index(op.index)
                 self._bounds_of[op] = nodes.node(op.lo), nodes.node(op.hi)
         self._launch = Launch(arguments, [length(buffer, axis) for buffer, axis in nodes.lengths], read)
 
-    def region(self, region: Region, path: tuple[Op, ...]) -> None:
+    def region(self, region: ir.Region, path: tuple[ir.Op, ...]) -> None:
         for op in region.body:
-            if isinstance(op, NewStack):
+            if isinstance(op, ir.NewStack):
                 self._made[op.out] = path
-            elif isinstance(op, Push):
+            elif isinstance(op, ir.Push):
                 self._push(op, path)
             for inner in op.regions:
                 self.region(inner, (*path, op))
 
-    def _push(self, op: Push, path: tuple[Op, ...]) -> None:
+    def _push(self, op: ir.Push, path: tuple[ir.Op, ...]) -> None:
         stack, value = op.args
-        assert isinstance(stack, Var) and isinstance(stack.type, Stack)
+        assert isinstance(stack, ir.Var) and isinstance(stack.type, Stack)
         outer = self._made[stack]
         inner = path[len(outer) :]
         content = stack.type.content
         size = element_type(content).size
         for n in shape_of(content):
             size *= n
-        loops = [loop for loop in inner if isinstance(loop, For | While)]
-        exact = not any(isinstance(one, If) for one in inner)
-        defined = self._definitions.get(value) if isinstance(value, Var) else None
+        loops = [loop for loop in inner if isinstance(loop, ir.For | ir.While)]
+        exact = not any(isinstance(one, ir.If) for one in inner)
+        defined = self._definitions.get(value) if isinstance(value, ir.Var) else None
         spans = [_span_of(one) for one in (op, defined, *reversed(inner)) if one is not None]
         span = next((one for one in spans if one.line), NOWHERE)
-        name = value.name if isinstance(value, Var) and value.name else _loaded(defined) or "a value"
+        name = value.name if isinstance(value, ir.Var) and value.name else _loaded(defined) or "a value"
         self.found.append(
             Saved(
                 name,
@@ -249,15 +229,15 @@ class _Counter:
                 repr(content),
                 size,
                 " · ".join([self._trip(loop) for loop in loops]) or "1",
-                self._most([loop for loop in outer if isinstance(loop, For)], loops, {}),
+                self._most([loop for loop in outer if isinstance(loop, ir.For)], loops, {}),
                 exact,
-                any(isinstance(loop, For) and loop.parallel for loop in outer),
+                any(isinstance(loop, ir.For) and loop.parallel for loop in outer),
             )
         )
 
     # ---- how often
 
-    def _most(self, outer: list[For], loops: list[For | While], env: dict[int, Number]) -> int | None:
+    def _most(self, outer: list[ir.For], loops: list[ir.For | ir.While], env: dict[int, Number]) -> int | None:
         """The most pushes in an iteration of the loops `outer`. `env`: indices of the loops around, by their nodes."""
         count = self._count(loops, env)
         if count is not None or not outer:
@@ -269,11 +249,11 @@ class _Counter:
         counts = [self._most(outer[1:], loops, env | {index: value}) for value in bounds]
         return None if any(c is None for c in counts) else max([c for c in counts if c is not None], default=0)
 
-    def _count(self, loops: list[For | While], env: dict[int, Number]) -> int | None:
+    def _count(self, loops: list[ir.For | ir.While], env: dict[int, Number]) -> int | None:
         if not loops:
             return 1
         loop, *further = loops
-        bounds = self._bounds(loop, env) if isinstance(loop, For) else None
+        bounds = self._bounds(loop, env) if isinstance(loop, ir.For) else None
         if bounds is None:
             return None
         count = self._count(further, env)
@@ -281,7 +261,7 @@ class _Counter:
             return len(bounds) * count
         if len(bounds) > _MOST_COUNTED:
             return None
-        assert isinstance(loop, For)
+        assert isinstance(loop, ir.For)
         total = 0
         for value in bounds:
             count = self._count(further, env | {self._indices[loop]: value})
@@ -290,7 +270,7 @@ class _Counter:
             total += count
         return total
 
-    def _bounds(self, loop: For, env: dict[int, Number]) -> range | None:
+    def _bounds(self, loop: ir.For, env: dict[int, Number]) -> range | None:
         first, end = self._bounds_of[loop]
         if first is None or end is None:
             return None
@@ -299,35 +279,35 @@ class _Counter:
 
     # ---- in words
 
-    def _trip(self, loop: For | While) -> str:
-        if isinstance(loop, While):
+    def _trip(self, loop: ir.For | ir.While) -> str:
+        if isinstance(loop, ir.While):
             return "iterations of the while loop"
         hi, lo = self._word(loop.hi), self._word(loop.lo)
         return hi if lo == "0" else f"({hi} - {lo})"
 
-    def _word(self, atom: Atom) -> str:
+    def _word(self, atom: ir.Atom) -> str:
         """An atom by what the user calls it."""
-        if isinstance(atom, Lit):
+        if isinstance(atom, ir.Lit):
             return str(atom.value)
         op = self._definitions.get(atom)
-        if isinstance(op, Prim) and op.prim in (p.add, p.sub, p.mul):
+        if isinstance(op, ir.Prim) and op.prim in (p.add, p.sub, p.mul):
             sign = {p.add: "+", p.sub: "-", p.mul: "*"}[op.prim]
             return f"({self._word(op.args[0])} {sign} {self._word(op.args[1])})"
-        if isinstance(op, Prim) and op.prim is p.cast:
+        if isinstance(op, ir.Prim) and op.prim is p.cast:
             return self._word(op.args[0])
-        if isinstance(op, Extent):
+        if isinstance(op, ir.Extent):
             return f"{op.buffer.name}.shape[{op.axis}]"
         return _loaded(op) or atom.name or "trip count"
 
 
-def _loaded(op: Op | None) -> str:
+def _loaded(op: ir.Op | None) -> str:
     """What a load reads, as the user writes it, indices left out."""
-    if not isinstance(op, Load):
+    if not isinstance(op, ir.Load):
         return ""
     return f"{op.buffer.name}[{'…' if op.index else 'None'}]"
 
 
-def _span_of(op: Op) -> Span:
+def _span_of(op: ir.Op) -> Span:
     if op.loc.line:
         return op.loc
     return op.origin.loc if op.origin is not None else NOWHERE

@@ -24,26 +24,10 @@ from collections.abc import Set as AbstractSet
 from functools import cached_property
 from typing import Any
 
+from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.access import Accesses
 from tinote.ir.affine import constant
-from tinote.ir.nodes import (
-    Atom,
-    Atomic,
-    Buffer,
-    Check,
-    Extent,
-    FaultKind,
-    Function,
-    Lit,
-    Load,
-    Op,
-    Prim,
-    Region,
-    Store,
-    Var,
-    false,
-)
 from tinote.ir.primitives import Primitive
 from tinote.ir.rewrite import Rewriter
 from tinote.ir.types import Scalar, Tensor, i32, is_integer, u1
@@ -54,17 +38,17 @@ __all__ = ["check_bounds", "may_fault"]
 _NEVER_REACHED = "never reached"
 
 
-def check_bounds(fn: Function, only: AbstractSet[Op] | None = None) -> Function:
+def check_bounds(fn: ir.Function, only: AbstractSet[ir.Op] | None = None) -> ir.Function:
     """`fn` in the CHECKED form. With `only`, the checks of these operations alone; one that another operation stands
     for, with the same index in the same region or around it, needs none."""
     return _Checker(fn, only).run(fn)
 
 
-def may_fault(op: Op) -> bool:
+def may_fault(op: ir.Op) -> bool:
     """Whether an operation stops the launch for some operands: it has an index, or is an integer division."""
-    if isinstance(op, Load | Store | Atomic):
+    if isinstance(op, ir.Load | ir.Store | ir.Atomic):
         return bool(op.index)
-    if not isinstance(op, Prim):
+    if not isinstance(op, ir.Prim):
         return False
     if op.prim in p.DIVISIONS:
         return is_integer(op.out.type)
@@ -74,27 +58,27 @@ def may_fault(op: Op) -> bool:
 class _Checker(Rewriter):
     """Nothing is renamed, so operations are analysed as they were."""
 
-    def __init__(self, fn: Function, only: AbstractSet[Op] | None) -> None:
+    def __init__(self, fn: ir.Function, only: AbstractSet[ir.Op] | None) -> None:
         super().__init__()
         self.fn = fn
         self.only = only
         #: what was tested or proved in the open regions: an index against an extent, or a divisor
         self.tested: set[object] = set()
-        self.extents: dict[tuple[Buffer, int], Var] = {}
-        self.scopes: list[tuple[set[object], dict[tuple[Buffer, int], Var]]] = []
+        self.extents: dict[tuple[ir.Buffer, int], ir.Var] = {}
+        self.scopes: list[tuple[set[object], dict[tuple[ir.Buffer, int], ir.Var]]] = []
 
     @cached_property
     def accesses(self) -> Accesses:
         return Accesses(self.fn)
 
-    def enter(self, region: Region) -> None:
+    def enter(self, region: ir.Region) -> None:
         self.scopes.append((set(self.tested), dict(self.extents)))
         if self.only is not None:
             for op in region.body:
                 if op not in self.only and may_fault(op):
                     self.tested.update(_tests(op))
 
-    def leave(self, region: Region) -> None:
+    def leave(self, region: ir.Region) -> None:
         self.tested, self.extents = self.scopes.pop()
 
     def first_time(self, key: object) -> bool:
@@ -104,26 +88,26 @@ class _Checker(Rewriter):
         self.tested.add(key)
         return True
 
-    def visit(self, op: Op) -> None:
+    def visit(self, op: ir.Op) -> None:
         if self.only is not None and op not in self.only:
             pass
-        elif isinstance(op, Load | Store | Atomic):
+        elif isinstance(op, ir.Load | ir.Store | ir.Atomic):
             self.access(op)
-        elif isinstance(op, Prim):
+        elif isinstance(op, ir.Prim):
             if op.prim in p.DIVISIONS:
                 self.division(op)
             elif op.prim is p.extract or op.prim is p.insert:
                 self.component(op)
-        elif isinstance(op, Check) and op.args[0] == false:
+        elif isinstance(op, ir.Check) and op.args[0] == ir.false:
             self.tested.add(_NEVER_REACHED)
         super().visit(op)
 
-    def apply(self, prim: Primitive, op: Op, *args: Atom) -> Var:
-        out = Var(u1)
-        self.emit(Prim(prim, args, (out,), op.loc, op.origin))
+    def apply(self, prim: Primitive, op: ir.Op, *args: ir.Atom) -> ir.Var:
+        out = ir.Var(u1)
+        self.emit(ir.Prim(prim, args, (out,), op.loc, op.origin))
         return out
 
-    def access(self, op: Load | Store | Atomic) -> None:
+    def access(self, op: ir.Load | ir.Store | ir.Atomic) -> None:
         buffer = op.buffer
         for axis, (index, test) in enumerate(zip(op.index, _tests(op), strict=True)):
             if not self.first_time(test):
@@ -133,81 +117,81 @@ class _Checker(Rewriter):
                 first = buffer.offset[axis] if axis < len(buffer.offset) else 0
                 self.test(op, index, sides, self.extent(op, buffer, axis, index), buffer.name, axis, first)
 
-    def extent(self, op: Op, buffer: Buffer, axis: int, index: Atom) -> Atom:
+    def extent(self, op: ir.Op, buffer: ir.Buffer, axis: int, index: ir.Atom) -> ir.Atom:
         """The extent along an axis, in the type of the index."""
         assert isinstance(index.type, Scalar)
         known = (*buffer.shape, *buffer.element)[axis]
         if known is not None:
-            return Lit(known, index.type)
+            return ir.Lit(known, index.type)
         extent = self.extents.get((buffer, axis))
         if extent is None:
-            out = Var(i32)
-            self.emit(Extent(buffer, axis, (out,), op.loc))
+            out = ir.Var(i32)
+            self.emit(ir.Extent(buffer, axis, (out,), op.loc))
             self.extents[buffer, axis] = extent = out
         if index.type is i32:
             return extent
-        wide = Var(index.type)
-        self.emit(Prim(p.cast, (extent,), (wide,), op.loc, op.origin))
+        wide = ir.Var(index.type)
+        self.emit(ir.Prim(p.cast, (extent,), (wide,), op.loc, op.origin))
         return wide
 
     def test(
-        self, op: Op, index: Atom, sides: tuple[bool, bool], extent: Atom, name: str, axis: int, first: int = 0
+        self, op: ir.Op, index: ir.Atom, sides: tuple[bool, bool], extent: ir.Atom, name: str, axis: int, first: int = 0
     ) -> None:
         """Emit the check of an index for the sides that are not proved. `first`: what the user counts from."""
         assert isinstance(index.type, Scalar)
-        condition: Atom | None = None
+        condition: ir.Atom | None = None
         if not sides[0]:
-            condition = self.apply(p.ge, op, index, Lit(0, index.type))
+            condition = self.apply(p.ge, op, index, ir.Lit(0, index.type))
         if not sides[1]:
             below = self.apply(p.lt, op, index, extent)
             condition = below if condition is None else self.apply(p.and_, op, condition, below)
         assert condition is not None
-        shown = (index, extent, Lit(first, index.type)) if first else (index, extent)
-        self.emit(Check(FaultKind.BOUNDS, (condition, *shown), name, axis, op.loc))
+        shown = (index, extent, ir.Lit(first, index.type)) if first else (index, extent)
+        self.emit(ir.Check(ir.FaultKind.BOUNDS, (condition, *shown), name, axis, op.loc))
 
-    def component(self, op: Prim) -> None:
+    def component(self, op: ir.Prim) -> None:
         """The run-time indices of a local vector, matrix or array."""
         tensor = op.args[0]
-        assert isinstance(tensor, Var) and isinstance(tensor.type, Tensor)
+        assert isinstance(tensor, ir.Var) and isinstance(tensor.type, Tensor)
         name = tensor.name or (op.out.name if op.prim is p.insert else "") or "local array"
         for axis, test in enumerate(_tests(op)):
             index, extent = test
-            if isinstance(index, Lit) and 0 <= index.value < extent:
+            if isinstance(index, ir.Lit) and 0 <= index.value < extent:
                 continue
             known = self.accesses.known_before(op)
             sides = self.accesses.between(self.accesses.affine(index), constant(extent), known)
             if sides != (True, True) and self.first_time(test):
                 assert isinstance(index.type, Scalar)
-                self.test(op, index, sides, Lit(extent, index.type), name, axis)
+                self.test(op, index, sides, ir.Lit(extent, index.type), name, axis)
 
-    def division(self, op: Prim) -> None:
+    def division(self, op: ir.Prim) -> None:
         divisor = op.args[1]
         if not is_integer(op.out.type) or not isinstance(divisor.type, Scalar):
             return
         sign = "//" if op.prim in (p.floordiv, p.raw_div) else "%"
-        if isinstance(divisor, Lit):
+        if isinstance(divisor, ir.Lit):
             if divisor.value == 0 and self.first_time(_NEVER_REACHED):
-                self.emit(Check(FaultKind.DIVISION, (false, op.args[0]), sign, loc=op.loc))
+                self.emit(ir.Check(ir.FaultKind.DIVISION, (ir.false, op.args[0]), sign, loc=op.loc))
             return
         if divisor in self.tested or self.accesses.surely_not_zero(divisor, self.accesses.known_before(op)):
             return
         if self.first_time(divisor):
-            condition = self.apply(p.ne, op, divisor, Lit(0, divisor.type))
-            self.emit(Check(FaultKind.DIVISION, (condition, op.args[0]), sign, loc=op.loc))
+            condition = self.apply(p.ne, op, divisor, ir.Lit(0, divisor.type))
+            self.emit(ir.Check(ir.FaultKind.DIVISION, (condition, op.args[0]), sign, loc=op.loc))
 
 
-def _tests(op: Op) -> list[Any]:
+def _tests(op: ir.Op) -> list[Any]:
     """What the checks of an operation compare, one for each index: the index and the extent, or the buffer and the axis
     where that is not known; for a division the divisor."""
-    if isinstance(op, Load | Store | Atomic):
+    if isinstance(op, ir.Load | ir.Store | ir.Atomic):
         buffer = op.buffer
         extents = (*buffer.shape, *buffer.element)
         return [
             (index, extents[axis] if extents[axis] is not None else (buffer, axis))
             for axis, index in enumerate(op.index)
         ]
-    if isinstance(op, Prim) and op.prim in p.DIVISIONS:
+    if isinstance(op, ir.Prim) and op.prim in p.DIVISIONS:
         return [op.args[1]]
     tensor = op.args[0].type
-    assert isinstance(op, Prim) and isinstance(tensor, Tensor)
+    assert isinstance(op, ir.Prim) and isinstance(tensor, Tensor)
     return list(zip(op.args[1:] if op.prim is p.extract else op.args[1:-1], tensor.shape, strict=True))

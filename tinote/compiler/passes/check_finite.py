@@ -17,26 +17,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from tinote.autodiff.adjoints import adjoint_operations
+from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
 from tinote.ir.messages import FaultKind, iteration_text
-from tinote.ir.nodes import (
-    Atom,
-    Atomic,
-    Buffer,
-    Check,
-    For,
-    Function,
-    Lit,
-    Load,
-    Op,
-    Pop,
-    Prim,
-    Push,
-    Region,
-    Store,
-    Var,
-)
 from tinote.ir.types import Scalar, u1
 
 __all__ = ["check_finite"]
@@ -47,59 +31,59 @@ _INFIX = {p.add: "+", p.sub: "-", p.mul: "*", p.div: "/", p.mod: "%", p.floordiv
 _MOST_SHOWN = 6
 
 
-def check_finite(fn: Function) -> Function:
+def check_finite(fn: ir.Function) -> ir.Function:
     """`fn` (SCALAR form) with the checks, its parallel loops in order."""
     return fn.with_region(_Checker(fn).region(fn.region, (), ()))
 
 
 class _Checker:
-    def __init__(self, fn: Function) -> None:
+    def __init__(self, fn: ir.Function) -> None:
         self._adjoints = adjoint_operations(fn)
         self._b = Builder()
         self._values = {v for op in self._adjoints for v in op.outs}
 
-    def region(self, region: Region, before: tuple[Op, ...], loops: tuple[Var, ...]) -> Region:
+    def region(self, region: ir.Region, before: tuple[ir.Op, ...], loops: tuple[ir.Var, ...]) -> ir.Region:
         """`region` with checks at its end. `before`: the operations that have run when it begins, as far as its own may
         use their results; `loops`: the indices of the loops that it lies in.
         """
         b = self._b
-        sinks: dict[Var, None] = {}
+        sinks: dict[ir.Var, None] = {}
         with b.region() as opened:
             for k, op in enumerate(region.body):
                 b.emit(self._inside(op, (*before, *region.body[:k]) if op.regions else (), loops))
                 value = self._sent(op)
                 if value is not None:
                     sinks[value] = None
-                if isinstance(op, Atomic) and value is not None:
+                if isinstance(op, ir.Atomic) and value is not None:
                     self._check_sum(op, value, loops)
-            sinks.update(dict.fromkeys(y for y in region.yields if type(y) is Var and self._counts(y)))
+            sinks.update(dict.fromkeys(y for y in region.yields if type(y) is ir.Var and self._counts(y)))
             if sinks:
                 self._follow_back(list(sinks), (*before, *region.body), loops)
-        return Region(region.params, tuple(opened.body), region.yields)
+        return ir.Region(region.params, tuple(opened.body), region.yields)
 
-    def _inside(self, op: Op, before: tuple[Op, ...], loops: tuple[Var, ...]) -> Op:
+    def _inside(self, op: ir.Op, before: tuple[ir.Op, ...], loops: tuple[ir.Var, ...]) -> ir.Op:
         if not op.regions:
             return op
-        inner = (*loops, op.index) if isinstance(op, For) else loops
+        inner = (*loops, op.index) if isinstance(op, ir.For) else loops
         new = op.rebuilt(op.args, tuple([self.region(r, before, inner) for r in op.regions]))
-        if isinstance(new, For):
+        if isinstance(new, ir.For):
             new.parallel = False
         return new
 
     # ---- sinks
 
-    def _counts(self, v: Var) -> bool:
+    def _counts(self, v: ir.Var) -> bool:
         """Whether a value matters: in a gradient, if it is an adjoint."""
         return _is_float(v) and (not self._adjoints or v in self._values)
 
-    def _sent(self, op: Op) -> Var | None:
+    def _sent(self, op: ir.Op) -> ir.Var | None:
         """The value that an operation sends to where it stays."""
-        if not isinstance(op, Store | Atomic | Push) or (self._adjoints and op not in self._adjoints):
+        if not isinstance(op, ir.Store | ir.Atomic | ir.Push) or (self._adjoints and op not in self._adjoints):
             return None
         value = op.args[-1]
-        return value if type(value) is Var and _is_float(value) else None
+        return value if type(value) is ir.Var and _is_float(value) else None
 
-    def _check_sum(self, op: Atomic, value: Var, loops: tuple[Var, ...]) -> None:
+    def _check_sum(self, op: ir.Atomic, value: ir.Var, loops: tuple[ir.Var, ...]) -> None:
         """Finite numbers may add up to what is not."""
         b = self._b
         b.loc, b.origin = op.loc, op.origin
@@ -110,14 +94,14 @@ class _Checker:
 
     # ---- who is to blame
 
-    def _follow_back(self, sinks: list[Var], scope: Sequence[Op], loops: tuple[Var, ...]) -> None:
+    def _follow_back(self, sinks: list[ir.Var], scope: Sequence[ir.Op], loops: tuple[ir.Var, ...]) -> None:
         b = self._b
         culprits = _slice_of(sinks, scope)
-        blamed: dict[Var, Var] = {v: b.prim(p.logical_not, self._finite(v)) for v in sinks}
+        blamed: dict[ir.Var, ir.Var] = {v: b.prim(p.logical_not, self._finite(v)) for v in sinks}
         trouble = self._any(blamed.values())
         with b.region() as inside:
             for op in reversed(culprits):
-                if isinstance(op, Prim) and op.out in blamed:
+                if isinstance(op, ir.Prim) and op.out in blamed:
                     self._pass_on(op, blamed)
             for op in culprits:
                 for v in op.outs:
@@ -125,11 +109,11 @@ class _Checker:
                         self._accuse(op, v, blamed[v], loops)
         b.if_(trouble, inside.close())
 
-    def _pass_on(self, op: Prim, blamed: dict[Var, Var]) -> None:
+    def _pass_on(self, op: ir.Prim, blamed: dict[ir.Var, ir.Var]) -> None:
         """Blame the operands of an operation for its result."""
         b, flag = self._b, blamed[op.out]
         for k, a in enumerate(op.args):
-            if type(a) is not Var or not _is_float(a):
+            if type(a) is not ir.Var or not _is_float(a):
                 continue
             guilty = b.prim(p.and_, flag, b.prim(p.logical_not, self._finite(a)))
             if op.prim is p.select and k:
@@ -137,59 +121,63 @@ class _Checker:
                 guilty = b.prim(p.and_, guilty, chosen)
             blamed[a] = b.prim(p.or_, blamed[a], guilty) if a in blamed else guilty
 
-    def _accuse(self, op: Op, v: Var, flag: Var, loops: tuple[Var, ...]) -> None:
+    def _accuse(self, op: ir.Op, v: ir.Var, flag: ir.Var, loops: tuple[ir.Var, ...]) -> None:
         """Stop if the operation, by its result `v`, is what is to blame, and not its operands."""
         b = self._b
         b.loc, b.origin = op.loc, op.origin
         fine = b.prim(p.logical_not, flag)
-        if isinstance(op, Load):
+        if isinstance(op, ir.Load):
             element, index = self._element(op.buffer, op.index)
             self._check(op, fine, f"{element} holds {{}}", (*index, v), loops)
-        elif isinstance(op, Prim):
-            if op.prim is p.select or any(isinstance(a, Lit) and not _is_finite(a) for a in op.args):
+        elif isinstance(op, ir.Prim):
+            if op.prim is p.select or any(isinstance(a, ir.Lit) and not _is_finite(a) for a in op.args):
                 return
             operands = [a for a in op.args if _is_float(a)]
             for a in operands:
-                if type(a) is Var:
+                if type(a) is ir.Var:
                     fine = b.prim(p.or_, fine, b.prim(p.logical_not, self._finite(a)))
             short = len(op.args) < _MOST_SHOWN // 2 and all(isinstance(a.type, Scalar) for a in op.args)
             text = _written(op.prim, len(op.args)) if short else f"a result of {op.prim.name}"
             self._check(op, fine, f"{text} is {{}}", (*(op.args if short else ()), v), loops)
         else:
-            what = "a value that was saved" if isinstance(op, Pop) else "what this loop or branch computes"
+            what = "a value that was saved" if isinstance(op, ir.Pop) else "what this loop or branch computes"
             self._check(op, fine, f"{what} is {{}}", (v,), loops)
 
-    def _check(self, op: Op, fine: Atom, text: str, shown: tuple[Atom, ...], loops: tuple[Var, ...]) -> None:
+    def _check(
+        self, op: ir.Op, fine: ir.Atom, text: str, shown: tuple[ir.Atom, ...], loops: tuple[ir.Var, ...]
+    ) -> None:
         origin = op.origin
-        slope = self._adjoints and isinstance(op, Prim) and isinstance(origin, Prim) and op.prim is not origin.prim
-        if isinstance(origin, Prim) and (slope or op in self._adjoints):
+        slope = (
+            self._adjoints and isinstance(op, ir.Prim) and isinstance(origin, ir.Prim) and op.prim is not origin.prim
+        )
+        if isinstance(origin, ir.Prim) and (slope or op in self._adjoints):
             text = f"in the derivative of {origin.prim.name}: {text}"
         indices = loops[: max(0, _MOST_SHOWN - len(shown))]
         text += iteration_text([v.name or f"index {k}" for k, v in enumerate(indices)])
         loc = op.loc if op.loc.line or origin is None else origin.loc
-        self._b.emit(Check(FaultKind.FINITE, (fine, *shown, *indices), text, 0, loc))
+        self._b.emit(ir.Check(FaultKind.FINITE, (fine, *shown, *indices), text, 0, loc))
 
     # ---- small pieces
 
-    def _element(self, buffer: Buffer, index: tuple[Atom, ...]) -> tuple[str, tuple[Atom, ...]]:
+    def _element(self, buffer: ir.Buffer, index: tuple[ir.Atom, ...]) -> tuple[str, tuple[ir.Atom, ...]]:
         """An element as the user writes it, with holes, and its index as the user counts."""
         b, rank = self._b, buffer.rank
         shown = list(index)
         for axis, first in enumerate(buffer.offset):
             t = index[axis].type
             assert isinstance(t, Scalar)
-            shown[axis] = b.prim(p.add, index[axis], Lit(first, t)) if first else index[axis]
+            shown[axis] = b.prim(p.add, index[axis], ir.Lit(first, t)) if first else index[axis]
         holes = ["{:d}"] * len(index)
         name = f"{buffer.name}[{', '.join(holes[:rank]) or 'None'}]"
         return (f"{name}[{', '.join(holes[rank:])}]" if holes[rank:] else name), tuple(shown)
 
-    def _finite(self, a: Atom) -> Var:
+    def _finite(self, a: ir.Atom) -> ir.Var:
         b = self._b
         t = a.type
         assert isinstance(t, Scalar)
-        return b.prim(p.le, b.prim(p.absolute, a), Lit(_largest(t), t))
+        return b.prim(p.le, b.prim(p.absolute, a), ir.Lit(_largest(t), t))
 
-    def _any(self, flags: Iterable[Var]) -> Var:
+    def _any(self, flags: Iterable[ir.Var]) -> ir.Var:
         first, *others = flags
         for flag in others:
             first = self._b.prim(p.or_, first, flag)
@@ -197,25 +185,25 @@ class _Checker:
         return first
 
 
-def _slice_of(sinks: list[Var], scope: Sequence[Op]) -> list[Op]:
+def _slice_of(sinks: list[ir.Var], scope: Sequence[ir.Op]) -> list[ir.Op]:
     """The operations of `scope` through which numbers reach the sinks, in order."""
     wanted = set(sinks)
-    found: list[Op] = []
+    found: list[ir.Op] = []
     for op in reversed(scope):
         hit = [v for v in op.outs if v in wanted]
         if not hit:
             continue
         found.append(op)
-        if isinstance(op, Prim):
-            wanted.update(a for a in op.args if type(a) is Var and _is_float(a))
+        if isinstance(op, ir.Prim):
+            wanted.update(a for a in op.args if type(a) is ir.Var and _is_float(a))
     return found[::-1]
 
 
-def _is_float(a: Atom) -> bool:
+def _is_float(a: ir.Atom) -> bool:
     return isinstance(a.type, Scalar) and a.type.kind == "f"
 
 
-def _is_finite(a: Lit) -> bool:
+def _is_finite(a: ir.Lit) -> bool:
     return abs(a.value) < float("inf")
 
 

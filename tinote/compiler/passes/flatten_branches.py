@@ -17,25 +17,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
-from tinote.ir.nodes import (
-    Atom,
-    Atomic,
-    Buffer,
-    Extent,
-    For,
-    Function,
-    If,
-    Lit,
-    Load,
-    Memory,
-    Op,
-    Prim,
-    Region,
-    Store,
-    Task,
-    Var,
-)
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 from tinote.ir.types import is_integer
 
@@ -45,10 +28,10 @@ __all__ = ["flatten_branches"]
 _LARGEST_COST = 40
 _DIVISIONS = (p.floordiv, p.mod, p.raw_div, p.raw_mod)
 
-Element = tuple[Buffer, tuple[Atom, ...]]
+Element = tuple[ir.Buffer, tuple[ir.Atom, ...]]
 
 
-def flatten_branches(fn: Function) -> Function:
+def flatten_branches(fn: ir.Function) -> ir.Function:
     """`fn` without the branches that can go."""
     return _Flattener().run(fn)
 
@@ -62,8 +45,8 @@ class _Flattener(Rewriter):
         self.touched: frozenset[Element] = frozenset()
         self.inside = False
 
-    def visit(self, op: Op) -> None:
-        if isinstance(op, For | Task) and op.vectorize:
+    def visit(self, op: ir.Op) -> None:
+        if isinstance(op, ir.For | ir.Task) and op.vectorize:
             self.touched = frozenset(_element(o) for o in op.regions[0].body if _is_access(o))
             self.inside = True
             super().visit(op)
@@ -71,8 +54,8 @@ class _Flattener(Rewriter):
         else:
             super().visit(op)
 
-    def on(self, op: Op) -> Decision | Sequence[Atom]:
-        if not self.inside or not isinstance(op, If):
+    def on(self, op: ir.Op) -> Decision | Sequence[ir.Atom]:
+        if not self.inside or not isinstance(op, ir.If):
             return KEEP
         if not all(self.may_always_run(inner) for r in op.regions for inner in r.body):
             return KEEP
@@ -81,46 +64,46 @@ class _Flattener(Rewriter):
         self.side(op.condition, op.then, chosen=True)
         self.side(op.condition, op.orelse, chosen=False)
         for out, a, b in zip(op.outs, op.then.yields, op.orelse.yields, strict=True):
-            self.emit(Prim(p.select, (op.condition, a, b), (out,), op.loc, op.origin))
+            self.emit(ir.Prim(p.select, (op.condition, a, b), (out,), op.loc, op.origin))
         return DROP
 
-    def may_always_run(self, op: Op) -> bool:
+    def may_always_run(self, op: ir.Op) -> bool:
         """Whether an operation may run although its branch is not taken, a write as one of the old value."""
-        if isinstance(op, Prim):
-            return not (op.prim in _DIVISIONS and is_integer(op.out.type) and not isinstance(op.args[1], Lit))
-        return isinstance(op, Extent) or (_is_access(op) and _element(op) in self.touched)
+        if isinstance(op, ir.Prim):
+            return not (op.prim in _DIVISIONS and is_integer(op.out.type) and not isinstance(op.args[1], ir.Lit))
+        return isinstance(op, ir.Extent) or (_is_access(op) and _element(op) in self.touched)
 
-    def side(self, condition: Atom, region: Region, *, chosen: bool) -> None:
+    def side(self, condition: ir.Atom, region: ir.Region, *, chosen: bool) -> None:
         """Emit one side; its writes count if the condition is `chosen`."""
         for op in region.body:
-            if not isinstance(op, Store | Atomic):
+            if not isinstance(op, ir.Store | ir.Atomic):
                 self.emit(op)
                 continue
             dtype = op.buffer.dtype
-            old = op.outs[0] if op.outs else Var(dtype)
-            self.emit(Load(op.buffer, op.index, (old,), op.loc, op.origin))
+            old = op.outs[0] if op.outs else ir.Var(dtype)
+            self.emit(ir.Load(op.buffer, op.index, (old,), op.loc, op.origin))
             value = op.value
-            if isinstance(op, Atomic):
-                value = Var(dtype)
-                self.emit(Prim(op.prim, (old, op.value), (value,), op.loc, op.origin))
-            new = Var(dtype)
+            if isinstance(op, ir.Atomic):
+                value = ir.Var(dtype)
+                self.emit(ir.Prim(op.prim, (old, op.value), (value,), op.loc, op.origin))
+            new = ir.Var(dtype)
             sides = (value, old) if chosen else (old, value)
-            self.emit(Prim(p.select, (condition, *sides), (new,), op.loc, op.origin))
-            self.emit(Store(op.buffer, op.index, new, op.loc, op.origin))
+            self.emit(ir.Prim(p.select, (condition, *sides), (new,), op.loc, op.origin))
+            self.emit(ir.Store(op.buffer, op.index, new, op.loc, op.origin))
 
 
-def _is_access(op: Op) -> bool:
+def _is_access(op: ir.Op) -> bool:
     """Whether an operation touches a number of an element, and which one is known when compiling."""
-    if not isinstance(op, Load | Store) and not (isinstance(op, Atomic) and op.plain):
+    if not isinstance(op, ir.Load | ir.Store) and not (isinstance(op, ir.Atomic) and op.plain):
         return False
     rank = op.buffer.rank
-    return len(op.index) == rank + len(op.buffer.element) and all(isinstance(a, Lit) for a in op.index[rank:])
+    return len(op.index) == rank + len(op.buffer.element) and all(isinstance(a, ir.Lit) for a in op.index[rank:])
 
 
-def _element(op: Op) -> Element:
-    assert isinstance(op, Memory)
+def _element(op: ir.Op) -> Element:
+    assert isinstance(op, ir.Memory)
     return op.buffer, op.index[: op.buffer.rank]
 
 
-def _cost(op: Op) -> float:
-    return op.prim.cost if isinstance(op, Prim) else 1
+def _cost(op: ir.Op) -> float:
+    return op.prim.cost if isinstance(op, ir.Prim) else 1

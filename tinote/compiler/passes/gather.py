@@ -29,27 +29,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
+from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.access import Access, Accesses, base_and_offset, buffers_may_meet
 from tinote.ir.affine import contains, span_of_type
 from tinote.ir.build import Builder
-from tinote.ir.nodes import (
-    Atom,
-    Atomic,
-    Buffer,
-    Extent,
-    For,
-    Function,
-    If,
-    Lit,
-    Load,
-    Op,
-    Prim,
-    Region,
-    Store,
-    Var,
-    true,
-)
 from tinote.ir.query import walk
 from tinote.ir.rewrite import Rewriter, same
 from tinote.ir.types import Scalar, u1
@@ -72,43 +56,43 @@ class _Nest:
     operations without effects. `work`: the operations of all levels in order.
     """
 
-    def __init__(self, loops: tuple[For, ...], work: tuple[Op, ...]) -> None:
+    def __init__(self, loops: tuple[ir.For, ...], work: tuple[ir.Op, ...]) -> None:
         self.loops = loops
         self.work = work
         self.indices = tuple([loop.index for loop in loops])
-        self.definitions: dict[Var, Op] = {op.out: op for op in work if op.outs}
+        self.definitions: dict[ir.Var, ir.Op] = {op.out: op for op in work if op.outs}
 
 
 #: One dimension of an update's index: the level of the loop whose index stands there, or what has one value in the nest
 #: (a variable or None for zero, and a number that is added to it).
-_Dimension = int | tuple[Var | None, int]
+_Dimension = int | tuple[ir.Var | None, int]
 
 
 class _Update(NamedTuple):
     """An update that can be gathered. `element`: the element's index; `offsets`: what is added to the
     index of each level."""
 
-    op: Atomic
+    op: ir.Atomic
     element: tuple[_Dimension, ...]
     offsets: tuple[int, ...]
 
 
-def gather(fn: Function, fast_math: bool = False) -> Function:
+def gather(fn: ir.Function, fast_math: bool = False) -> ir.Function:
     """`fn` with the nests at its top that scatter to neighbours gathering from them."""
-    if not any(isinstance(op, For) and op.parallel for op in fn.region.body):
+    if not any(isinstance(op, ir.For) and op.parallel for op in fn.region.body):
         return fn
     return _Gatherer(fn, fast_math).run(fn)
 
 
 class _Gatherer(Rewriter):
-    def __init__(self, fn: Function, fast_math: bool) -> None:
+    def __init__(self, fn: ir.Function, fast_math: bool) -> None:
         super().__init__()
         self.accesses = Accesses(fn)
         self.fast_math = fast_math
 
-    def visit(self, op: Op) -> None:
+    def visit(self, op: ir.Op) -> None:
         """Only the top of a function is looked at."""
-        if not isinstance(op, For) or not op.parallel:
+        if not isinstance(op, ir.For) or not op.parallel:
             self.out.append(op)
             return
         nest = _nest_of(op)
@@ -127,26 +111,26 @@ class _Gatherer(Rewriter):
 
     def any_order(self, nest: _Nest) -> bool:
         """Whether the updates may be made in another order than serial loops have them."""
-        return self.fast_math or not any(isinstance(op, Atomic) and op.buffer.dtype.kind == "f" for op in nest.work)
+        return self.fast_math or not any(isinstance(op, ir.Atomic) and op.buffer.dtype.kind == "f" for op in nest.work)
 
     def updates(self, nest: _Nest) -> list[_Update]:
         """The updates of a nest to gather; empty unless that pays."""
-        found = [u for op in nest.work if isinstance(op, Atomic) and (u := self.update_of(op, nest)) is not None]
+        found = [u for op in nest.work if isinstance(op, ir.Atomic) and (u := self.update_of(op, nest)) is not None]
         found = [u for u in found if self.alone(u, found, nest) and self.repeatable(u, nest)]
-        offsets: dict[tuple[Buffer, tuple[_Dimension, ...]], set[tuple[int, ...]]] = {}
+        offsets: dict[tuple[ir.Buffer, tuple[_Dimension, ...]], set[tuple[int, ...]]] = {}
         for u in found:
             offsets.setdefault((u.op.buffer, u.element), set()).add(u.offsets)
         # What each iteration adds to an element of its own is well where it is.
         found = [u for u in found if len(offsets[u.op.buffer, u.element]) > 1]
         if not found or not self.loops_can_grow(nest, found):
             return []
-        contributions: dict[tuple[int, ...], dict[Op, None]] = {}
+        contributions: dict[tuple[int, ...], dict[ir.Op, None]] = {}
         for u in found:
             contributions.setdefault(u.offsets, {}).update(dict.fromkeys(_needed(u.op.args, nest)))
         cost = sum([_cost(op) for several in contributions.values() for op in several])
         return found if cost <= _COST_OF_UPDATE * len(found) else []
 
-    def update_of(self, op: Atomic, nest: _Nest) -> _Update | None:
+    def update_of(self, op: ir.Atomic, nest: _Nest) -> _Update | None:
         """An update whose index names the index of each loop once, plus a number, and else nothing of the nest."""
         if op.outs or op.prim is not p.add or op.buffer.dtype is u1:
             return None
@@ -180,13 +164,13 @@ class _Gatherer(Rewriter):
         )
 
     def of_nest(self, nest: _Nest) -> list[Access]:
-        return [self.accesses.of(op) for op in nest.work if isinstance(op, Load | Store | Atomic)]
+        return [self.accesses.of(op) for op in nest.work if isinstance(op, ir.Load | ir.Store | ir.Atomic)]
 
     def repeatable(self, update: _Update, nest: _Nest) -> bool:
         """Whether the nest does not change what a contribution is computed from before it is."""
-        writes = [(k, self.accesses.of(op)) for k, op in enumerate(nest.work) if isinstance(op, Store | Atomic)]
+        writes = [(k, self.accesses.of(op)) for k, op in enumerate(nest.work) if isinstance(op, ir.Store | ir.Atomic)]
         for op in _needed(update.op.args, nest):
-            if isinstance(op, Load):
+            if isinstance(op, ir.Load):
                 access, position = self.accesses.of(op), nest.work.index(op)
                 around = [loop for loop in access.loops if loop.op in nest.loops]
                 for k, write in writes:
@@ -210,7 +194,11 @@ class _Gatherer(Rewriter):
                     return False
             if most - least > _WIDEST:
                 return False
-            if isinstance(loop.lo, Lit) and isinstance(loop.hi, Lit) and loop.hi.value - loop.lo.value < most - least:
+            if (
+                isinstance(loop.lo, ir.Lit)
+                and isinstance(loop.hi, ir.Lit)
+                and loop.hi.value - loop.lo.value < most - least
+            ):
                 return False
         return True
 
@@ -219,21 +207,23 @@ def _congruent(a: _Update, b: _Update) -> bool:
     return a.op.buffer is b.op.buffer and a.element == b.element
 
 
-def _nest_of(op: For) -> _Nest | None:
+def _nest_of(op: ir.For) -> _Nest | None:
     """The nest that begins with a parallel loop, if it is one and does nothing but arithmetic, loads and writes."""
-    loops: list[For] = []
-    work: list[Op] = []
-    inner: For | None = op
-    outer_bound: set[Var] = set()
+    loops: list[ir.For] = []
+    work: list[ir.Op] = []
+    inner: ir.For | None = op
+    outer_bound: set[ir.Var] = set()
     while inner is not None:
-        if any(a in outer_bound for a in inner.args if type(a) is Var):
+        if any(a in outer_bound for a in inner.args if type(a) is ir.Var):
             return None
         loops.append(inner)
         body, inner = inner.body.body, None
-        if body and isinstance(body[-1], For) and not body[-1].outs:
+        if body and isinstance(body[-1], ir.For) and not body[-1].outs:
             body, inner = body[:-1], body[-1]
-        allowed = (Prim, Load, Extent) if inner is not None else (Prim, Load, Extent, Store, Atomic)
-        if not all(isinstance(o, allowed) and not (isinstance(o, Prim) and o.prim is p.random_bits) for o in body):
+        allowed = (
+            (ir.Prim, ir.Load, ir.Extent) if inner is not None else (ir.Prim, ir.Load, ir.Extent, ir.Store, ir.Atomic)
+        )
+        if not all(isinstance(o, allowed) and not (isinstance(o, ir.Prim) and o.prim is p.random_bits) for o in body):
             return None
         work += body
         outer_bound.add(loops[-1].index)
@@ -241,27 +231,27 @@ def _nest_of(op: For) -> _Nest | None:
     return _Nest(tuple(loops), tuple(work))
 
 
-def _cost(op: Op) -> float:
-    return op.prim.cost if isinstance(op, Prim) else _COST_OF_LOAD
+def _cost(op: ir.Op) -> float:
+    return op.prim.cost if isinstance(op, ir.Prim) else _COST_OF_LOAD
 
 
-def _without(loop: For, gone: set[int]) -> For:
+def _without(loop: ir.For, gone: set[int]) -> ir.For:
     """A nest without some of its updates."""
-    body: list[Op] = []
+    body: list[ir.Op] = []
     for op in loop.body.body:
         if id(op) not in gone:
-            body.append(_without(op, gone) if isinstance(op, For) else op)
+            body.append(_without(op, gone) if isinstance(op, ir.For) else op)
     if same(body, loop.body.body):
         return loop
-    rebuilt = loop.rebuilt(loop.args, (Region(loop.body.params, tuple(body)),))
-    assert isinstance(rebuilt, For)
+    rebuilt = loop.rebuilt(loop.args, (ir.Region(loop.body.params, tuple(body)),))
+    assert isinstance(rebuilt, ir.For)
     return rebuilt
 
 
 # ---- the nest in which each element sums up what it gets
 
 
-def _sums_of(nest: _Nest, updates: Sequence[_Update]) -> list[Op]:
+def _sums_of(nest: _Nest, updates: Sequence[_Update]) -> list[ir.Op]:
     """What does `updates`, and nothing else that the nest does."""
     return _Emitter(nest, updates).nest_of_sums()
 
@@ -272,13 +262,13 @@ def _span(distances: Iterable[tuple[int, ...]], level: int) -> tuple[int, int]:
     return min(several), max(several)
 
 
-def _needed(atoms: Sequence[Atom], nest: _Nest) -> list[Op]:
+def _needed(atoms: Sequence[ir.Atom], nest: _Nest) -> list[ir.Op]:
     """The operations of a nest from which `atoms` are computed, in order."""
-    found: set[Op] = set()
+    found: set[ir.Op] = set()
     pending = list(atoms)
     while pending:
         a = pending.pop()
-        op = nest.definitions.get(a) if type(a) is Var else None
+        op = nest.definitions.get(a) if type(a) is ir.Var else None
         if op is not None and op not in found:
             found.add(op)
             pending += op.args
@@ -298,9 +288,9 @@ class _Emitter:
         for update in updates:
             self.distances.setdefault(update.offsets, []).append(update)
         #: on which levels the result of each operation depends
-        self.levels: dict[Var, frozenset[int]] = {v: frozenset([k]) for k, v in enumerate(nest.indices)}
+        self.levels: dict[ir.Var, frozenset[int]] = {v: frozenset([k]) for k, v in enumerate(nest.indices)}
         for op in nest.work:
-            depends = [self.levels[a] for a in op.args if type(a) is Var and a in self.levels]
+            depends = [self.levels[a] for a in op.args if type(a) is ir.Var and a in self.levels]
             self.levels.update(dict.fromkeys(op.outs, frozenset[int]().union(*depends)))
         #: from this level inwards, the boundary is written out
         copies = len(self.distances)
@@ -312,7 +302,7 @@ class _Emitter:
                 break
             self.written_out -= 1
 
-    def nest_of_sums(self) -> list[Op]:
+    def nest_of_sums(self) -> list[ir.Op]:
         """The nest, for bounds so far apart that each offset has a contribution somewhere in the middle; and another
         one, which tests for each contribution, for bounds of which this is not known and does not hold.
         """
@@ -326,15 +316,15 @@ class _Emitter:
                 with self.builder.region() as narrow:
                     self.level((), list(self.distances), everything, parallel=False)
                 loop = self.nest.loops[0]
-                self.builder.emit(If(wide, Region((), ()), narrow.close(), (), loop.loc, loop.origin))
+                self.builder.emit(ir.If(wide, ir.Region((), ()), narrow.close(), (), loop.loc, loop.origin))
         return opened.body
 
-    def wide(self) -> Atom | None:
+    def wide(self) -> ir.Atom | None:
         """Whether the bounds are so far apart, where they are not literal."""
-        found: Atom | None = None
+        found: ir.Atom | None = None
         for level, loop in enumerate(self.nest.loops):
             least, most = _span(self.distances, level)
-            if least == most or all(isinstance(bound, Lit) for bound in loop.args):
+            if least == most or all(isinstance(bound, ir.Lit) for bound in loop.args):
                 continue
             here = self.builder.prim(p.ge, self.moved(loop.hi, least), self.moved(loop.lo, most))
             found = here if found is None else self.builder.prim(p.and_, found, here)
@@ -344,12 +334,12 @@ class _Emitter:
 
     def level(
         self,
-        indices: tuple[Atom, ...],
+        indices: tuple[ir.Atom, ...],
         distances: list[tuple[int, ...]],
         tested: frozenset[int],
         *,
         parallel: bool,
-        when: Atom | None = None,
+        when: ir.Atom | None = None,
     ) -> None:
         """The loops from this level inwards. `indices`: the indices of the elements further out; `distances`: the
         offsets that have contributions there; `tested`: the levels at which this has to be tested. `when`: whether
@@ -377,31 +367,31 @@ class _Emitter:
                     above = [d for d in distances if d[level] > k]
                     self.level((*indices, self.moved(hi, k)), above, tested, parallel=False)
             self.builder.innermost.body.extend(
-                rim.body if when is None else [If(when, rim.close(), Region((), ()), (), self.builder.loc)]
+                rim.body if when is None else [ir.If(when, rim.close(), ir.Region((), ()), (), self.builder.loc)]
             )
             self.loop(begin, self.choice(when, end, begin), indices, distances, tested, parallel=parallel)
 
     def loop(
         self,
-        lo: Atom,
-        hi: Atom,
-        indices: tuple[Atom, ...],
+        lo: ir.Atom,
+        hi: ir.Atom,
+        indices: tuple[ir.Atom, ...],
         distances: list[tuple[int, ...]],
         tested: frozenset[int],
         *,
         parallel: bool,
     ) -> None:
         old = self.nest.loops[len(indices)]
-        index = Var(old.index.type, old.index.name)
+        index = ir.Var(old.index.type, old.index.name)
         with self.builder.region(index) as opened:
             self.level((*indices, index), distances, tested, parallel=parallel)
-        self.builder.emit(For(lo, hi, (), opened.close(), (), old.loc, parallel=parallel, origin=old.origin))
+        self.builder.emit(ir.For(lo, hi, (), opened.close(), (), old.loc, parallel=parallel, origin=old.origin))
 
-    def rows(self, indices: tuple[Atom, ...], distances: list[tuple[int, ...]], when: Atom | None) -> None:
+    def rows(self, indices: tuple[ir.Atom, ...], distances: list[tuple[int, ...]], when: ir.Atom | None) -> None:
         """A loop with further loops inside: whether anything has to be tested for is settled once an iteration."""
         level = len(indices)
         old = self.nest.loops[level]
-        index = Var(old.index.type, old.index.name)
+        index = ir.Var(old.index.type, old.index.name)
         least, most = _span(distances, level)
         with self.builder.region(index) as opened:
             inside = self.within(index, self.moved(old.lo, most), self.moved(old.hi, least))
@@ -409,36 +399,36 @@ class _Emitter:
                 self.level((*indices, index), distances, frozenset(), parallel=True)
             with self.builder.region() as rim:
                 self.level((*indices, index), distances, frozenset([level]), parallel=False)
-            self.builder.emit(If(inside, middle.close(), rim.close(), (), old.loc, old.origin))
+            self.builder.emit(ir.If(inside, middle.close(), rim.close(), (), old.loc, old.origin))
         first, last = self.moved(old.lo, least), self.moved(old.hi, most)
         bounds = first, self.choice(when, last, first)
-        self.builder.emit(For(*bounds, (), opened.close(), (), old.loc, parallel=True, origin=old.origin))
+        self.builder.emit(ir.For(*bounds, (), opened.close(), (), old.loc, parallel=True, origin=old.origin))
 
-    def within(self, index: Atom, lo: Atom, hi: Atom) -> Atom:
+    def within(self, index: ir.Atom, lo: ir.Atom, hi: ir.Atom) -> ir.Atom:
         above, below = self.builder.prim(p.ge, index, lo), self.builder.prim(p.lt, index, hi)
         return self.builder.prim(p.and_, above, below)
 
-    def moved(self, atom: Atom, by: int) -> Atom:
+    def moved(self, atom: ir.Atom, by: int) -> ir.Atom:
         assert isinstance(atom.type, Scalar)
         if by == 0:
             return atom
-        if isinstance(atom, Lit):
-            return Lit(int(atom.value) + by, atom.type)
-        return self.builder.prim(p.add, atom, Lit(by, atom.type))
+        if isinstance(atom, ir.Lit):
+            return ir.Lit(int(atom.value) + by, atom.type)
+        return self.builder.prim(p.add, atom, ir.Lit(by, atom.type))
 
-    def choice(self, when: Atom | None, a: Atom, b: Atom) -> Atom:
+    def choice(self, when: ir.Atom | None, a: ir.Atom, b: ir.Atom) -> ir.Atom:
         return a if when is None else self.builder.prim(p.select, when, a, b)
 
     # one iteration
 
-    def iteration(self, indices: tuple[Atom, ...], distances: list[tuple[int, ...]], tested: frozenset[int]) -> None:
+    def iteration(self, indices: tuple[ir.Atom, ...], distances: list[tuple[int, ...]], tested: frozenset[int]) -> None:
         """All updates of one element."""
         if tested:
             for offsets in distances:
                 self.contribution(indices, offsets, sorted(tested))
             return
         copies = _Copies(self, indices)
-        sums: dict[tuple[Buffer, tuple[_Dimension, ...]], tuple[_Update, Atom]] = {}
+        sums: dict[tuple[ir.Buffer, tuple[_Dimension, ...]], tuple[_Update, ir.Atom]] = {}
         for offsets in distances:
             for update in self.distances[offsets]:
                 value = copies.value(update.op.value, offsets)
@@ -448,31 +438,31 @@ class _Emitter:
         for update, total in sums.values():
             copies.update(update, total)
 
-    def contribution(self, indices: tuple[Atom, ...], offsets: tuple[int, ...], tested: Sequence[int]) -> None:
+    def contribution(self, indices: tuple[ir.Atom, ...], offsets: tuple[int, ...], tested: Sequence[int]) -> None:
         """What an element gets from the iteration at some distance, if there is such an iteration."""
         copies = _Copies(self, indices)
-        exists: Atom = true
+        exists: ir.Atom = ir.true
         for level in tested:
             loop = self.nest.loops[level]
             here = self.within(copies.index(level, offsets[level]), loop.lo, loop.hi)
-            exists = here if exists is true else self.builder.prim(p.and_, exists, here)
+            exists = here if exists is ir.true else self.builder.prim(p.and_, exists, here)
         updates = self.distances[offsets]
         with self.builder.region() as opened:
             for update in updates:
                 copies.update(update, copies.value(update.op.value, offsets))
         loc, origin = updates[0].op.loc, updates[0].op.origin
-        self.builder.emit(If(exists, opened.close(), Region((), ()), (), loc, origin))
+        self.builder.emit(ir.If(exists, opened.close(), ir.Region((), ()), (), loc, origin))
 
 
 class _Copies:
     """Copies of the operations of an iteration, each made once for each distance that it depends on."""
 
-    def __init__(self, emitter: _Emitter, indices: tuple[Atom, ...]) -> None:
+    def __init__(self, emitter: _Emitter, indices: tuple[ir.Atom, ...]) -> None:
         self.emitter = emitter
         self.indices = indices
-        self.made: dict[tuple[Var, tuple[int, ...]], Atom] = {}
+        self.made: dict[tuple[ir.Var, tuple[int, ...]], ir.Atom] = {}
 
-    def index(self, level: int, offset: int) -> Atom:
+    def index(self, level: int, offset: int) -> ir.Atom:
         """The index of the iteration that contributes at an offset."""
         if offset == 0:
             return self.indices[level]
@@ -482,19 +472,19 @@ class _Copies:
             found = self.made[key] = self.emitter.moved(self.indices[level], -offset)
         return found
 
-    def value(self, atom: Atom, offsets: tuple[int, ...]) -> Atom:
+    def value(self, atom: ir.Atom, offsets: tuple[int, ...]) -> ir.Atom:
         """What `atom` is in the iteration that contributes at `offsets`."""
         nest = self.emitter.nest
         for op in _needed((atom,), nest):
             levels = self.emitter.levels[op.out]
             key = op.out, tuple([offsets[level] for level in sorted(levels)])
             if key not in self.made:
-                out = self.made[key] = Var(op.out.type, op.out.name)
+                out = self.made[key] = ir.Var(op.out.type, op.out.name)
                 self.emitter.builder.emit(op.rebuilt(tuple([self.known(a, offsets) for a in op.args]), (), (out,)))
         return self.known(atom, offsets)
 
-    def known(self, atom: Atom, offsets: tuple[int, ...]) -> Atom:
-        if type(atom) is not Var:
+    def known(self, atom: ir.Atom, offsets: tuple[int, ...]) -> ir.Atom:
+        if type(atom) is not ir.Var:
             return atom
         nest = self.emitter.nest
         if atom in nest.indices:
@@ -504,7 +494,7 @@ class _Copies:
             return atom
         return self.made[atom, tuple([offsets[level] for level in sorted(self.emitter.levels[atom])])]
 
-    def update(self, update: _Update, value: Atom) -> None:
+    def update(self, update: _Update, value: ir.Atom) -> None:
         """Emit one update of the element."""
         index = [
             self.indices[d] if isinstance(d, int) else self.value(a, update.offsets)

@@ -16,27 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.access import Accesses, buffers_may_meet
 from tinote.ir.buffers import root_of
-from tinote.ir.nodes import (
-    Atom,
-    Atomic,
-    Buffer,
-    Check,
-    Extent,
-    For,
-    Function,
-    Lit,
-    Load,
-    Op,
-    Prim,
-    Region,
-    Store,
-    Task,
-    Var,
-    While,
-)
 from tinote.ir.query import walk
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 from tinote.ir.types import Tensor, is_integer
@@ -44,7 +27,7 @@ from tinote.ir.types import Tensor, is_integer
 __all__ = ["hoist_invariants"]
 
 
-def hoist_invariants(fn: Function) -> Function:
+def hoist_invariants(fn: ir.Function) -> ir.Function:
     """`fn` with what does not change in a loop computed before it."""
     return _Hoister(fn).run(fn)
 
@@ -52,50 +35,50 @@ def hoist_invariants(fn: Function) -> Function:
 class _Hoister(Rewriter):
     """Inner loops first, so that what leaves one may leave the next."""
 
-    def __init__(self, fn: Function) -> None:
+    def __init__(self, fn: ir.Function) -> None:
         super().__init__()
         self.fn = fn
         self.parallel_depth = 0
         self.accesses: Accesses | None = None
 
-    def visit(self, op: Op) -> None:
-        parallel = (isinstance(op, For) and op.parallel) or (isinstance(op, Task) and op.parallel)
+    def visit(self, op: ir.Op) -> None:
+        parallel = (isinstance(op, ir.For) and op.parallel) or (isinstance(op, ir.Task) and op.parallel)
         self.parallel_depth += parallel
         super().visit(op)
         self.parallel_depth -= parallel
 
-    def on(self, op: Op) -> Decision | Sequence[Atom]:
-        if isinstance(op, For):
+    def on(self, op: ir.Op) -> Decision | Sequence[ir.Atom]:
+        if isinstance(op, ir.For):
             # `parallel_depth` counts this loop, too.
             if op.parallel and self.parallel_depth <= 1:
                 return KEEP
-            iterates = isinstance(op.lo, Lit) and isinstance(op.hi, Lit) and op.lo.value < op.hi.value
-        elif isinstance(op, While):
+            iterates = isinstance(op.lo, ir.Lit) and isinstance(op.hi, ir.Lit) and op.lo.value < op.hi.value
+        elif isinstance(op, ir.While):
             iterates = False
         else:
             return KEEP
         written = _written(op)
-        regions: list[Region] = []
+        regions: list[ir.Region] = []
         changed = False
         for region in op.regions:
             # The condition of a `while` is computed at least once.
-            surely = iterates or (isinstance(op, While) and region is op.condition)
+            surely = iterates or (isinstance(op, ir.While) and region is op.condition)
             kept = self.split(op, region, written, surely)
             changed |= len(kept) < len(region.body)
             regions.append(
-                Region(region.params, tuple(kept), region.yields) if len(kept) < len(region.body) else region
+                ir.Region(region.params, tuple(kept), region.yields) if len(kept) < len(region.body) else region
             )
         if not changed:
             return KEEP
         self.emit(op.rebuilt(op.args, tuple(regions)))
         return op.outs
 
-    def split(self, loop: Op, region: Region, written: set[Buffer], surely: bool) -> list[Op]:
+    def split(self, loop: ir.Op, region: ir.Region, written: set[ir.Buffer], surely: bool) -> list[ir.Op]:
         """Emit what may be hoisted out of a region of `loop`, and give what stays."""
-        bound: set[Var] = set(region.params)
-        kept: list[Op] = []
+        bound: set[ir.Var] = set(region.params)
+        kept: list[ir.Op] = []
         for op in region.body:
-            if not any(type(a) is Var and a in bound for a in op.args) and self.movable(loop, op, written, surely):
+            if not any(type(a) is ir.Var and a in bound for a in op.args) and self.movable(loop, op, written, surely):
                 self.emit(op)
                 continue
             kept.append(op)
@@ -103,50 +86,50 @@ class _Hoister(Rewriter):
             surely = surely and not _may_stop(op)
         return kept
 
-    def movable(self, loop: Op, op: Op, written: set[Buffer], surely: bool) -> bool:
-        if isinstance(op, Prim):
+    def movable(self, loop: ir.Op, op: ir.Op, written: set[ir.Buffer], surely: bool) -> bool:
+        if isinstance(op, ir.Prim):
             if op.prim in p.DIVISIONS and is_integer(op.out.type):
-                return type(op.args[1]) is Lit and op.args[1].value != 0
+                return type(op.args[1]) is ir.Lit and op.args[1].value != 0
             return op.prim not in (p.extract, p.insert) or surely or _inside_tensor(op)
-        if isinstance(op, Extent):
+        if isinstance(op, ir.Extent):
             return True
-        if isinstance(op, Load):
+        if isinstance(op, ir.Load):
             if any(buffers_may_meet(op.buffer, b) for b in written):
                 return False
             return surely or self.surely_in_range(op, loop)
         return False
 
-    def surely_in_range(self, op: Load, loop: Op) -> bool:
+    def surely_in_range(self, op: ir.Load, loop: ir.Op) -> bool:
         """Whether the index is in range for certain before the loop, even if it has no iteration. Nothing is renamed,
         so operations are analysed as they were."""
         if op.buffer.flat is not None:
             return False
-        if all(isinstance(i, Lit) for i in op.index):
+        if all(isinstance(i, ir.Lit) for i in op.index):
             return _literals_inside(op.index, (*op.buffer.shape, *op.buffer.element)[: len(op.index)])
-        if not isinstance(loop, For):
+        if not isinstance(loop, ir.For):
             return False
         if self.accesses is None:
             self.accesses = Accesses(self.fn)
         return self.accesses.surely_in_range(self.accesses.of(op), self.accesses.loop_over(loop.index))
 
 
-def _written(loop: Op) -> set[Buffer]:
+def _written(loop: ir.Op) -> set[ir.Buffer]:
     """The buffers that a loop writes."""
-    return {root_of(op.buffer) for r in loop.regions for op in walk(r) if isinstance(op, Store | Atomic)}
+    return {root_of(op.buffer) for r in loop.regions for op in walk(r) if isinstance(op, ir.Store | ir.Atomic)}
 
 
-def _may_stop(op: Op) -> bool:
+def _may_stop(op: ir.Op) -> bool:
     """Whether what follows `op` may never happen: a check fails in it, or it does not end."""
-    if isinstance(op, Check | While):
+    if isinstance(op, ir.Check | ir.While):
         return True
-    return any(isinstance(inner, Check | While) for r in op.regions for inner in walk(r))
+    return any(isinstance(inner, ir.Check | ir.While) for r in op.regions for inner in walk(r))
 
 
-def _literals_inside(index: tuple[Atom, ...], shape: tuple[int | None, ...]) -> bool:
-    return all(isinstance(i, Lit) and n is not None and 0 <= i.value < n for i, n in zip(index, shape, strict=True))
+def _literals_inside(index: tuple[ir.Atom, ...], shape: tuple[int | None, ...]) -> bool:
+    return all(isinstance(i, ir.Lit) and n is not None and 0 <= i.value < n for i, n in zip(index, shape, strict=True))
 
 
-def _inside_tensor(op: Prim) -> bool:
+def _inside_tensor(op: ir.Prim) -> bool:
     tensor = op.args[0].type
     assert isinstance(tensor, Tensor)
     return _literals_inside(op.args[1:] if op.prim is p.extract else op.args[1:-1], tensor.shape)

@@ -15,28 +15,8 @@ default type of its kind. A literal that an integer type cannot hold is an error
 from __future__ import annotations
 
 from tinote.errors import KernelTypeError, TinoteError, raise_together
+from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
-from tinote.ir.nodes import (
-    Atom,
-    Atomic,
-    Check,
-    FaultKind,
-    For,
-    Function,
-    Get,
-    If,
-    Lit,
-    Load,
-    Local,
-    Op,
-    Prim,
-    Region,
-    Set,
-    Store,
-    Task,
-    Var,
-    While,
-)
 from tinote.ir.primitives import Defaults
 from tinote.ir.rewrite import Rewriter, same
 from tinote.ir.types import (
@@ -62,7 +42,7 @@ _COMPARISONS = (p.lt, p.le, p.gt, p.ge, p.eq, p.ne)
 _OWN_RULES = (p.cast, p.bitcast, p.pack, p.extract, p.insert, p.random_bits)
 
 
-def infer_types(fn: Function, defaults: Defaults) -> Function:
+def infer_types(fn: ir.Function, defaults: Defaults) -> ir.Function:
     """`fn` in the TYPED form. Raises `KernelTypeError`s, all of the function's at once."""
     inference = _Inference(defaults)
     region = inference.region(fn.region)
@@ -76,7 +56,7 @@ class _Inference(Rewriter):
         self.defaults = defaults
         self.errors: list[TinoteError] = []
         #: The operation under consideration: conversions emitted for its sake take its place and origin.
-        self.op: Op | None = None
+        self.op: ir.Op | None = None
 
     # types and conversions
 
@@ -90,12 +70,12 @@ class _Inference(Rewriter):
             return type(t)(with_element(t.content, dtype))
         return with_element(t, dtype)
 
-    def rename(self, var: Var) -> Var:
+    def rename(self, var: ir.Var) -> ir.Var:
         """The variable that stands for `var`: itself when its type is strong."""
         t = self.strong(var.type)
         if t is var.type:
             return var
-        new = Var(t, var.name)
+        new = ir.Var(t, var.name)
         self.env[var] = new
         return new
 
@@ -103,7 +83,7 @@ class _Inference(Rewriter):
         assert self.op is not None
         self.errors.append(KernelTypeError(message, self.op.loc, hint))
 
-    def literal(self, lit: Lit, t: Scalar, explicit: bool = False) -> Lit:
+    def literal(self, lit: ir.Lit, t: Scalar, explicit: bool = False) -> ir.Lit:
         """A weak literal in type `t`; it must fit unless the user wrote the conversion."""
         value = lit.value
         if lit.type.kind == "i" and t.kind in "iu" and not explicit:
@@ -114,35 +94,37 @@ class _Inference(Rewriter):
                 self.error(
                     f"{value} does not fit into {t.name}", f"write ti.{wider}({value}) to compute in a wider type"
                 )
-        return Lit(p.cast_number(t, value), t)
+        return ir.Lit(p.cast_number(t, value), t)
 
-    def convert(self, atom: Atom, dtype: Scalar, explicit: bool = False) -> Atom:
+    def convert(self, atom: ir.Atom, dtype: Scalar, explicit: bool = False) -> ir.Atom:
         """`atom`, already rewritten, with elements of type `dtype`; its shape stays."""
-        if isinstance(atom, Lit):
+        if isinstance(atom, ir.Lit):
             if atom.type is dtype:
                 return atom
             return (
-                Lit(p.cast_number(dtype, atom.value), dtype) if atom.type.bits else self.literal(atom, dtype, explicit)
+                ir.Lit(p.cast_number(dtype, atom.value), dtype)
+                if atom.type.bits
+                else self.literal(atom, dtype, explicit)
             )
         if element_type(atom.type) is dtype:
             return atom
         assert self.op is not None
-        out = Var(with_element(atom.type, dtype), atom.name)
-        self.emit(Prim(p.cast, (atom,), (out,), self.op.loc, self.op.origin))
+        out = ir.Var(with_element(atom.type, dtype), atom.name)
+        self.emit(ir.Prim(p.cast, (atom,), (out,), self.op.loc, self.op.origin))
         return out
 
-    def fit(self, atom: Atom, t: Type) -> Atom:
+    def fit(self, atom: ir.Atom, t: Type) -> ir.Atom:
         """`atom` as exactly `t`; shapes must fit."""
         atom = self.convert(atom, element_type(t))
         if shape_of(atom.type) != shape_of(t):
             self.error(f"a value of shape {shape_of(atom.type)} does not fit where {shape_of(t)} is needed")
         return atom
 
-    def strengthen(self, atom: Atom) -> Atom:
+    def strengthen(self, atom: ir.Atom) -> ir.Atom:
         """`atom` without a weak type."""
         return self.convert(atom, element_type(self.strong(atom.type)))
 
-    def index(self, atom: Atom) -> Atom:
+    def index(self, atom: ir.Atom) -> ir.Atom:
         """An index operand: i32 or i64."""
         t = element_type(atom.type)
         if t is i32 or t is i64:
@@ -151,31 +133,31 @@ class _Inference(Rewriter):
             self.error(
                 f"an index must be an integer, not {atom.type!r}", "convert it with ti.i32(...), or ti.floor first"
             )
-            return Lit(0, i32)
-        if isinstance(atom, Lit):
+            return ir.Lit(0, i32)
+        if isinstance(atom, ir.Lit):
             narrow = i32.lowest <= atom.value <= i32.highest
-            return Lit(p.cast_number(i64, atom.value), i32 if narrow else i64)
+            return ir.Lit(p.cast_number(i64, atom.value), i32 if narrow else i64)
         return self.convert(atom, i32 if t.bits < 32 else i64)
 
-    def indices(self, atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
+    def indices(self, atoms: tuple[ir.Atom, ...]) -> tuple[ir.Atom, ...]:
         return tuple([self.index(a) for a in atoms])
 
     # operations
 
-    def visit(self, op: Op) -> None:
+    def visit(self, op: ir.Op) -> None:
         self.op = op
         args = self.renamed(op.args)
-        if isinstance(op, Prim):
+        if isinstance(op, ir.Prim):
             self.prim(op, args)
-        elif isinstance(op, For):
+        elif isinstance(op, ir.For):
             self.for_(op, args)
-        elif isinstance(op, While):
+        elif isinstance(op, ir.While):
             outs = tuple([self.rename(v) for v in op.outs])
             params = [self.strong(v.type) for v in op.body.params]
             args = tuple([self.fit(a, t) for a, t in zip(args, params, strict=True)])
             condition = self.typed_region(op.condition, (u1,))
             self.put(op, args, (condition, self.typed_region(op.body, params)), outs)
-        elif isinstance(op, If):
+        elif isinstance(op, ir.If):
             outs = tuple([self.rename(v) for v in op.outs])
             args = (self.convert(args[0], u1),)
             types = [v.type for v in outs]
@@ -183,12 +165,14 @@ class _Inference(Rewriter):
         else:
             self.leaf(op, args)
 
-    def put(self, op: Op, args: tuple[Atom, ...], regions: tuple[Region, ...], outs: tuple[Var, ...]) -> None:
+    def put(
+        self, op: ir.Op, args: tuple[ir.Atom, ...], regions: tuple[ir.Region, ...], outs: tuple[ir.Var, ...]
+    ) -> None:
         """Add `op` with these parts; as the same object when they are its own."""
         kept = same(args, op.args) and same(outs, op.outs) and same(regions, op.regions)
         self.out.append(op if kept else op.rebuilt(args, regions, outs))
 
-    def typed_region(self, region: Region, types: tuple[Type, ...] | list[Type]) -> Region:
+    def typed_region(self, region: ir.Region, types: tuple[Type, ...] | list[Type]) -> ir.Region:
         """`region` rewritten, with yields of the given types."""
         saved, self.out, op = self.out, [], self.op
         params = tuple([self.rename(v) for v in region.params])
@@ -200,12 +184,12 @@ class _Inference(Rewriter):
         self.op = op
         if same(params, region.params) and same(yields, region.yields) and same(body, region.body):
             return region
-        return Region(params, body, yields)
+        return ir.Region(params, body, yields)
 
-    def region(self, region: Region) -> Region:
+    def region(self, region: ir.Region) -> ir.Region:
         return self.typed_region(region, [self.strong(y.type) for y in region.yields])
 
-    def for_(self, op: For, args: tuple[Atom, ...]) -> None:
+    def for_(self, op: ir.For, args: tuple[ir.Atom, ...]) -> None:
         outs = tuple([self.rename(v) for v in op.outs])
         index = element_type(self.strong(op.index.type))
         for bound in args[:2]:
@@ -218,35 +202,35 @@ class _Inference(Rewriter):
         initial = [self.fit(a, t) for a, t in zip(args[2:], carried, strict=True)]
         self.put(op, (lo, hi, *initial), (self.typed_region(op.body, carried),), outs)
 
-    def leaf(self, op: Op, args: tuple[Atom, ...]) -> None:
+    def leaf(self, op: ir.Op, args: tuple[ir.Atom, ...]) -> None:
         """Operations other than primitives and control flow."""
         outs = tuple([self.rename(v) for v in op.outs])
-        if isinstance(op, Load):
+        if isinstance(op, ir.Load):
             args = self.indices(args)
-        elif isinstance(op, Store | Atomic):
+        elif isinstance(op, ir.Store | ir.Atomic):
             index = self.indices(args[:-1])
             args = (*index, self.fit(args[-1], op.buffer.loaded_type(len(index))))
-        elif isinstance(op, Local):
+        elif isinstance(op, ir.Local):
             assert isinstance(outs[0].type, Ref)
             content = outs[0].type.content
             args = tuple([self.fit(a, content) for a in args])
-        elif isinstance(op, Get):
+        elif isinstance(op, ir.Get):
             args = (args[0], *self.indices(args[1:]))
-        elif isinstance(op, Set):
+        elif isinstance(op, ir.Set):
             assert isinstance(args[0].type, Ref)
             content = args[0].type.content
             index = self.indices(args[1:-1])
             args = (args[0], *index, self.fit(args[-1], element_type(content) if index else content))
-        elif isinstance(op, Check):
+        elif isinstance(op, ir.Check):
             rest = [self.strengthen(a) for a in args[1:]]
             args = (self.convert(args[0], u1), *rest)
-            if op.kind is FaultKind.BOUNDS:
+            if op.kind is ir.FaultKind.BOUNDS:
                 args = (args[0], *self.indices(args[1:]))
-        elif not isinstance(op, Task):
+        elif not isinstance(op, ir.Task):
             args = tuple([self.strengthen(a) for a in args])
         self.put(op, args, tuple([self.region(r) for r in op.regions]), outs)
 
-    def prim(self, op: Prim, args: tuple[Atom, ...]) -> None:
+    def prim(self, op: ir.Prim, args: tuple[ir.Atom, ...]) -> None:
         prim, out = op.prim, op.out
         result = out.type
         if prim not in _OWN_RULES:
@@ -265,7 +249,7 @@ class _Inference(Rewriter):
             )
             self.put(op, args, (), outs)
             return
-        if prim is p.cast and type(args[0]) is Lit and isinstance(result, Scalar) and result.bits:
+        if prim is p.cast and type(args[0]) is ir.Lit and isinstance(result, Scalar) and result.bits:
             self.env[out] = self.convert(args[0], result, explicit=True)
             return
         outs = (self.rename(out),)

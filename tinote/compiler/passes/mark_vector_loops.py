@@ -20,32 +20,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from tinote.compiler.passes.unroll import unrolled
+from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.access import Access, Accesses, buffers_may_meet
 from tinote.ir.checks import checks_alone
-from tinote.ir.nodes import (
-    Atom,
-    Atomic,
-    Buffer,
-    BufferKind,
-    Check,
-    Extent,
-    FaultKind,
-    For,
-    Function,
-    Get,
-    If,
-    Lit,
-    Load,
-    NewStack,
-    Op,
-    Pop,
-    Prim,
-    Push,
-    Region,
-    Store,
-    Task,
-)
 from tinote.ir.query import free_variables, walk
 from tinote.ir.ranges import Known, Loop
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
@@ -55,7 +33,7 @@ __all__ = ["mark_vector_loops"]
 _DIVISIONS = (p.floordiv, p.mod, p.raw_div, p.raw_mod)
 
 
-def mark_vector_loops(fn: Function) -> Function:
+def mark_vector_loops(fn: ir.Function) -> ir.Function:
     """`fn` with `vectorize` set on the loops that bear it."""
     return _Marker(Accesses(fn)).run(fn)
 
@@ -65,45 +43,49 @@ class _Marker(Rewriter):
         super().__init__()
         self.accesses = accesses
 
-    def visit(self, op: Op) -> None:
+    def visit(self, op: ir.Op) -> None:
         """A loop with loops inside that only compute is tried with these written out."""
-        if isinstance(op, For | Task) and op.parallel and any(isinstance(inner, For) for inner in op.regions[0].body):
+        if (
+            isinstance(op, ir.For | ir.Task)
+            and op.parallel
+            and any(isinstance(inner, ir.For) for inner in op.regions[0].body)
+        ):
             sums = [inner for inner in walk(op.regions[0]) if _sums_up(inner)]
             straight = unrolled(op.regions[0]) if self.fit_when_unrolled(op, sums) else None
             if straight is not None:
                 op = op.rebuilt(op.args, (straight,))
-                assert isinstance(op, For | Task)
+                assert isinstance(op, ir.For | ir.Task)
                 # Iterations that sum up are not independent, but LLVM recognises the reduction.
                 op.vectorize = not sums
         super().visit(op)
 
-    def fit_when_unrolled(self, op: For | Task, sums: Sequence[Op]) -> bool:
+    def fit_when_unrolled(self, op: ir.For | ir.Task, sums: Sequence[ir.Op]) -> bool:
         """Whether iterations touch nothing that others write, but for `sums`, and do nothing else that stands in the
         way.
         """
         inside = list(walk(op.regions[0]))
-        if any(isinstance(inner, Check) for inner in inside):
+        if any(isinstance(inner, ir.Check) for inner in inside):
             return False
-        if not all(isinstance(inner, For | NewStack | Push | Pop) or _harmless(inner) for inner in inside):
+        if not all(isinstance(inner, ir.For | ir.NewStack | ir.Push | ir.Pop) or _harmless(inner) for inner in inside):
             return False
         loop = self.accesses.loops[op]
         found = self.accesses.within(loop)
         others = [access for access in found if access.op not in sums]
         return any(access.writes for access in found) and not self.iterations_conflict(others, loop)
 
-    def on(self, op: Op) -> Decision | Sequence[Atom]:
-        if not (isinstance(op, For) or (isinstance(op, Task) and op.parallel)):
+    def on(self, op: ir.Op) -> Decision | Sequence[ir.Atom]:
+        if not (isinstance(op, ir.For) or (isinstance(op, ir.Task) and op.parallel)):
             return KEEP
         # One whose loops were written out has been decided about.
         if op.vectorize or op not in self.accesses.loops or not self.independent(op):
             return KEEP
         new = op.rebuilt(op.args, op.regions)
-        assert isinstance(new, For | Task)
+        assert isinstance(new, ir.For | ir.Task)
         new.vectorize = True
         self.emit(new)
         return new.outs
 
-    def independent(self, op: For | Task) -> bool:
+    def independent(self, op: ir.For | ir.Task) -> bool:
         """Whether no iteration touches what another writes."""
         if not all(map(_harmless, walk(op.regions[0]))):
             return False
@@ -139,26 +121,26 @@ class _Marker(Rewriter):
             for b in found[k:]
         )
 
-    def checks_may_go_first(self, body: Region, loop: Loop) -> bool:
+    def checks_may_go_first(self, body: ir.Region, loop: Loop) -> bool:
         """Whether all checks of an iteration can be made before any of its work, whether or not one fails."""
-        if not any(isinstance(op, Check) for op in walk(body)):
+        if not any(isinstance(op, ir.Check) for op in walk(body)):
             return True
         alone = checks_alone(body)
-        if any(v in body.params[1:] for v in free_variables(Region((), alone.body, ()))):
+        if any(v in body.params[1:] for v in free_variables(ir.Region((), alone.body, ()))):
             return False
         needed = set(walk(alone))
         certain = Known(loop.known, loop=loop)
-        checked, written = False, set[Buffer]()
+        checked, written = False, set[ir.Buffer]()
         for op in walk(body):
-            if isinstance(op, Check):
+            if isinstance(op, ir.Check):
                 checked = True
-            elif isinstance(op, Store | Atomic):
+            elif isinstance(op, ir.Store | ir.Atomic):
                 if op in needed:
                     return False
                 written.add(op.buffer)
             elif op not in needed:
                 continue
-            elif isinstance(op, Load):
+            elif isinstance(op, ir.Load):
                 access = self.accesses.of(op)
                 if any(buffers_may_meet(op.buffer, buffer) for buffer in written):
                     return False
@@ -167,23 +149,25 @@ class _Marker(Rewriter):
                     self.accesses.in_range(access, axis, certain) == (True, True) for axis in range(len(access.forms))
                 ):
                     return False
-            elif isinstance(op, Prim) and op.prim in _DIVISIONS and not isinstance(op.args[1], Lit):
+            elif isinstance(op, ir.Prim) and op.prim in _DIVISIONS and not isinstance(op.args[1], ir.Lit):
                 return False
         return True
 
 
-def _sums_up(op: Op) -> bool:
+def _sums_up(op: ir.Op) -> bool:
     """Whether an operation adds to one and the same element of a private copy, which lies in a register."""
     return (
-        isinstance(op, Atomic)
-        and op.buffer.kind is BufferKind.PRIVATE
+        isinstance(op, ir.Atomic)
+        and op.buffer.kind is ir.BufferKind.PRIVATE
         and not op.outs
-        and all(isinstance(a, Lit) for a in op.index)
+        and all(isinstance(a, ir.Lit) for a in op.index)
     )
 
 
-def _harmless(op: Op) -> bool:
+def _harmless(op: ir.Op) -> bool:
     """Whether several iterations may do this at once, as far as the operation itself goes."""
-    if isinstance(op, Check):
-        return op.kind in (FaultKind.BOUNDS, FaultKind.DIVISION)
-    return isinstance(op, Prim | Load | Store | Extent | If | Get) or (isinstance(op, Atomic) and op.plain)
+    if isinstance(op, ir.Check):
+        return op.kind in (ir.FaultKind.BOUNDS, ir.FaultKind.DIVISION)
+    return isinstance(op, ir.Prim | ir.Load | ir.Store | ir.Extent | ir.If | ir.Get) or (
+        isinstance(op, ir.Atomic) and op.plain
+    )

@@ -15,23 +15,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.access import Access, Accesses, buffers_may_meet
-from tinote.ir.nodes import (
-    Atom,
-    Atomic,
-    Buffer,
-    BufferKind,
-    For,
-    Function,
-    Lit,
-    Op,
-    Private,
-    Region,
-    Task,
-    While,
-    row_major,
-)
 from tinote.ir.primitives import Primitive
 from tinote.ir.ranges import Loop
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
@@ -50,36 +36,36 @@ _LIMIT_WITHOUT_COUNT = 64 * 1024
 _UPDATES_PER_ELEMENT = 2
 
 
-def privatise(fn: Function) -> Function:
+def privatise(fn: ir.Function) -> ir.Function:
     """`fn` with private copies of the buffers that threads would fight for."""
     accesses = Accesses(fn)
-    body = [_with_copies(op, accesses) if isinstance(op, Task) and op.parallel else op for op in fn.region.body]
+    body = [_with_copies(op, accesses) if isinstance(op, ir.Task) and op.parallel else op for op in fn.region.body]
     if all(new is old for new, old in zip(body, fn.region.body, strict=True)):
         return fn
-    return fn.with_region(Region(fn.region.params, tuple(body), fn.region.yields))
+    return fn.with_region(ir.Region(fn.region.params, tuple(body), fn.region.yields))
 
 
-def _with_copies(task: Task, accesses: Accesses) -> Task:
+def _with_copies(task: ir.Task, accesses: Accesses) -> ir.Task:
     """`task` with the private copies that pay, smallest first as long as there is room."""
     trips = _trips(task)
     used = sum([_size(private.copy) for private in task.privates])
-    chosen: list[Private] = []
+    chosen: list[ir.Private] = []
     for c in sorted(_candidates(task, accesses), key=lambda c: c.size):
         updates = sum([trips[access.op] for access in c.updates])
         limit = _LIMIT if updates < math.inf else _LIMIT_WITHOUT_COUNT
         if used + c.size <= limit and updates >= _UPDATES_PER_ELEMENT * c.elements:
             used += c.size
-            chosen.append(Private(c.target, _copy_of(c, accesses.loops[task]), c.prim))
+            chosen.append(ir.Private(c.target, _copy_of(c, accesses.loops[task]), c.prim))
     if not chosen:
         return task
     body = _Redirection({private.target: private.copy for private in chosen}).region(task.body)
     new = task.rebuilt(task.args, (body,))
-    assert isinstance(new, Task)
+    assert isinstance(new, ir.Task)
     new.privates = (*task.privates, *chosen)
     return new
 
 
-def _size(buffer: Buffer) -> int:
+def _size(buffer: ir.Buffer) -> int:
     """The size of a copy of a buffer, in bytes."""
     return math.prod([n or 0 for n in buffer.shape]) * math.prod(buffer.element) * buffer.dtype.size
 
@@ -87,7 +73,7 @@ def _size(buffer: Buffer) -> int:
 class _Candidate:
     """A buffer that a task only accumulates into, by `prim`; `size` in bytes."""
 
-    def __init__(self, target: Buffer, prim: Primitive, updates: list[Access]) -> None:
+    def __init__(self, target: ir.Buffer, prim: Primitive, updates: list[Access]) -> None:
         self.target = target
         self.prim = prim
         self.updates = updates
@@ -104,29 +90,29 @@ class _Candidate:
         )
 
 
-def _copy_of(c: _Candidate, loop: Loop) -> Buffer:
+def _copy_of(c: _Candidate, loop: Loop) -> ir.Buffer:
     """The copy keeps each component by itself if a loop walks over the elements, so that it updates consecutive
     numbers; else the components of an element together, as they are updated.
     """
     target = c.target
     shape, size = tuple([n or 0 for n in target.shape]), target.dtype.size
     if c.walked(loop):
-        strides, apart = row_major(shape, size), row_major(target.element, size * math.prod(shape))
+        strides, apart = ir.row_major(shape, size), ir.row_major(target.element, size * math.prod(shape))
     else:
-        strides, apart = row_major(shape, size * math.prod(target.element)), row_major(target.element, size)
-    return Buffer(
-        f"{target.name}.private", target.dtype, target.shape, target.element, BufferKind.PRIVATE, strides, apart
+        strides, apart = ir.row_major(shape, size * math.prod(target.element)), ir.row_major(target.element, size)
+    return ir.Buffer(
+        f"{target.name}.private", target.dtype, target.shape, target.element, ir.BufferKind.PRIVATE, strides, apart
     )
 
 
-def _candidates(task: Task, accesses: Accesses) -> Iterator[_Candidate]:
+def _candidates(task: ir.Task, accesses: Accesses) -> Iterator[_Candidate]:
     loop = accesses.loops[task]
-    found: dict[Buffer, list[Access]] = {}
+    found: dict[ir.Buffer, list[Access]] = {}
     for access in accesses.within(loop):
         found.setdefault(access.buffer, []).append(access)
     for buffer, updates in found.items():
         prim = _only_updates(updates)
-        if prim is None or buffer.kind is BufferKind.PRIVATE or None in buffer.shape:
+        if prim is None or buffer.kind is ir.BufferKind.PRIVATE or None in buffer.shape:
             continue
         if any(other is not buffer and buffers_may_meet(other, buffer) for other in found):
             continue
@@ -140,21 +126,21 @@ def _candidates(task: Task, accesses: Accesses) -> Iterator[_Candidate]:
 
 def _only_updates(accesses: list[Access]) -> Primitive | None:
     """The operation, if the accesses are nothing but updates by it whose old values nobody asks for."""
-    prims = [access.op.prim if isinstance(access.op, Atomic) and not access.op.outs else None for access in accesses]
+    prims = [access.op.prim if isinstance(access.op, ir.Atomic) and not access.op.outs else None for access in accesses]
     return prims[0] if all(prim is prims[0] for prim in prims) else None
 
 
-def _trips(task: Task) -> dict[Op, float]:
+def _trips(task: ir.Task) -> dict[ir.Op, float]:
     """How often each operation of a task runs, in all threads together; what is not known is infinite."""
-    found: dict[Op, float] = {}
+    found: dict[ir.Op, float] = {}
 
-    def visit(region: Region, trips: float) -> None:
+    def visit(region: ir.Region, trips: float) -> None:
         for op in region.body:
             found[op] = trips
             inner = trips
-            if isinstance(op, For):
+            if isinstance(op, ir.For):
                 inner *= _length(op.lo, op.hi)
-            elif isinstance(op, While):
+            elif isinstance(op, ir.While):
                 inner = math.inf
             for r in op.regions:
                 visit(r, inner)
@@ -163,8 +149,8 @@ def _trips(task: Task) -> dict[Op, float]:
     return found
 
 
-def _length(lo: Atom, hi: Atom) -> float:
-    if isinstance(lo, Lit) and isinstance(hi, Lit):
+def _length(lo: ir.Atom, hi: ir.Atom) -> float:
+    if isinstance(lo, ir.Lit) and isinstance(hi, ir.Lit):
         # Not zero: an empty loop inside of an endless one would give no number.
         return max(int(hi.value) - int(lo.value), 1)
     return math.inf
@@ -173,17 +159,17 @@ def _length(lo: Atom, hi: Atom) -> float:
 class _Redirection(Rewriter):
     """Sends updates to the copies."""
 
-    def __init__(self, copies: dict[Buffer, Buffer]) -> None:
+    def __init__(self, copies: dict[ir.Buffer, ir.Buffer]) -> None:
         super().__init__()
         self.copies = copies
 
-    def on(self, op: Op) -> Decision | Sequence[Atom]:
-        copy = self.copies.get(op.buffer) if isinstance(op, Atomic) else None
+    def on(self, op: ir.Op) -> Decision | Sequence[ir.Atom]:
+        copy = self.copies.get(op.buffer) if isinstance(op, ir.Atomic) else None
         if copy is None:
             return KEEP
-        assert isinstance(op, Atomic)
+        assert isinstance(op, ir.Atomic)
         new = op.rebuilt(op.args)
-        assert isinstance(new, Atomic)
+        assert isinstance(new, ir.Atomic)
         new.buffer = copy
         self.emit(new)
         return DROP

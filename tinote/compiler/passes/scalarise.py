@@ -18,44 +18,26 @@ from collections.abc import Iterator, Sequence
 from itertools import product
 
 from tinote.errors import KernelTypeError
+from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.messages import Hole, join_message, merged, nested_parts, split_message
-from tinote.ir.nodes import (
-    Atom,
-    Atomic,
-    Check,
-    For,
-    Function,
-    If,
-    Lit,
-    Load,
-    Op,
-    Pop,
-    Prim,
-    Print,
-    Push,
-    Region,
-    Store,
-    Var,
-    While,
-)
 from tinote.ir.query import walk
 from tinote.ir.types import Tensor, Type, i32
 
 __all__ = ["scalarise"]
 
 
-def scalarise(fn: Function) -> Function:
+def scalarise(fn: ir.Function) -> ir.Function:
     """`fn` in the SCALAR form."""
     if not any(isinstance(v.type, Tensor) for v in _variables(fn.region)) and not any(
-        isinstance(op, Store | Atomic) and isinstance(op.value.type, Tensor) for op in walk(fn.region)
+        isinstance(op, ir.Store | ir.Atomic) and isinstance(op.value.type, Tensor) for op in walk(fn.region)
     ):
         return fn
     return fn.with_region(_Scalariser(_Webs(fn.region)).region(fn.region))
 
 
-def _variables(region: Region) -> Iterator[Var]:
+def _variables(region: ir.Region) -> Iterator[ir.Var]:
     yield from region.params
     for op in region.body:
         yield from op.outs
@@ -66,32 +48,32 @@ def _variables(region: Region) -> Iterator[Var]:
 class _Webs:
     """Which tensors stay tensors: sets of variables between which tensors flow; kept if one has a run-time index."""
 
-    def __init__(self, region: Region) -> None:
-        self.parent: dict[Var, Var] = {}
-        self.indexed: set[Var] = set()
+    def __init__(self, region: ir.Region) -> None:
+        self.parent: dict[ir.Var, ir.Var] = {}
+        self.indexed: set[ir.Var] = set()
         for op in walk(region):
             self.add(op)
         self.kept = {self.root(v) for v in self.indexed}
 
-    def root(self, v: Var) -> Var:
+    def root(self, v: ir.Var) -> ir.Var:
         parent = self.parent
         while v in parent:
             v = parent[v]
         return v
 
-    def join(self, a: Atom, b: Atom) -> None:
-        if type(a) is Var and type(b) is Var and isinstance(a.type, Tensor):
+    def join(self, a: ir.Atom, b: ir.Atom) -> None:
+        if type(a) is ir.Var and type(b) is ir.Var and isinstance(a.type, Tensor):
             a, b = self.root(a), self.root(b)
             if a is not b:
                 self.parent[a] = b
 
-    def joined(self, *groups: Sequence[Atom]) -> None:
+    def joined(self, *groups: Sequence[ir.Atom]) -> None:
         for first, *others in zip(*groups, strict=True):
             for other in others:
                 self.join(first, other)
 
-    def add(self, op: Op) -> None:
-        if isinstance(op, Prim):
+    def add(self, op: ir.Op) -> None:
+        if isinstance(op, ir.Prim):
             prim = op.prim
             if prim is p.insert:
                 self.join(op.args[0], op.out)
@@ -101,30 +83,30 @@ class _Webs:
             if prim is p.extract or prim is p.insert:
                 tensor = op.args[0]
                 indices = op.args[1:] if prim is p.extract else op.args[1:-1]
-                if isinstance(tensor, Var) and any(type(a) is Var for a in indices):
+                if isinstance(tensor, ir.Var) and any(type(a) is ir.Var for a in indices):
                     self.indexed.add(tensor)
-        elif isinstance(op, For):
+        elif isinstance(op, ir.For):
             self.joined(op.carried, op.initial, op.body.yields, op.outs)
-        elif isinstance(op, While):
+        elif isinstance(op, ir.While):
             self.joined(op.body.params, op.condition.params, op.initial, op.body.yields, op.outs)
-        elif isinstance(op, If):
+        elif isinstance(op, ir.If):
             self.joined(op.outs, op.then.yields, op.orelse.yields)
         elif isinstance(op, CustomVJP):
             self.joined(op.outs, op.results, op.adjoint.params)
             self.joined(op.inputs, op.adjoint.yields)
-        elif isinstance(op, Push | Pop):
+        elif isinstance(op, ir.Push | ir.Pop):
             # A stack keeps its tensors whole, and so they come and go as one.
-            moved = op.args[1] if isinstance(op, Push) else op.out
-            if isinstance(moved, Var) and isinstance(moved.type, Tensor):
+            moved = op.args[1] if isinstance(op, ir.Push) else op.out
+            if isinstance(moved, ir.Var) and isinstance(moved.type, Tensor):
                 self.indexed.add(moved)
 
-    def stays(self, v: Var) -> bool:
+    def stays(self, v: ir.Var) -> bool:
         """Whether `v` is a tensor that remains one."""
         return self.root(v) in self.kept
 
 
-def _literals(indices: tuple[int, ...]) -> tuple[Lit, ...]:
-    return tuple([Lit(k, i32) for k in indices])
+def _literals(indices: tuple[int, ...]) -> tuple[ir.Lit, ...]:
+    return tuple([ir.Lit(k, i32) for k in indices])
 
 
 def _component_indices(t: Tensor) -> list[tuple[int, ...]]:
@@ -136,75 +118,75 @@ class _Scalariser:
     def __init__(self, webs: _Webs) -> None:
         self.webs = webs
         #: the components of each tensor that was taken apart, in row-major order
-        self.parts: dict[Var, tuple[Atom, ...]] = {}
-        self.env: dict[Var, Atom] = {}
-        self.out: list[Op] = []
+        self.parts: dict[ir.Var, tuple[ir.Atom, ...]] = {}
+        self.env: dict[ir.Var, ir.Atom] = {}
+        self.out: list[ir.Op] = []
 
-    def get(self, atom: Atom) -> Atom:
-        while type(atom) is Var and atom in self.env:
+    def get(self, atom: ir.Atom) -> ir.Atom:
+        while type(atom) is ir.Var and atom in self.env:
             atom = self.env[atom]
         return atom
 
-    def apart(self, v: Atom) -> bool:
+    def apart(self, v: ir.Atom) -> bool:
         """Whether `v` is a tensor that is taken apart."""
-        return isinstance(v.type, Tensor) and isinstance(v, Var) and not self.webs.stays(v)
+        return isinstance(v.type, Tensor) and isinstance(v, ir.Var) and not self.webs.stays(v)
 
     # from tensors to components and back
 
-    def fresh(self, v: Var) -> tuple[Var, ...]:
+    def fresh(self, v: ir.Var) -> tuple[ir.Var, ...]:
         """The variables that `v` becomes where it is bound."""
         if not self.apart(v):
             return (v,)
         assert isinstance(v.type, Tensor)
         dtype = v.type.dtype
-        found = tuple([Var(dtype, _part_name(v, position)) for position in _component_indices(v.type)])
+        found = tuple([ir.Var(dtype, _part_name(v, position)) for position in _component_indices(v.type)])
         self.parts[v] = found
         return found
 
-    def all_fresh(self, variables: tuple[Var, ...]) -> tuple[Var, ...]:
+    def all_fresh(self, variables: tuple[ir.Var, ...]) -> tuple[ir.Var, ...]:
         return tuple([q for v in variables for q in self.fresh(v)])
 
-    def components(self, atom: Atom, near: Op) -> tuple[Atom, ...]:
+    def components(self, atom: ir.Atom, near: ir.Op) -> tuple[ir.Atom, ...]:
         """The components of a tensor; of one that stays a tensor, by `extract` before `near`."""
         atom = self.get(atom)
-        assert isinstance(atom, Var) and isinstance(atom.type, Tensor)
+        assert isinstance(atom, ir.Var) and isinstance(atom.type, Tensor)
         if atom in self.parts:
             return self.parts[atom]
-        found: list[Atom] = []
+        found: list[ir.Atom] = []
         for position in _component_indices(atom.type):
-            out = Var(atom.type.dtype, _part_name(atom, position))
-            self.out.append(Prim(p.extract, (atom, *_literals(position)), (out,), near.loc, near.origin))
+            out = ir.Var(atom.type.dtype, _part_name(atom, position))
+            self.out.append(ir.Prim(p.extract, (atom, *_literals(position)), (out,), near.loc, near.origin))
             found.append(out)
         return tuple(found)
 
-    def flat(self, atoms: tuple[Atom, ...]) -> tuple[Atom, ...]:
+    def flat(self, atoms: tuple[ir.Atom, ...]) -> tuple[ir.Atom, ...]:
         """Operands that flow whole: components where the tensor is taken apart."""
-        found: list[Atom] = []
+        found: list[ir.Atom] = []
         for a in atoms:
-            if type(a) is Var and a in self.parts:
+            if type(a) is ir.Var and a in self.parts:
                 found += self.parts[a]
             else:
                 found.append(self.get(a))
         return tuple(found)
 
-    def whole(self, atom: Atom, near: Op) -> Atom:
+    def whole(self, atom: ir.Atom, near: ir.Op) -> ir.Atom:
         """`atom` as one value: packed if it was taken apart."""
-        if type(atom) is Var and atom in self.parts:
-            out = Var(atom.type, atom.name)
-            self.out.append(Prim(p.pack, self.parts[atom], (out,), near.loc, near.origin))
+        if type(atom) is ir.Var and atom in self.parts:
+            out = ir.Var(atom.type, atom.name)
+            self.out.append(ir.Prim(p.pack, self.parts[atom], (out,), near.loc, near.origin))
             return out
         return self.get(atom)
 
-    def bind(self, op: Op, parts: Sequence[Atom]) -> None:
+    def bind(self, op: ir.Op, parts: Sequence[ir.Atom]) -> None:
         """Let the single out of `op` be made of `parts`."""
         if self.apart(op.out):
             self.parts[op.out] = tuple(parts)
         else:
-            self.out.append(Prim(p.pack, tuple(parts), (op.out,), op.loc, op.origin))
+            self.out.append(ir.Prim(p.pack, tuple(parts), (op.out,), op.loc, op.origin))
 
     # regions and operations
 
-    def region(self, region: Region) -> Region:
+    def region(self, region: ir.Region) -> ir.Region:
         params = self.all_fresh(region.params)
         saved, self.out = self.out, []
         for op in region.body:
@@ -215,20 +197,20 @@ class _Scalariser:
             same = len(params) == len(region.params) and len(yields) == len(region.yields)
             if same and all(a is b for a, b in zip((*params, *yields), (*region.params, *region.yields), strict=True)):
                 return region
-        return Region(params, tuple(body), yields)
+        return ir.Region(params, tuple(body), yields)
 
-    def op(self, op: Op) -> None:
-        if isinstance(op, Prim):
+    def op(self, op: ir.Op) -> None:
+        if isinstance(op, ir.Prim):
             self.prim(op)
-        elif isinstance(op, Load) and isinstance(op.out.type, Tensor):
+        elif isinstance(op, ir.Load) and isinstance(op.out.type, Tensor):
             self.load(op)
-        elif isinstance(op, Store) and isinstance(op.value.type, Tensor):
+        elif isinstance(op, ir.Store) and isinstance(op.value.type, Tensor):
             self.store(op)
-        elif isinstance(op, Atomic) and isinstance(op.value.type, Tensor):
+        elif isinstance(op, ir.Atomic) and isinstance(op.value.type, Tensor):
             self.atomic(op)
-        elif isinstance(op, Print):
+        elif isinstance(op, ir.Print):
             self.print(op)
-        elif isinstance(op, Check) and any(isinstance(a.type, Tensor) for a in op.args):
+        elif isinstance(op, ir.Check) and any(isinstance(a.type, Tensor) for a in op.args):
             self.check(op)
         else:
             args = self.flat(op.args)
@@ -238,11 +220,11 @@ class _Scalariser:
             same = len(old) == len(new) and all(a is b for a, b in zip(new, old, strict=True))
             self.out.append(op if same else op.rebuilt(args, regions, outs))
 
-    def prim(self, op: Prim) -> None:
+    def prim(self, op: ir.Prim) -> None:
         prim = op.prim
         if prim is p.extract:
             tensor = op.args[0]
-            if type(tensor) is Var and tensor in self.parts:
+            if type(tensor) is ir.Var and tensor in self.parts:
                 self.env[op.out] = self.parts[tensor][_position(tensor.type, op.args[1:], op)]
                 return
         elif prim is p.insert and self.apart(op.out):
@@ -260,50 +242,50 @@ class _Scalariser:
         args = tuple([self.whole(a, op) if isinstance(a.type, Tensor) else self.get(a) for a in op.args])
         self.out.append(op if all(a is b for a, b in zip(args, op.args, strict=True)) else op.rebuilt(args))
 
-    def elementwise(self, op: Prim) -> None:
+    def elementwise(self, op: ir.Prim) -> None:
         out = op.out
         assert isinstance(out.type, Tensor)
         count = out.type.count
         columns = [self.components(a, op) if isinstance(a.type, Tensor) else (self.get(a),) * count for a in op.args]
-        parts: list[Atom] = []
+        parts: list[ir.Atom] = []
         for position, args in zip(_component_indices(out.type), zip(*columns, strict=True), strict=True):
-            part = Var(out.type.dtype, _part_name(out, position))
-            self.out.append(Prim(op.prim, args, (part,), op.loc, op.origin))
+            part = ir.Var(out.type.dtype, _part_name(out, position))
+            self.out.append(ir.Prim(op.prim, args, (part,), op.loc, op.origin))
             parts.append(part)
         self.bind(op, parts)
 
-    def load(self, op: Load) -> None:
+    def load(self, op: ir.Load) -> None:
         out, index = op.out, tuple([self.get(a) for a in op.index])
         assert isinstance(out.type, Tensor)
-        parts: list[Atom] = []
+        parts: list[ir.Atom] = []
         for position in _component_indices(out.type):
-            part = Var(out.type.dtype, _part_name(out, position))
-            self.out.append(Load(op.buffer, (*index, *_literals(position)), (part,), op.loc, op.origin))
+            part = ir.Var(out.type.dtype, _part_name(out, position))
+            self.out.append(ir.Load(op.buffer, (*index, *_literals(position)), (part,), op.loc, op.origin))
             parts.append(part)
         self.bind(op, parts)
 
-    def store(self, op: Store) -> None:
+    def store(self, op: ir.Store) -> None:
         index = tuple([self.get(a) for a in op.index])
         assert isinstance(op.value.type, Tensor)
         positions = _component_indices(op.value.type)
         for position, value in zip(positions, self.components(op.value, op), strict=True):
-            self.out.append(Store(op.buffer, (*index, *_literals(position)), value, op.loc, op.origin))
+            self.out.append(ir.Store(op.buffer, (*index, *_literals(position)), value, op.loc, op.origin))
 
-    def atomic(self, op: Atomic) -> None:
+    def atomic(self, op: ir.Atomic) -> None:
         index = tuple([self.get(a) for a in op.index])
         assert isinstance(op.value.type, Tensor)
-        old: list[Atom] = []
+        old: list[ir.Atom] = []
         for position, value in zip(_component_indices(op.value.type), self.components(op.value, op), strict=True):
-            outs = tuple([Var(op.buffer.dtype, _part_name(v, position)) for v in op.outs])
+            outs = tuple([ir.Var(op.buffer.dtype, _part_name(v, position)) for v in op.outs])
             where = (*index, *_literals(position))
-            self.out.append(Atomic(op.prim, op.buffer, where, value, outs, op.loc, op.origin, op.plain))
+            self.out.append(ir.Atomic(op.prim, op.buffer, where, value, outs, op.loc, op.origin, op.plain))
             old += outs
         if op.outs:
             self.bind(op, old)
 
-    def print(self, op: Print) -> None:
+    def print(self, op: ir.Print) -> None:
         parts: list[str | None] = []
-        args: list[Atom] = []
+        args: list[ir.Atom] = []
         specs: list[str] = []
         rest = iter(zip(op.args, op.specs, strict=True))
         for part in op.parts:
@@ -321,10 +303,10 @@ class _Scalariser:
         if len(args) == len(op.args) and all(a is b for a, b in zip(args, op.args, strict=True)):
             self.out.append(op)
         else:
-            self.out.append(Print(tuple(merged(parts)), tuple(args), op.loc, tuple(specs)))
+            self.out.append(ir.Print(tuple(merged(parts)), tuple(args), op.loc, tuple(specs)))
 
-    def check(self, op: Check) -> None:
-        args: list[Atom] = [self.get(op.args[0])]
+    def check(self, op: ir.Check) -> None:
+        args: list[ir.Atom] = [self.get(op.args[0])]
         parts: list[str | Hole] = []
         rest = iter(op.args[1:])
         for part in split_message(op.text):
@@ -338,19 +320,19 @@ class _Scalariser:
             else:
                 args.append(self.get(arg))
                 parts.append(part)
-        self.out.append(Check(op.kind, tuple(args), join_message(parts), op.axis, op.loc))
+        self.out.append(ir.Check(op.kind, tuple(args), join_message(parts), op.axis, op.loc))
 
 
-def _part_name(v: Var, position: tuple[int, ...]) -> str:
+def _part_name(v: ir.Var, position: tuple[int, ...]) -> str:
     return f"{v.name}_{'_'.join(map(str, position))}" if v.name else ""
 
 
-def _position(t: Type, indices: tuple[Atom, ...], near: Op) -> int:
+def _position(t: Type, indices: tuple[ir.Atom, ...], near: ir.Op) -> int:
     """The row-major position that literal indices name. Raises a located error for one outside of the tensor."""
     assert isinstance(t, Tensor)
     position = 0
     for index, extent in zip(indices, t.shape, strict=True):
-        assert isinstance(index, Lit)
+        assert isinstance(index, ir.Lit)
         if not 0 <= index.value < extent:
             raise KernelTypeError(f"index {index.value} is outside of a tensor of shape {t.shape}", near.loc)
         position = position * extent + int(index.value)

@@ -7,25 +7,9 @@ from __future__ import annotations
 
 from tinote.compiler.codegen.llvm.cost import own_cost
 from tinote.compiler.codegen.llvm.function import TaskText
+from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.buffers import root_of
-from tinote.ir.nodes import (
-    Atom,
-    Atomic,
-    BufferKind,
-    Extent,
-    For,
-    If,
-    Lit,
-    Load,
-    Op,
-    Prim,
-    Region,
-    Store,
-    Task,
-    Var,
-    While,
-)
 from tinote.ir.query import definitions, walk
 from tinote.ir.types import Scalar
 
@@ -46,7 +30,7 @@ _WORDS = {
 }
 
 
-def iteration_work(e: TaskText, task: Task, lo: str, hi: str) -> Amount:
+def iteration_work(e: TaskText, task: ir.Task, lo: str, hi: str) -> Amount:
     """The work, at least 1: a number, or the name of an i64 that `e` (the entry function) computes.
 
     `lo` and `hi` are the task's bounds as text.
@@ -65,11 +49,11 @@ class _Amounts:
     """Evaluates lengths outside of the task, as far as they are made of literals, parameters, extents and loop indices
     (which count as the middle of their range)."""
 
-    def __init__(self, e: TaskText, task: Task) -> None:
+    def __init__(self, e: TaskText, task: ir.Task) -> None:
         self._e = e
         self._made = definitions(task.body)
-        self._written = {root_of(op.buffer) for op in walk(task.body) if isinstance(op, Store | Atomic)}
-        self.known: dict[Var, Amount | None] = {}
+        self._written = {root_of(op.buffer) for op in walk(task.body) if isinstance(op, ir.Store | ir.Atomic)}
+        self.known: dict[ir.Var, Amount | None] = {}
 
     def call(self, name: str, a: Amount, b: Amount) -> str:
         return self._e.value(f"call i64 @llvm.{name}.i64(i64 {a}, i64 {b})")
@@ -85,14 +69,14 @@ class _Amounts:
         total = self._do(p.add, lo, hi)
         return total // 2 if isinstance(total, int) else self._e.value(f"ashr i64 {total}, 1")
 
-    def region(self, region: Region) -> Amount:
+    def region(self, region: ir.Region) -> Amount:
         total: Amount = 1
         for op in region.body:
             total = self._do(p.add, total, self._op(op))
         return total
 
-    def _op(self, op: Op) -> Amount:
-        if isinstance(op, For):
+    def _op(self, op: ir.Op) -> Amount:
+        if isinstance(op, ir.For):
             lo, hi = self._value(op.lo, 0), self._value(op.hi, 0)
             if lo is None or hi is None:
                 trip_count: Amount = _UNKNOWN_TRIP_COUNT
@@ -102,40 +86,40 @@ class _Amounts:
                 self.known[op.index] = self.middle(lo, hi)
             inner = self.region(op.body)
             return self._do(p.mul, self._do(p.minimum, inner, 1 << 20), trip_count)
-        if isinstance(op, While):
+        if isinstance(op, ir.While):
             return self._do(
                 p.mul, self._do(p.add, self.region(op.condition), self.region(op.body)), _UNKNOWN_TRIP_COUNT
             )
-        if isinstance(op, If):
+        if isinstance(op, ir.If):
             return self._do(p.maximum, self.region(op.then), self.region(op.orelse))
         return int(own_cost(op))
 
-    def _value(self, atom: Atom, depth: int) -> Amount | None:
-        if type(atom) is Lit:
+    def _value(self, atom: ir.Atom, depth: int) -> Amount | None:
+        if type(atom) is ir.Lit:
             return int(atom.value)
-        assert isinstance(atom, Var)
+        assert isinstance(atom, ir.Var)
         if atom in self.known:
             return self.known[atom]
         self.known[atom] = found = self._find(atom, depth)
         return found
 
-    def _find(self, atom: Var, depth: int) -> Amount | None:
+    def _find(self, atom: ir.Var, depth: int) -> Amount | None:
         e = self._e
         if not isinstance(atom.type, Scalar) or atom.type.kind not in "iu" or depth > _DEEPEST:
             return None
         if atom in e.module.layout.parameters:
             return e.wide(atom)
         op = self._made.get(atom)
-        if isinstance(op, Extent):
+        if isinstance(op, ir.Extent):
             buffer = root_of(op.buffer)
             length = buffer.shape[op.axis]
             return length if length is not None else e.value(f"zext i32 {e.extent(buffer, op.axis)} to i64")
-        if isinstance(op, Load):
+        if isinstance(op, ir.Load):
             buffer = root_of(op.buffer)
             if (
-                buffer.kind is BufferKind.TEMPORARY
+                buffer.kind is ir.BufferKind.TEMPORARY
                 and buffer not in self._written
-                and (not op.index or (isinstance(op.index[0], Lit) and op.index[0].value == 0))
+                and (not op.index or (isinstance(op.index[0], ir.Lit) and op.index[0].value == 0))
             ):  # type: ignore[arg-type]
                 at = e.value(f"getelementptr i8, ptr %block, i64 {e.module.layout.temporaries[buffer]}")
                 loaded = e.value(f"load i{atom.type.bits}, ptr {at}, align 8")
@@ -145,7 +129,7 @@ class _Amounts:
                     else e.value(f"{'sext' if atom.type.kind == 'i' else 'zext'} i{atom.type.bits} {loaded} to i64")
                 )
             return None
-        if isinstance(op, Prim):
+        if isinstance(op, ir.Prim):
             if op.prim is p.cast:
                 return (
                     self._value(op.args[0], depth + 1)

@@ -28,38 +28,11 @@ from tinote.compiler.codegen.python.support import NUMBERS, Launch, python_name
 from tinote.compiler.codegen.python.terms import RUNTIME, applied, attribute, call, constant, method, read, write
 from tinote.compiler.codegen.sites import bounds_site, fault_site, first_index, print_site, shown_by
 from tinote.errors import CompilerBug
+from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.access import Accesses
 from tinote.ir.affine import constant as always
 from tinote.ir.buffers import root_of
-from tinote.ir.nodes import (
-    Atom,
-    Atomic,
-    Buffer,
-    BufferKind,
-    Check,
-    Extent,
-    FaultKind,
-    For,
-    Function,
-    Get,
-    If,
-    Lit,
-    Load,
-    Local,
-    NewStack,
-    Op,
-    Pop,
-    Prim,
-    Print,
-    Push,
-    Region,
-    Set,
-    Store,
-    Var,
-    While,
-    false,
-)
 from tinote.ir.overflow import may_overflow, overflow_text
 from tinote.ir.query import buffers_of
 from tinote.ir.types import Ref, Stack, Tensor, element_type, is_integer, shape_of
@@ -78,12 +51,12 @@ class Module(NamedTuple):
     tree: ast.Module
     name: str
     sites: tuple[Site, ...]
-    arrays: dict[str, Buffer]
-    memories: dict[str, Buffer]
-    temporaries: dict[str, Buffer]
+    arrays: dict[str, ir.Buffer]
+    memories: dict[str, ir.Buffer]
+    temporaries: dict[str, ir.Buffer]
 
 
-def generate(fn: Function, reports_overflow: bool = False, checks_division: bool = True) -> Module:
+def generate(fn: ir.Function, reports_overflow: bool = False, checks_division: bool = True) -> Module:
     """Python code of a function in any form before offloading. Indices are always checked: nothing that a kernel does
     may reach other memory.
     """
@@ -93,17 +66,17 @@ def generate(fn: Function, reports_overflow: bool = False, checks_division: bool
 class _Writer(Order):
     """Writes one function, operation by operation."""
 
-    def __init__(self, fn: Function, reports_overflow: bool, checks_division: bool) -> None:
+    def __init__(self, fn: ir.Function, reports_overflow: bool, checks_division: bool) -> None:
         self.reports_overflow = reports_overflow
         self.checks_division = checks_division
         self.accesses = Accesses(fn)
         super().__init__(fn, self.may_fail)
         self.buffers = buffers_of(fn)
         self.sites: list[Site] = []
-        self.references: dict[Buffer, ast.expr] = {}
-        self.arrays: dict[str, Buffer] = {}
-        self.memories: dict[str, Buffer] = {}
-        self.temporaries: dict[str, Buffer] = {}
+        self.references: dict[ir.Buffer, ast.expr] = {}
+        self.arrays: dict[str, ir.Buffer] = {}
+        self.memories: dict[str, ir.Buffer] = {}
+        self.temporaries: dict[str, ir.Buffer] = {}
 
     def module(self) -> Module:
         for buffer in self.buffers:
@@ -132,13 +105,13 @@ class _Writer(Order):
             self.temporaries,
         )
 
-    def memory(self, buffer: Buffer) -> None:
+    def memory(self, buffer: ir.Buffer) -> None:
         """Decide how a buffer is reached: fields through the launch, arrays and temporaries as variables."""
-        if buffer.kind is BufferKind.PRIVATE or buffer.flat is not None:
+        if buffer.kind is ir.BufferKind.PRIVATE or buffer.flat is not None:
             raise CompilerBug("Python code", f"{buffer!r} belongs to a later form")
-        if buffer.kind in (BufferKind.ARRAY, BufferKind.TEMPORARY):
+        if buffer.kind in (ir.BufferKind.ARRAY, ir.BufferKind.TEMPORARY):
             name = self.names.whole(buffer.name or "shared")
-            known = self.arrays if buffer.kind is BufferKind.ARRAY else self.temporaries
+            known = self.arrays if buffer.kind is ir.BufferKind.ARRAY else self.temporaries
             self.references[buffer] = read(name)
         else:
             base = name = identifier(buffer.name) or "field"
@@ -157,7 +130,7 @@ class _Writer(Order):
 
     # operations
 
-    def ops(self, region: Region) -> None:
+    def ops(self, region: ir.Region) -> None:
         for op in region.body:
             if op in self.uses.dropped:
                 continue
@@ -168,7 +141,7 @@ class _Writer(Order):
                 raise CompilerBug("Python code", f"{op!r} belongs to a later form")
             writer(self, op)
 
-    def prim(self, op: Prim) -> None:
+    def prim(self, op: ir.Prim) -> None:
         prim, result = op.prim, op.out.type
         if prim in (p.surrogate, p.stop_gradient_once, p.in_reverse):
             (term,) = self.take(op.args[:1])
@@ -190,20 +163,20 @@ class _Writer(Order):
         else:
             self.give(op, self.arithmetic(op, args), terms, _checked(self.may_overflow(op)))
 
-    def arithmetic(self, op: Prim, args: Sequence[ast.expr]) -> ast.expr:
+    def arithmetic(self, op: ir.Prim, args: Sequence[ast.expr]) -> ast.expr:
         result = op.out.type
         if self.may_overflow(op):
             meaning = (ast.Constant(op.prim.name), attribute(element_type(result).name))
             return call(attribute("exact"), *meaning, *args, at=self.overflow(op))
         return applied(op.prim, result, [a.type for a in op.args], args)
 
-    def may_fail(self, op: Op) -> bool:
+    def may_fail(self, op: ir.Op) -> bool:
         """Whether an operation may stop the launch."""
-        if isinstance(op, Load):
+        if isinstance(op, ir.Load):
             return not self.accesses.surely_in_range(self.accesses.of(op))
-        if isinstance(op, Get):
+        if isinstance(op, ir.Get):
             return not self.within(op, op.args[0], op.args[1:])
-        if not isinstance(op, Prim):
+        if not isinstance(op, ir.Prim):
             return False
         if op.prim is p.extract or op.prim is p.insert:
             return not self.within(op, op.args[0], op.args[1:] if op.prim is p.extract else op.args[1:-1])
@@ -211,17 +184,17 @@ class _Writer(Order):
             return True
         return self.may_overflow(op)
 
-    def may_overflow(self, op: Prim | Atomic) -> bool:
+    def may_overflow(self, op: ir.Prim | ir.Atomic) -> bool:
         """Whether overflow of this operation is to be reported."""
-        return self.reports_overflow and may_overflow(op) and not all(isinstance(a, Lit) for a in op.args)
+        return self.reports_overflow and may_overflow(op) and not all(isinstance(a, ir.Lit) for a in op.args)
 
-    def overflow(self, op: Prim | Atomic) -> int:
-        t = op.buffer.dtype if isinstance(op, Atomic) else element_type(op.out.type)
-        shown = tuple([Var(t) for _ in range(op.prim.arity or 0)])
+    def overflow(self, op: ir.Prim | ir.Atomic) -> int:
+        t = op.buffer.dtype if isinstance(op, ir.Atomic) else element_type(op.out.type)
+        shown = tuple([ir.Var(t) for _ in range(op.prim.arity or 0)])
         text = overflow_text(op.prim, t)
-        return self.site(fault_site(Check(FaultKind.OVERFLOW, (false, *shown), text, 0, op.loc)))
+        return self.site(fault_site(ir.Check(ir.FaultKind.OVERFLOW, (ir.false, *shown), text, 0, op.loc)))
 
-    def divisor(self, op: Prim, args: list[ast.expr]) -> bool:
+    def divisor(self, op: ir.Prim, args: list[ast.expr]) -> bool:
         """Check the divisor, in place, if it may be zero; whether that was needed."""
         if self.surely_divides(op):
             return False
@@ -229,12 +202,12 @@ class _Writer(Order):
         args[1] = call(attribute("nonzero"), args[1], at=self.site(Site(SiteKind.DIVISION, op.loc, sign)))
         return True
 
-    def surely_divides(self, op: Prim) -> bool:
+    def surely_divides(self, op: ir.Prim) -> bool:
         """Whether the divisor is not zero for certain, or nobody asks."""
         divisor = op.args[1]
         if not self.checks_division:
             return True
-        if isinstance(divisor, Lit):
+        if isinstance(divisor, ir.Lit):
             return divisor.value != 0
         if isinstance(divisor.type, Tensor):
             return False
@@ -242,31 +215,31 @@ class _Writer(Order):
 
     # indices
 
-    def within(self, op: Op, tensor: Atom, index: Sequence[Atom]) -> bool:
+    def within(self, op: ir.Op, tensor: ir.Atom, index: Sequence[ir.Atom]) -> bool:
         """Whether the indices of a component are in range for certain."""
         shape = shape_of(tensor.type.content if isinstance(tensor.type, Ref) else tensor.type)
         return all(self.sides(op, atom, n) == (True, True) for atom, n in zip(index, shape, strict=False))
 
-    def sides(self, op: Op, index: Atom, extent: int) -> tuple[bool, bool]:
+    def sides(self, op: ir.Op, index: ir.Atom, extent: int) -> tuple[bool, bool]:
         """Whether an index is certainly not negative, and certainly below the extent."""
-        if isinstance(index, Lit) and 0 <= index.value < extent:
+        if isinstance(index, ir.Lit) and 0 <= index.value < extent:
             return True, True
         return self.accesses.between(self.accesses.affine(index), always(extent), self.accesses.known_before(op))
 
     def component(
-        self, op: Op, tensor: Atom, index: Sequence[Atom], codes: Sequence[ast.expr]
+        self, op: ir.Op, tensor: ir.Atom, index: Sequence[ir.Atom], codes: Sequence[ast.expr]
     ) -> tuple[ast.expr, bool]:
         """The position of a component in the flat tuple, and whether it is certainly in range."""
         t = tensor.type.content if isinstance(tensor.type, Ref) else tensor.type
-        name = tensor.name if isinstance(tensor, Var) else ""
-        if not name and isinstance(op, Prim) and op.prim is p.insert:
+        name = tensor.name if isinstance(tensor, ir.Var) else ""
+        if not name and isinstance(op, ir.Prim) and op.prim is p.insert:
             name = op.out.name
         position: ast.expr | None = None
         literal, safe = 0, True
         size = 1
         for axis in reversed(range(len(index))):
             atom, extent = index[axis], shape_of(t)[axis]
-            if isinstance(atom, Lit) and 0 <= atom.value < extent:
+            if isinstance(atom, ir.Lit) and 0 <= atom.value < extent:
                 literal += int(atom.value) * size
             else:
                 code = codes[axis]
@@ -289,7 +262,7 @@ class _Writer(Order):
         limit = ast.Constant(extent) if isinstance(extent, int) else extent
         return call(attribute("inside"), code, limit, at=at)
 
-    def index(self, op: Load | Store | Atomic, codes: Sequence[ast.expr]) -> ast.expr:
+    def index(self, op: ir.Load | ir.Store | ir.Atomic, codes: Sequence[ast.expr]) -> ast.expr:
         """What stands between the brackets of an access."""
         buffer = op.buffer
         access = self.accesses.of(op)
@@ -306,26 +279,26 @@ class _Writer(Order):
             return ast.Constant(None)
         return found[0] if len(found) == 1 else ast.Tuple(found, ast.Load())
 
-    def extent_of(self, buffer: Buffer, axis: int) -> ast.expr:
+    def extent_of(self, buffer: ir.Buffer, axis: int) -> ast.expr:
         shape = ast.Attribute(self.references[buffer], "shape", ast.Load())
         return ast.Subscript(shape, ast.Constant(axis), ast.Load())
 
     # memory
 
-    def load(self, op: Load) -> None:
+    def load(self, op: ir.Load) -> None:
         terms = self.take(op.index)
         index = self.index(op, [t.code for t in terms])
         safe = self.accesses.surely_in_range(self.accesses.of(op))
         code = ast.Subscript(self.references[op.buffer], index, ast.Load())
         self.give(op, code, terms, Ordering.READS if safe else Ordering.FAILS)
 
-    def store(self, op: Store) -> None:
+    def store(self, op: ir.Store) -> None:
         value, *index = [t.code for t in self.take((op.value, *op.index))]
         target = ast.Subscript(self.references[op.buffer], self.index(op, index), ast.Store())
         self.settle()
         self.emit(ast.Assign([target], value))
 
-    def atomic(self, op: Atomic) -> None:
+    def atomic(self, op: ir.Atomic) -> None:
         *index, value = [t.code for t in self.take(op.args)]
         array = self.references[op.buffer]
         if self.may_overflow(op):
@@ -339,12 +312,12 @@ class _Writer(Order):
         else:
             self.do(code)
 
-    def extent(self, op: Extent) -> None:
+    def extent(self, op: ir.Extent) -> None:
         self.give(op, self.extent_of(root_of(op.buffer), op.axis), [])
 
     # cells and stacks
 
-    def local(self, op: Local) -> None:
+    def local(self, op: ir.Local) -> None:
         cell = op.out
         assert isinstance(cell.type, Ref)
         content = cell.type.content
@@ -352,7 +325,7 @@ class _Writer(Order):
             (term,) = self.take(op.args)
             value = _as_list(term.code) if isinstance(content, Tensor) else term.code
         else:
-            zero = constant(Lit(0, element_type(content)))
+            zero = constant(ir.Lit(0, element_type(content)))
             value = zero
             if isinstance(content, Tensor):
                 value = ast.BinOp(ast.List([zero], ast.Load()), ast.Mult(), ast.Constant(content.count))
@@ -360,9 +333,9 @@ class _Writer(Order):
         name = self.env[cell] = self.name(cell.name, self.uses.start[op], cell)
         self.emit(ast.Assign([write(name)], value))
 
-    def get(self, op: Get) -> None:
+    def get(self, op: ir.Get) -> None:
         cell, *index = op.args
-        assert isinstance(cell, Var)
+        assert isinstance(cell, ir.Var)
         terms = self.take(index)
         name = self.env[cell]
         code, ordering, shared = read(name), Ordering.READS, isinstance(op.out.type, Tensor)
@@ -371,9 +344,9 @@ class _Writer(Order):
             code, ordering = ast.Subscript(code, position, ast.Load()), Ordering.READS if safe else Ordering.FAILS
         self.give(op, code, [*terms, Term(code, ordering, frozenset([name]))], ordering, shared)
 
-    def set(self, op: Set) -> None:
+    def set(self, op: ir.Set) -> None:
         cell, *index = op.args[:-1]
-        assert isinstance(cell, Var)
+        assert isinstance(cell, ir.Var)
         value, *indices = [t.code for t in self.take((op.args[-1], *index))]
         name = self.env[cell]
         target = write(name)
@@ -384,18 +357,18 @@ class _Writer(Order):
         self.settle()
         self.emit(ast.Assign([target], value))
 
-    def new_stack(self, op: NewStack) -> None:
+    def new_stack(self, op: ir.NewStack) -> None:
         t = op.out.type
         assert isinstance(t, Stack)
         self.take(op.args)
         name = self.env[op.out] = self.name(op.out.name, self.uses.start[op], op.out)
         self.emit(ast.Assign([write(name)], call(attribute("stack"), ast.Constant(element_type(t).name))))
 
-    def push(self, op: Push) -> None:
+    def push(self, op: ir.Push) -> None:
         stack, value = self.take(op.args)
         self.do(method(stack.code, "push", value.kept, at=self.site(Site(SiteKind.MEMORY, op.loc))))
 
-    def pop(self, op: Pop) -> None:
+    def pop(self, op: ir.Pop) -> None:
         (stack,) = self.take(op.args)
         code = method(stack.code, "pop")
         if self.uses.count[op.out]:
@@ -405,7 +378,7 @@ class _Writer(Order):
 
     # control
 
-    def inner(self, region: Region, names: Sequence[str]) -> list[ast.stmt]:
+    def inner(self, region: ir.Region, names: Sequence[str]) -> list[ast.stmt]:
         """The statements of a region, which leaves what it yields in these variables."""
         saved = self.enter()
         self.ops(region)
@@ -414,19 +387,19 @@ class _Writer(Order):
         self.assign(names, terms)
         return self.leave(saved)
 
-    def carried(self, op: For | While, params: Sequence[Var]) -> list[str]:
+    def carried(self, op: ir.For | ir.While, params: Sequence[ir.Var]) -> list[str]:
         """Names for the values that a loop carries, which hold its results in the end."""
         end = self.uses.end[op]
         found: list[str] = []
         for k, (out, param) in enumerate(zip(op.outs, params, strict=True)):
-            same = [out, *([op.body.params[k]] if isinstance(op, While) else [])]
+            same = [out, *([op.body.params[k]] if isinstance(op, ir.While) else [])]
             name = self.name(out.name or param.name, self.uses.start[op], *same, last=end)
             for v in (out, param, *same):
                 self.env[v] = name
             found.append(name)
         return found
 
-    def for_(self, op: For) -> None:
+    def for_(self, op: ir.For) -> None:
         lo, hi, *initial = self.take(op.args)
         self.settle(Ordering.NONE)
         if initial and (lo.ordering or hi.ordering):
@@ -440,7 +413,7 @@ class _Writer(Order):
         body = self.inner(op.body, names)
         self.emit(ast.For(write(index), iterations, body or [ast.Pass()], []))
 
-    def while_(self, op: While) -> None:
+    def while_(self, op: ir.While) -> None:
         initial = self.take(op.args)
         self.settle(Ordering.NONE)
         names = self.carried(op, op.condition.params)
@@ -459,7 +432,7 @@ class _Writer(Order):
             test = ast.BoolOp(ast.And(), [test, condition.code])
         self.emit(ast.While(test, body or [ast.Pass()], []))
 
-    def if_(self, op: If) -> None:
+    def if_(self, op: ir.If) -> None:
         (condition,) = self.take(op.args)
         self.settle(Ordering.NONE)
         names = [self.name(out.name, self.uses.end[op], out) for out in op.outs]
@@ -472,21 +445,21 @@ class _Writer(Order):
 
     # messages
 
-    def check(self, op: Check) -> None:
+    def check(self, op: ir.Check) -> None:
         terms = self.take(op.args)
-        if op.kind is FaultKind.BOUNDS:
+        if op.kind is ir.FaultKind.BOUNDS:
             extent = op.args[2]
-            known = int(extent.value) if isinstance(extent, Lit) else terms[2].code
+            known = int(extent.value) if isinstance(extent, ir.Lit) else terms[2].code
             self.do(self.checked(terms[1].code, op.text, op.axis, known, op.loc, first_index(op)))
             return
         shown = [t.code for t in terms[1 : 1 + len(shown_by(op))]]
         at = ast.Constant(self.site(fault_site(op)))
-        if op.args[0] == false:
+        if op.args[0] == ir.false:
             self.do(call(attribute("fail"), at, *shown))
         else:
             self.do(call(attribute("check"), terms[0].code, at, *shown))
 
-    def print(self, op: Print) -> None:
+    def print(self, op: ir.Print) -> None:
         shown = [t.code for t in self.take(op.args)]
         self.do(call(attribute("print"), ast.Constant(self.site(print_site(op))), *shown))
 
@@ -500,21 +473,21 @@ def _as_list(code: ast.expr) -> ast.expr:
     return ast.List(code.elts if isinstance(code, ast.Tuple) else [ast.Starred(code, ast.Load())], ast.Load())
 
 
-WRITERS: dict[type[Op], Any] = {
-    Prim: _Writer.prim,
-    Load: _Writer.load,
-    Store: _Writer.store,
-    Atomic: _Writer.atomic,
-    Extent: _Writer.extent,
-    For: _Writer.for_,
-    While: _Writer.while_,
-    If: _Writer.if_,
-    Local: _Writer.local,
-    Get: _Writer.get,
-    Set: _Writer.set,
-    NewStack: _Writer.new_stack,
-    Push: _Writer.push,
-    Pop: _Writer.pop,
-    Check: _Writer.check,
-    Print: _Writer.print,
+WRITERS: dict[type[ir.Op], Any] = {
+    ir.Prim: _Writer.prim,
+    ir.Load: _Writer.load,
+    ir.Store: _Writer.store,
+    ir.Atomic: _Writer.atomic,
+    ir.Extent: _Writer.extent,
+    ir.For: _Writer.for_,
+    ir.While: _Writer.while_,
+    ir.If: _Writer.if_,
+    ir.Local: _Writer.local,
+    ir.Get: _Writer.get,
+    ir.Set: _Writer.set,
+    ir.NewStack: _Writer.new_stack,
+    ir.Push: _Writer.push,
+    ir.Pop: _Writer.pop,
+    ir.Check: _Writer.check,
+    ir.Print: _Writer.print,
 }
