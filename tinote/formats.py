@@ -9,8 +9,6 @@ from __future__ import annotations
 
 import re
 
-__all__ = ["PERCENT_FIELD", "UnknownFormat", "as_python", "in_format", "percent_spec"]
-
 #: C's letters for integers at the end of a format, perhaps with their size.
 _WHOLE = re.compile(r"(?:hh|ll|[hlL])?([diuxXo])")
 #: A format of integers with a least number of digits, which Python's own do not have.

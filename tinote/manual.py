@@ -10,8 +10,6 @@ from pathlib import Path
 from typing import NamedTuple
 from urllib.parse import quote
 
-__all__ = ["ERRORS", "Section", "checkout", "section_of", "tutorials"]
-
 #: The page with one section for each class of errors, under the name of the class.
 ERRORS = "errors.md"
 

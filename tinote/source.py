@@ -12,8 +12,6 @@ import sys
 from itertools import islice
 from typing import NamedTuple
 
-__all__ = ["NOWHERE", "Span", "caller", "line_text", "location_name"]
-
 
 class Span(NamedTuple):
     """A stretch of source text. Lines count from 1, columns from 0 (as in `ast`); `inlined_at` is the call site when

@@ -14,8 +14,6 @@ from pathlib import Path
 
 from tinote.cli.status import INTERRUPTED, UNUSABLE, Unusable, existing_file, existing_target
 
-__all__ = ["main"]
-
 
 def main(arguments: list[str] | None = None) -> int:
     """Runs the command line and returns the exit status: 0 done, 1 failed, 2 not usable as it was called."""

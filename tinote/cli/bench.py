@@ -10,8 +10,6 @@ import sys
 from tinote.cli.status import UNUSABLE
 from tinote.manual import checkout
 
-__all__ = ["main"]
-
 
 def main(options: argparse.Namespace) -> int:
     """Runs the command; gives the exit status."""

@@ -8,8 +8,6 @@ from tinote.cli.status import FAILED
 from tinote.runtime.memory import readable_size
 from tinote.runtime.store import open_store
 
-__all__ = ["compiled_code", "main"]
-
 
 def main(options: argparse.Namespace) -> int:
     """Runs the command; gives the exit status."""

@@ -15,8 +15,6 @@ from pathlib import Path
 from tinote.cli.status import FAILED
 from tinote.manual import tutorials
 
-__all__ = ["doctor", "main"]
-
 FRONT_ENDS = ("jupyterlab", "notebook", "marimo", "ipykernel", "ipython", "ipywidgets", "anywidget", "nbclient")
 BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 C_COMPILERS = ("cc", "gcc", "clang")

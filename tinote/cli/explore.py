@@ -23,8 +23,6 @@ from tinote.errors import TinoteError, users_trace
 from tinote.lang.kernels.kernel import BoundKernel, Kernel
 from tinote.viz.explorer.widget import explore
 
-__all__ = ["main"]
-
 
 class Shell(InteractiveShell):
     """Runs a notebook's cells in this process."""

@@ -16,8 +16,6 @@ from tqdm import tqdm
 
 from tinote.cli.status import FAILED, UNUSABLE, reason
 
-__all__ = ["main", "run"]
-
 
 def main(options: argparse.Namespace) -> int:
     """Runs the command; gives the exit status."""

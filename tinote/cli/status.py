@@ -5,8 +5,6 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
-__all__ = ["FAILED", "INTERRUPTED", "UNUSABLE", "Unusable", "existing_file", "existing_target", "reason"]
-
 FAILED = 1
 UNUSABLE = 2  # as it was called
 INTERRUPTED = 130

@@ -18,8 +18,6 @@ import types
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-__all__ = ["is_text_of", "read_definition", "read_lambda"]
-
 #: Lines that may turn out to stand inside a string or a bracket, before the tokenizer is asked instead.
 _MOST_TRIES = 16
 

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import ast
 
-__all__ = ["spell_out"]
-
 
 def spell_out(tree: ast.FunctionDef, qualified_name: str) -> None:
     """Put what Python reads in the place of private names, in a function of that qualified name."""

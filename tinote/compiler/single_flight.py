@@ -7,8 +7,6 @@ import threading
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 
-__all__ = ["SingleFlight"]
-
 _forks = 0
 
 

@@ -18,8 +18,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import NamedTuple, Protocol, TextIO
 
-__all__ = ["DELAY_SECONDS", "Display", "Enter", "compilation", "show_with"]
-
 DELAY_SECONDS = 1.0
 """What is over sooner is not shown."""
 

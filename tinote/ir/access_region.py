@@ -33,8 +33,6 @@ from tinote.ir.launch_values import (
 from tinote.ir.nodes import Atom, Buffer, Extent, Function, If, Lit, Memory, Prim, Var
 from tinote.ir.types import Scalar
 
-__all__ = ["Effects", "effects_of", "regions_of"]
-
 #: How many definite stores of a function are listed.
 MOST_DEFINITE_STORES = 16
 

@@ -9,8 +9,6 @@ from tinote.ir.nodes import Var
 from tinote.ir.primitives import Primitive
 from tinote.ir.types import Scalar
 
-__all__ = ["Affine", "Interval", "apply_to_intervals", "constant", "contains", "span_of_type", "variable"]
-
 #: The least and the greatest value, both included.
 Interval = tuple[int, int]
 

@@ -6,8 +6,6 @@ import struct
 
 from tinote.ir.types import Scalar, Type, u1
 
-__all__ = ["Atom", "Lit", "Var", "false", "true"]
-
 
 class Var:
     """A variable, bound once; `name` is a hint for the printer (the user's own name where there is one)."""

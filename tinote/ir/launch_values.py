@@ -23,29 +23,6 @@ from tinote.ir.nodes import Atom, Extent, Lit, Load, Op, Prim, Var
 from tinote.ir.primitives import Primitive, cast_number, evaluate
 from tinote.ir.types import Scalar
 
-__all__ = [
-    "NO_SHAPES",
-    "Applied",
-    "Argument",
-    "Constant",
-    "Either",
-    "Element",
-    "ExactNodes",
-    "Index",
-    "Iterations",
-    "Launch",
-    "Length",
-    "Node",
-    "Nodes",
-    "Number",
-    "Real",
-    "Sum",
-    "SymbolicRegion",
-    "SymbolicRegions",
-    "SymbolicShapes",
-    "exact_values",
-]
-
 Number = int | float
 _NOTHING: Interval = (1, 0)
 

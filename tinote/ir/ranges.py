@@ -19,8 +19,6 @@ from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.nodes import Atom, Buffer, Check, Extent, For, If, Lit, Op, Prim, Region, Task, Var, While
 from tinote.ir.types import Scalar, i32
 
-__all__ = ["Known", "Loop", "Ranges"]
-
 #: How many facts are combined for one proof, and how many combinations are tried at most.
 _DEPTH = 4
 _TRIES = 60

@@ -13,18 +13,6 @@ from typing import Any
 
 from tinote.ir.buffers import Buffer
 
-__all__ = [
-    "IndexRegion",
-    "IndexRegions",
-    "difference",
-    "intersection",
-    "is_element",
-    "region_at",
-    "slices_of",
-    "volume",
-    "whole_region",
-]
-
 IndexRegion = tuple[tuple[int, int], ...]
 
 #: How many regions of one field are told apart when some are added, and when some are removed.

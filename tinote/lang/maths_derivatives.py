@@ -14,8 +14,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["RULES", "Dual", "Rule"]
-
 
 class Rule(NamedTuple):
     """An operation on numbers. `value`: of floats; `slopes`: of the result and the operands, as `Dual`s; None where the

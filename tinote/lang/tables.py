@@ -6,8 +6,6 @@ import html
 from collections.abc import Callable, Sequence
 from typing import ClassVar
 
-__all__ = ["Table", "table_as_html", "table_as_text"]
-
 
 class Table:
     """Mixed into a list: shows it as a table. `_heads`: of the columns; the first `_left` of them hold text, the others

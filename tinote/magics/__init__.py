@@ -14,8 +14,6 @@ from tinote.viz.notebook import fields
 from tinote.viz.notebook.error_view import show_errors
 from tinote.viz.notebook.progress import bar_kind, compilation_bar
 
-__all__ = ["load_ipython_extension", "unload_ipython_extension"]
-
 
 def load_ipython_extension(shell: Any) -> None:
     """Register `%%kernel` and `%explore`, show fields with pictures and what breaks the access rules in the rule view,

@@ -9,8 +9,6 @@ from IPython.core.completer import CompletionContext, SimpleCompletion, SimpleMa
 
 from tinote.lang.kernels.kernel import Kernel
 
-__all__ = ["EXPLORE_OPTIONS", "KERNEL_OPTIONS", "make_completer"]
-
 KERNEL_OPTIONS = ("--explore", "--time", "--grad", "--debug", "-O0", "-O1", "-O2", "-O3", "--quiet")
 EXPLORE_OPTIONS = ("--grad",)
 

@@ -27,8 +27,6 @@ from tinote.magics.report import show_gradient, show_times
 from tinote.source import Span
 from tinote.viz.explorer.widget import explore
 
-__all__ = ["KernelMagics"]
-
 _DECORATOR = "__tinote_make_kernel__"
 
 

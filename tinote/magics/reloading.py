@@ -15,8 +15,6 @@ from tinote.lang.data.structs import StructType
 from tinote.lang.kernels.func import Func
 from tinote.lang.kernels.kernel import Kernel
 
-__all__ = ["follow_reloads"]
-
 _KINDS = (Kernel, Func, StructType)
 _rules: list[Any] = autoreload.UPDATE_RULES
 _ours: dict[int, Any] = {}

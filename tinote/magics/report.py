@@ -8,8 +8,6 @@ from tinote.compiler.driver import Specialisation
 from tinote.compiler.requests import GRADIENT, PRIMAL
 from tinote.ir.nodes import Buffer
 
-__all__ = ["show_gradient", "show_times"]
-
 
 def show_times(specialisation: Specialisation, *, gradient: bool) -> None:
     """Print a table of the compiler's steps with their times; those of steps that changed nothing are summed up."""

@@ -9,8 +9,6 @@ from collections.abc import Iterable
 from tinote.runtime.launch import Launcher
 from tinote.runtime.memory import Memory
 
-__all__ = ["clear_memories"]
-
 #: The number of bytes from which on one thread takes longer than waking another one.
 _SHARED_FROM = 1 << 20
 

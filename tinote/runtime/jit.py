@@ -27,24 +27,6 @@ from tinote.runtime.native import defined_functions, runtime_text
 from tinote.runtime.store import digest, open_store, package_stamp
 from tinote.runtime.threads import CALLED, NativeRuntime, available_cores
 
-__all__ = [
-    "Binary",
-    "Host",
-    "Remark",
-    "assembly",
-    "compile_image",
-    "compile_module",
-    "emit_object",
-    "host",
-    "link_object",
-    "machine_name",
-    "native_runtime",
-    "object_key",
-    "optimise",
-    "remarks",
-    "runtime_binary",
-]
-
 _RUNTIME_LIBRARY = "tinote.runtime"
 # At which machine code is made of it. The text is optimised already, and a process that does not find the object on
 # disk would wait (measured: 9 ms at 0, 50 ms at 1).

@@ -6,8 +6,6 @@ import contextlib
 import ctypes
 import mmap
 
-__all__ = ["ALIGNMENT", "Memory", "readable_size"]
-
 ALIGNMENT = 64
 # From here on pages come straight from the system: zeroed without being touched, so that a large field costs nothing
 # before it is used.

@@ -9,8 +9,6 @@ from __future__ import annotations
 import itertools
 from contextvars import ContextVar
 
-__all__ = ["SESSION", "current_owner", "new_owner"]
-
 SESSION = 0
 """The owner of cells and scripts."""
 

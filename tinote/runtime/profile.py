@@ -11,8 +11,6 @@ from typing import NamedTuple
 
 from tinote.source import Span
 
-__all__ = ["Clock", "Measured", "Profile", "profile"]
-
 _TRACE_LENGTH = 10_000
 
 

@@ -27,8 +27,6 @@ from tinote.runtime import layout
 from tinote.runtime.memory import readable_size
 from tinote.source import Span
 
-__all__ = ["Bounds", "Part", "Site", "SiteKind", "Value", "fault", "format_value", "formatter"]
-
 
 class SiteKind(IntEnum):
     """What a site stands for; a fault's value is its status code."""

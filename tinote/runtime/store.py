@@ -29,8 +29,6 @@ try:
 except ImportError:
     from hashlib import blake2b
 
-__all__ = ["DEFAULT_LIMIT", "Store", "Usage", "digest", "folder_of", "limit_of", "open_store", "package_stamp"]
-
 FOLDER_VARIABLE = "TINOTE_CACHE_DIR"
 LIMIT_VARIABLE = "TINOTE_CACHE_LIMIT"
 DEFAULT_LIMIT = 256 << 20

@@ -16,8 +16,6 @@ from weakref import WeakSet
 
 from tinote.runtime import layout
 
-__all__ = ["CALLED", "NativeRuntime", "Stoppable", "available_cores", "stop_all"]
-
 #: what Python calls of the native runtime
 CALLED = ("tn_arena_free", "tn_launch", "tn_pool_new", "tn_pool_quit", "tn_pool_reset", "tn_print_take", "tn_stop")
 

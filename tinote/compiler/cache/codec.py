@@ -25,8 +25,6 @@ from tinote.ir.primitives import PRIMITIVES, Primitive
 from tinote.ir.types import Scalar, Tensor, scalar_named
 from tinote.source import NOWHERE, Span
 
-__all__ = ["Codec", "Unencodable"]
-
 
 class Unencodable(Exception):
     """Something that cannot outlive the process."""

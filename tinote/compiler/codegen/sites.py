@@ -14,8 +14,6 @@ from tinote.runtime.layout import PAYLOAD_WORDS
 from tinote.runtime.sites import Bounds, Part, Site, SiteKind, Value
 from tinote.source import Span
 
-__all__ = ["array_named", "bounds_site", "fault_site", "first_index", "print_site", "shown_by"]
-
 
 def bounds_site(buffers: Sequence[Buffer], name: str, axis: int, extent: int | None, loc: Span, first: int = 0) -> Site:
     """A check of one index of what `name` stands for: a field, an array, or a local tensor. `extent`: the length along

@@ -18,8 +18,6 @@ from tinote.ir.nodes import Lit
 from tinote.ir.primitives import Primitive
 from tinote.ir.types import Tensor, f64, is_float, u1
 
-__all__ = ["AUGMENTED", "BINARY", "COMPARISONS", "UNARY", "apply", "binary", "matmul", "power", "reduce", "total"]
-
 
 def _maths(prim: Primitive) -> Callable[..., Any]:
     return lambda *values: prim.evaluate(f64, *[float(v) for v in values])

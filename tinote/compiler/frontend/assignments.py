@@ -21,8 +21,6 @@ from tinote.ir import primitives as p
 from tinote.ir.nodes import Local, Var
 from tinote.ir.types import Ref, Scalar
 
-__all__ = ["EXPRESSIONS", "STATEMENTS"]
-
 
 def assignment(e: Emitter, node: ast.Assign) -> None:
     static = is_static_call(e, node.value)

@@ -16,9 +16,6 @@ from tinote.compiler.protocol import CaptureKind, buffer_of, builtin_of, functio
 from tinote.errors import KernelNameError, TinoteError
 from tinote.ir.nodes import Lit
 
-__all__ = ["EXPRESSIONS"]
-
-
 #: Modules whose functions and submodules stay what they are.
 _FIXED_MODULES = ("tinote", "math", "numpy")
 _MADE_ANEW = types.BuiltinMethodType | types.MethodWrapperType

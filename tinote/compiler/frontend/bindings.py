@@ -16,8 +16,6 @@ from tinote.errors import Note
 from tinote.ir.nodes import Buffer, BufferKind, Var
 from tinote.ir.types import shape_of
 
-__all__ = ["bind_target", "cells_for", "declare", "parts_of", "rebind", "store_all", "unpacked"]
-
 
 def bind_target(e: Emitter, target: ast.expr, front: Any, what: str) -> None:
     """Let the names of a loop's target stand for an item and its parts."""

@@ -12,8 +12,6 @@ from tinote.compiler.frontend.emitter import Control, Emitter
 from tinote.compiler.frontend.scopes import Completion
 from tinote.compiler.frontend.statements import lower_statements
 
-__all__ = ["CONTROL"]
-
 
 def if_(e: Emitter, node: ast.If, rest: list[ast.stmt], tail: bool) -> Completion | None:
     """Lower an `if` and, where a branch ends in a jump, what follows in the other branch. `None`: the caller goes

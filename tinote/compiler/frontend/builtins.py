@@ -38,8 +38,6 @@ from tinote.ir import primitives as p
 from tinote.ir.nodes import Lit, Print
 from tinote.ir.primitives import Primitive
 
-__all__ = ["BUILTINS", "PYTHON", "primitive_expansion"]
-
 BUILTINS: dict[str, Expansion] = {
     **numbers.TABLE,
     **floats.TABLE,

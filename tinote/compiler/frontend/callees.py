@@ -25,15 +25,6 @@ from tinote.compiler.protocol import (
 )
 from tinote.errors import TinoteError
 
-__all__ = [
-    "annotation_value",
-    "expansion_of",
-    "is_static_call",
-    "is_template_parameter",
-    "static_lookup",
-    "written_arguments",
-]
-
 
 def expansion_of(callee: Any) -> Expansion | None:
     """What expands a call of a built-in, of the language or of Python; `None` for anything else."""

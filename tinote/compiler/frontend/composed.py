@@ -19,8 +19,6 @@ from tinote.compiler.frontend.statements import lower_body
 from tinote.compiler.frontend.values import StaticTensor, is_number
 from tinote.compiler.protocol import PYTHON_FUNCTIONS, FunctionSource
 
-__all__ = ["composed_expansion"]
-
 
 def _exact(e: Emitter, function: Callable[[float], float], x: Any) -> Any:
     """What Python's own function gives for a compile-time number, or for each of a vector or matrix; `None` for other

@@ -19,8 +19,6 @@ from tinote.ir.build import OpenRegion
 from tinote.ir.nodes import Atom, If, Lit, Var, false, true
 from tinote.ir.types import u1, with_element
 
-__all__ = ["EXPRESSIONS", "evaluate_condition", "evaluate_truths", "short_circuit"]
-
 
 def evaluate_condition(e: Emitter, node: ast.expr) -> bool | Value:
     """Whether an expression counts as true; of the operands of its `and` and `or` that is all that is asked."""

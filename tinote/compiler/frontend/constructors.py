@@ -28,8 +28,6 @@ from tinote.ir.types import (
     with_element,
 )
 
-__all__ = ["TABLE", "construct", "scalar_type", "truths"]
-
 TABLE: dict[str, Expansion] = {}
 _define = define(TABLE)
 

@@ -22,8 +22,6 @@ from tinote.ir.types import element_type
 if TYPE_CHECKING:
     from tinote.compiler.frontend.emitter import Emitter
 
-__all__ = ["inline_custom_vjp"]
-
 
 def inline_custom_vjp(
     e: Emitter, source: FunctionSource, callee: Any, arguments: dict[str, Any], given: list[str]

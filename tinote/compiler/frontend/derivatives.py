@@ -10,8 +10,6 @@ from tinote.compiler.frontend.values import is_number
 from tinote.compiler.protocol import members_of, space_of
 from tinote.ir import primitives as p
 
-__all__ = ["TABLE"]
-
 TABLE: dict[str, Expansion] = {}
 _define = define(TABLE)
 

@@ -24,8 +24,6 @@ from tinote.compiler.protocol import axes_of, grouped_of, space_of
 from tinote.errors import KernelSyntaxError
 from tinote.ir.nodes import Lit
 
-__all__ = ["UNROLLED", "Domain", "check_unrolled", "domain_of", "grouped", "is_domain", "rows", "static_items"]
-
 Domain = IndexRange | NdRange | FieldDomain | Grouped | StaticSequence
 
 

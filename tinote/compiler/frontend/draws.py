@@ -16,8 +16,6 @@ from tinote.ir.types import (
     u64,
 )
 
-__all__ = ["random_bits"]
-
 
 def random_bits(e: Emitter) -> Value:
     """Another 32 random bits: the next draw of this iteration."""

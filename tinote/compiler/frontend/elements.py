@@ -20,8 +20,6 @@ from tinote.compiler.protocol import buffer_of, component_of, members_of, space_
 from tinote.ir.nodes import Atom, Buffer, For, Lit, Var
 from tinote.ir.types import i32
 
-__all__ = ["all_indices", "element_of", "fill", "memory_place"]
-
 
 def all_indices(e: Emitter, buffer: Buffer, axis: int) -> tuple[Atom, Atom]:
     """All indices along an axis of a field or array, as its users count them: the first, and the one after the last."""

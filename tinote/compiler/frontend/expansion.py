@@ -11,8 +11,6 @@ from typing import Any, NamedTuple
 
 from tinote.compiler.frontend.emitter import Emitter
 
-__all__ = ["Expansion", "Parameters", "define", "parameters_of", "simple", "takes_place"]
-
 Expansion = Callable[[Emitter, list[Any], dict[str, Any]], Any]
 
 

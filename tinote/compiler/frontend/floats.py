@@ -16,8 +16,6 @@ from tinote.ir import primitives as p
 from tinote.ir.nodes import Lit
 from tinote.ir.types import f16, f32, f64, i32, i64, machine_epsilon, with_element
 
-__all__ = ["TABLE"]
-
 TABLE: dict[str, Expansion] = {}
 _define = define(TABLE)
 

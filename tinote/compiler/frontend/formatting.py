@@ -20,8 +20,6 @@ from tinote.ir.messages import Hole, join_message
 from tinote.ir.nodes import Atom
 from tinote.ir.types import i64
 
-__all__ = ["EXPRESSIONS", "assertion_text", "format_text", "percent_text", "static_text", "text_parts"]
-
 
 def joined_text(e: Emitter, node: ast.JoinedStr) -> Any:
     parts: list[Any] = []

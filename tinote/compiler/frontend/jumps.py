@@ -22,8 +22,6 @@ from tinote.ir import primitives as p
 from tinote.ir.nodes import Local, Var, false, true
 from tinote.ir.types import Ref, Scalar, promote, shape_of, strengthen, u1, with_element
 
-__all__ = ["CONTROL", "flags_after", "none_of", "returned_flag", "unless"]
-
 
 def _declare_flag(e: Emitter, anchor: Anchor, name: str) -> Var:
     """A cell that holds false, declared at `anchor`."""

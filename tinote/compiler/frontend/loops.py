@@ -32,9 +32,6 @@ from tinote.ir.build import OpenRegion
 from tinote.ir.nodes import Atom, For, Lit, Var, While, false, true
 from tinote.ir.types import Scalar, i32, i64, promote, strengthen, u1
 
-__all__ = ["CONTROL", "STATEMENTS"]
-
-
 Bounds = tuple[Atom, Atom]
 
 

@@ -14,8 +14,6 @@ from tinote.compiler.frontend.values import POISON, is_number
 from tinote.compiler.protocol import Capture, CaptureKind, buffer_of, constant_of, content_of
 from tinote.errors import KernelNameError, Note
 
-__all__ = ["EXPRESSIONS", "captured", "lookup", "outside", "read_name"]
-
 
 def read_name(e: Emitter, node: ast.Name) -> Any:
     binding = e.scope.find(node.id)

@@ -35,8 +35,6 @@ from tinote.ir.types import (
     u64,
 )
 
-__all__ = ["TABLE"]
-
 TABLE: dict[str, Expansion] = {}
 _define = define(TABLE)
 

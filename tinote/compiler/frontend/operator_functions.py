@@ -12,8 +12,6 @@ from tinote.compiler.frontend.expansion import Expansion, simple
 from tinote.compiler.frontend.scopes import Frame, Results
 from tinote.compiler.protocol import FunctionSource
 
-__all__ = ["OPERATORS"]
-
 #: What each function gives, of `a` and `b`.
 _MEANINGS: dict[Callable[..., Any], str] = {
     operator.add: "a + b",

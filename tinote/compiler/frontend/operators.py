@@ -15,8 +15,6 @@ from tinote.compiler.frontend.emitter import Emitter, Expressions
 from tinote.compiler.frontend.values import is_number
 from tinote.ir import primitives as p
 
-__all__ = ["EXPRESSIONS"]
-
 
 def binary_operation(e: Emitter, node: ast.BinOp) -> Any:
     left = e.evaluate(node.left)

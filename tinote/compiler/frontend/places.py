@@ -16,8 +16,6 @@ from tinote.ir.nodes import Atom, Lit
 from tinote.ir.primitives import Primitive
 from tinote.ir.types import Scalar, Tensor, element_type, with_element
 
-__all__ = ["check_writable", "combine", "converted", "negative", "store"]
-
 
 def converted(e: Emitter, front: Any, t: Scalar | Tensor, what: str) -> Atom:
     """A value that is about to be stored where a `t` lives: shapes must agree (a number fills a tensor),

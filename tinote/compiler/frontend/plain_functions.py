@@ -22,8 +22,6 @@ from tinote.compiler.protocol import (
     plain_source,
 )
 
-__all__ = ["Target", "device_function", "plain_source_of", "target_of"]
-
 
 class Target(NamedTuple):
     """What a call leads to: a function, and the arguments that it gets before, or by name beside, the call's own."""

@@ -12,8 +12,6 @@ from tinote.compiler.frontend.values import StructValue, Value
 from tinote.compiler.protocol import StructInfo
 from tinote.ir.types import Scalar, Tensor, element_type, shape_of
 
-__all__ = ["as_annotated"]
-
 
 def as_annotated(e: Emitter, annotated: Annotated, result: Any) -> Any:
     """What a function returns, as it is annotated; parts whose annotation is not a type stay what they are."""

@@ -19,8 +19,6 @@ from tinote.compiler.protocol import FunctionSource, function_of, is_ours, plain
 from tinote.errors import KernelSyntaxError, Note
 from tinote.source import Span
 
-__all__ = ["Variation", "find_side_effect", "mutates", "variation_of"]
-
 
 class Variation(NamedTuple):
     """Why a function's value is not fixed by its arguments, and what to do instead."""

@@ -9,9 +9,6 @@ from tinote.ir import primitives as p
 from tinote.ir.nodes import Extent, Get, Lit, Load, Op, Prim
 from tinote.ir.types import element_type, is_float
 
-__all__ = ["safe_to_speculate"]
-
-
 _LIMIT = 12
 #: What may overflow, and is reported where it does in debug mode.
 _OVERFLOWS = (p.add, p.sub, p.mul, p.neg, p.absolute, p.shl)

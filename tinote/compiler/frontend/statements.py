@@ -15,8 +15,6 @@ from tinote.compiler.frontend.values import POISON
 from tinote.errors import Note, TinoteError
 from tinote.ir.nodes import Check, FaultKind, true
 
-__all__ = ["STATEMENTS", "lower_body", "lower_statements"]
-
 
 def lower_statements(e: Emitter, body: list[ast.stmt], tail: bool) -> Completion:
     """Lower statements; how control certainly ends. `tail`: nothing of the loop's iteration (or the function) follows

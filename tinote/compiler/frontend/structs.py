@@ -22,8 +22,6 @@ from tinote.compiler.protocol import CaptureKind, StructInfo, members_of, space_
 from tinote.errors import KernelNameError, KernelSyntaxError
 from tinote.ir.types import Scalar, Tensor, shape_of
 
-__all__ = ["TABLE", "as_struct", "construct_struct", "fitted", "leaves_of", "matched", "member", "paired", "rebuilt"]
-
 TABLE: dict[str, Expansion] = {}
 
 

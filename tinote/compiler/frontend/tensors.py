@@ -14,21 +14,6 @@ from tinote.compiler.protocol import AXES, swizzle, type_of
 from tinote.ir import primitives as p
 from tinote.ir.types import Scalar
 
-__all__ = [
-    "METHODS",
-    "REQUIRED",
-    "attribute",
-    "call_method",
-    "cross",
-    "determinant",
-    "dot",
-    "inverse",
-    "length",
-    "normalised",
-    "outer_product",
-    "transpose",
-]
-
 
 def attribute(e: Emitter, owner: Any, name: str) -> Any:
     """`owner.name`, where `owner` is a vector, a matrix, a number at run time, or a place that holds one."""

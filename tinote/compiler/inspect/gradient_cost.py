@@ -23,8 +23,6 @@ from tinote.ir.query import buffers_of, definitions, walk
 from tinote.ir.types import Stack, element_type, shape_of
 from tinote.source import NOWHERE, Span
 
-__all__ = ["Accumulation", "GradientCosts", "Recomputed", "Saved", "gradient_costs", "saved_values"]
-
 #: Iterations that are counted one by one where the trip count of one loop depends on another.
 _MOST_COUNTED = 100_000
 

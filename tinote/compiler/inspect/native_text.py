@@ -16,8 +16,6 @@ from collections.abc import Iterator
 
 from tinote.source import NOWHERE, Span
 
-__all__ = ["Located", "assembly_lines", "llvm_lines"]
-
 Located = tuple[str, Span]
 """A line of text and the source it comes from."""
 

@@ -22,8 +22,6 @@ from tinote.ir.nodes import Atom, Buffer, For, Function, Lit, Load, Op, Region, 
 from tinote.ir.primitives import Defaults
 from tinote.ir.types import Scalar
 
-__all__ = ["Adjoints", "observed_adjoints", "primals_of"]
-
 
 class Adjoints:
     """The total adjoint of each variable in each iteration: `totals`."""

@@ -7,8 +7,6 @@ from tinote.compiler.requests import PRIMAL, Request
 from tinote.ir.nodes import Function
 from tinote.ir.text import show
 
-__all__ = ["print_first", "printer"]
-
 
 def print_first(fn: Function, seconds: float) -> None:
     """Print what the front end made."""

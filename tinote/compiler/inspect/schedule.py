@@ -12,8 +12,6 @@ from tinote.ir.nodes import Atom, Atomic, Check, For, Function, Lit, Op, Region,
 from tinote.ir.query import walk
 from tinote.source import Span
 
-__all__ = ["AtomicUse", "PrivateCopy", "TaskPlan", "bytes_of", "plan_tasks"]
-
 
 class PrivateCopy(NamedTuple):
     """What each thread gets of its own in place of atomics: `nbytes` for one thread, None when known at launch only."""

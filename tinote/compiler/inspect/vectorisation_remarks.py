@@ -16,8 +16,6 @@ from tinote.source import Span
 if TYPE_CHECKING:
     from tinote.runtime.jit import Remark
 
-__all__ = ["LoopVerdict", "judge_loops"]
-
 
 class LoopVerdict(NamedTuple):
     """What became of the loops at one place. `width`: elements an iteration, 1 if none is vectorised; `interleaved`:

@@ -14,8 +14,6 @@ from tinote.compiler.protocol import FunctionSource, source_of
 from tinote.config import Config
 from tinote.ir.nodes import Buffer, Function, Memory, Op, Region
 
-__all__ = ["Version", "version_of"]
-
 
 class Version(NamedTuple):
     """A kernel as it was compiled at some time. `source`: its own; `functions`: those of the device functions that it

@@ -8,9 +8,6 @@ from tinote.ir.buffers import Buffer, BufferKind, root_of
 from tinote.ir.nodes import Atomic, Function, Load, Memory, Region, Store, Task
 from tinote.ir.query import walk
 
-__all__ = ["AccessSummary", "TaskSummary", "summarise", "summarise_tasks"]
-
-
 #: Memory that is there before and after a launch.
 _OUTSIDE = (BufferKind.FIELD, BufferKind.ARRAY)
 

@@ -12,8 +12,6 @@ from tinote.ir.types import Scalar
 from tinote.runtime.layout import SLOTS
 from tinote.runtime.profile import Clock
 
-__all__ = ["make_executable"]
-
 
 def make_executable(fn: Function, config: Config) -> tuple[ExecutableMetadata, str]:
     """The metadata, and the LLVM text of the machine code that it is about."""

@@ -32,8 +32,6 @@ from tinote.ir.primitives import Primitive
 from tinote.ir.rewrite import Rewriter
 from tinote.ir.types import Scalar, Tensor, i32, is_integer, u1
 
-__all__ = ["check_bounds", "may_fault"]
-
 #: Stands among what was tested for a check that always fails.
 _NEVER_REACHED = "never reached"
 

@@ -23,8 +23,6 @@ from tinote.ir.build import Builder
 from tinote.ir.messages import FaultKind, iteration_text
 from tinote.ir.types import Scalar, u1
 
-__all__ = ["check_finite"]
-
 _INFIX = {p.add: "+", p.sub: "-", p.mul: "*", p.div: "/", p.mod: "%", p.floordiv: "//", p.power: "**"}
 
 #: The most values that a fault shows.

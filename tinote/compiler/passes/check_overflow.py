@@ -23,8 +23,6 @@ from tinote.ir.primitives import Primitive
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 from tinote.ir.types import Scalar, f64, i64, u1
 
-__all__ = ["check_overflow"]
-
 
 def check_overflow(fn: Function) -> Function:
     """`fn`, in the SCALAR form, with overflow checks."""

@@ -13,8 +13,6 @@ from tinote.ir.nodes import Atom, Function, Op, Prim
 from tinote.ir.primitives import in_reverse
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 
-__all__ = ["choose_values"]
-
 
 def choose_values(fn: Function, *, reverse: bool) -> Function:
     """`fn` without `in_reverse`. `reverse`: it is to be differentiated in reverse mode, and not once more after it."""

@@ -15,8 +15,6 @@ from collections.abc import Hashable, Sequence
 from tinote.ir.nodes import Atom, Check, Extent, Function, Op, Prim, Region
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 
-__all__ = ["cse"]
-
 
 def cse(fn: Function) -> Function:
     """`fn` with repeated computations replaced by the first."""

@@ -20,9 +20,6 @@ from tinote.ir.nodes import Atom, Atomic, Buffer, BufferKind, Function, Op, Task
 from tinote.ir.ranges import Loop
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 
-__all__ = ["demote_atomics"]
-
-
 #: A buffer and the operands that index it.
 _Element = tuple[Buffer, tuple[Atom, ...]]
 

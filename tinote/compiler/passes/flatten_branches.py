@@ -22,8 +22,6 @@ from tinote.ir import primitives as p
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 from tinote.ir.types import is_integer
 
-__all__ = ["flatten_branches"]
-
 #: What both sides of a branch may cost together, in additions.
 _LARGEST_COST = 40
 _DIVISIONS = (p.floordiv, p.mod, p.raw_div, p.raw_mod)

@@ -25,8 +25,6 @@ from tinote.ir.primitives import Primitive
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 from tinote.ir.types import Scalar, Tensor, Type, i32
 
-__all__ = ["fold"]
-
 
 def fold(fn: Function, fast_math: bool = False) -> Function:
     """`fn` with what is known computed. `fast_math` permits what may round differently (see `identities`)."""

@@ -38,8 +38,6 @@ from tinote.ir.query import walk
 from tinote.ir.rewrite import Rewriter, same
 from tinote.ir.types import Scalar, u1
 
-__all__ = ["gather"]
-
 #: What the contributions may cost in additions, for each update. An atomic update takes about as long as 50
 #: additions one by one, and vector code does several additions at once.
 _COST_OF_UPDATE = 32.0

@@ -28,8 +28,6 @@ from tinote.ir.ranges import Loop
 from tinote.ir.rewrite import Rewriter
 from tinote.ir.types import Scalar, i32, i64, u1
 
-__all__ = ["hoist_checks"]
-
 #: Sums are computed in i64; with variables and factors up to these, they cannot wrap.
 _LARGEST_VALUE = 1 << 32
 _LARGEST_FACTOR = 1 << 20

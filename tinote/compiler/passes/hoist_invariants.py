@@ -24,8 +24,6 @@ from tinote.ir.query import walk
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 from tinote.ir.types import Tensor, is_integer
 
-__all__ = ["hoist_invariants"]
-
 
 def hoist_invariants(fn: ir.Function) -> ir.Function:
     """`fn` with what does not change in a loop computed before it."""

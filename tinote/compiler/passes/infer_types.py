@@ -35,8 +35,6 @@ from tinote.ir.types import (
     with_element,
 )
 
-__all__ = ["infer_types"]
-
 _COMPARISONS = (p.lt, p.le, p.gt, p.ge, p.eq, p.ne)
 #: Primitives whose operands are not simply brought to the type of the result.
 _OWN_RULES = (p.cast, p.bitcast, p.pack, p.extract, p.insert, p.random_bits)

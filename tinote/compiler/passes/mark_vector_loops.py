@@ -28,8 +28,6 @@ from tinote.ir.query import free_variables, walk
 from tinote.ir.ranges import Known, Loop
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 
-__all__ = ["mark_vector_loops"]
-
 _DIVISIONS = (p.floordiv, p.mod, p.raw_div, p.raw_mod)
 
 

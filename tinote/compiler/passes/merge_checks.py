@@ -24,8 +24,6 @@ from tinote.ir.rewrite import Rewriter
 from tinote.ir.types import Scalar, i32, u1
 from tinote.source import Span
 
-__all__ = ["merge_checks"]
-
 #: With extents and distances up to this, base + distance is in range only if it does not wrap.
 _LARGEST = 1 << 30
 

@@ -25,8 +25,6 @@ from tinote.ir.query import bound_in, definitions
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 from tinote.ir.types import u1
 
-__all__ = ["narrow_loops"]
-
 #: The same comparison with its sides exchanged.
 _EXCHANGED = {p.lt: p.gt, p.gt: p.lt, p.le: p.ge, p.ge: p.le}
 

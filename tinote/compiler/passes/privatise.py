@@ -23,8 +23,6 @@ from tinote.ir.ranges import Loop
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 from tinote.ir.types import u1
 
-__all__ = ["privatise"]
-
 #: How much memory the copies of one task may take, in bytes for each thread: about what a core's own cache holds.
 _LIMIT = 1024 * 1024
 #: The same where it is not known how many updates there are, so that copies cost little if there are few.

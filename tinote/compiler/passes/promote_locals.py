@@ -21,8 +21,6 @@ from tinote.ir.nodes import Atom, For, Function, Get, If, Lit, Local, Op, Prim, 
 from tinote.ir.rewrite import clone_region
 from tinote.ir.types import Ref, Scalar, Tensor, u1
 
-__all__ = ["promote_locals"]
-
 
 def promote_locals(fn: Function) -> Function:
     """`fn` without `Local`, `Get` and `Set`; loops and branches carry and yield the values instead."""

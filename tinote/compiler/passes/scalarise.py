@@ -25,8 +25,6 @@ from tinote.ir.messages import Hole, join_message, merged, nested_parts, split_m
 from tinote.ir.query import walk
 from tinote.ir.types import Tensor, Type, i32
 
-__all__ = ["scalarise"]
-
 
 def scalarise(fn: ir.Function) -> ir.Function:
     """`fn` in the SCALAR form."""

@@ -21,8 +21,6 @@ from tinote.ir.nodes import Atom, For, If, Lit, NewStack, Op, Pop, Prim, Push, R
 from tinote.ir.query import walk
 from tinote.ir.rewrite import clone_region
 
-__all__ = ["unrolled"]
-
 #: What the code may cost in additions when it is written out: so much is compiled in some tenths of a second.
 _LARGEST = 1500.0
 

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from tqdm.std import tqdm
 
-__all__ = ["bar", "draw_bars_with"]
-
 SECONDS_BEFORE_A_BAR = 2.0
 """What is over sooner needs none."""
 

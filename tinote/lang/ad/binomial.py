@@ -11,8 +11,6 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["advances", "distance"]
-
 
 def _repetitions(steps: int, slots: int) -> int:
     """The smallest r with steps ≤ β(slots, r)."""

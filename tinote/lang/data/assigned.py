@@ -6,8 +6,6 @@ import ast
 
 from tinote.source import Span, line_text
 
-__all__ = ["assigned_name"]
-
 
 def assigned_name(made_at: Span) -> str:
     """The variable or attribute that the call at `made_at` is assigned to, as far as its line tells; "" otherwise."""

@@ -12,8 +12,6 @@ from tinote.errors import FieldError
 from tinote.ir.nodes import Buffer
 from tinote.lang.data.traced import plain
 
-__all__ = ["ComponentField", "Element"]
-
 
 class Element:
     """Where the components of a vector or matrix that Python got from a field stand: the element of `field` at

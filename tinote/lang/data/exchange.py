@@ -12,8 +12,6 @@ from tinote.errors import FieldError
 from tinote.ir.types import Scalar
 from tinote.lang.session.state import clears_duals
 
-__all__ = ["Exchanged"]
-
 
 class Exchanged:
     """What other libraries ask a field for."""

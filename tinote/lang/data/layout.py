@@ -20,19 +20,6 @@ from tinote.lang.data.matrix import Matrix, numpy_type
 from tinote.runtime.memory import Memory
 from tinote.source import Span
 
-__all__ = [
-    "LETTERS",
-    "MOST_DIMENSIONS",
-    "Layout",
-    "Part",
-    "Placement",
-    "array_over",
-    "dense",
-    "offset_given",
-    "order_named",
-    "shape_given",
-]
-
 MOST_DIMENSIONS = 12
 #: What the dimensions are called.
 LETTERS = "ijklmnopqrst"

@@ -21,8 +21,6 @@ from tinote.lang.data.traced import holds_traced, plain, traced_array
 from tinote.lang.session.state import scalar_type
 from tinote.source import caller
 
-__all__ = ["Matrix", "Vector", "numpy_type"]
-
 
 def numpy_type(dtype: Scalar) -> np.dtype[Any]:
     """The NumPy type in which a scalar type is stored. Truth values take a byte."""

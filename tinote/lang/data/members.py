@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-__all__ = ["Members"]
-
 
 class Members:
     """Where the members of a struct that Python got from a field stand: at `key` of the fields of `members`. What is

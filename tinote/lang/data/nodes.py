@@ -9,8 +9,6 @@ from typing import Any
 
 from tinote.ir.nodes import Buffer
 
-__all__ = ["Located", "Node"]
-
 
 class Node:
     """One node. `axes` and `extents`: the dimensions it divides; `above`: the node it hangs from, `None` for a root."""

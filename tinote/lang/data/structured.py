@@ -15,8 +15,6 @@ from tinote.ir.types import Scalar, Tensor
 from tinote.lang.data.matrix import Matrix, Vector, numpy_type
 from tinote.lang.data.traced import holds_traced, traced_array
 
-__all__ = ["numbers_in", "results_of"]
-
 
 def numbers_in(hint: Any, info: StructInfo, value: Any, wrong: Callable[[str], Exception]) -> list[Any]:
     """The numbers of a struct, or of a dictionary, that is passed where the type `hint` is annotated. Raises what

@@ -31,8 +31,6 @@ from tinote.lang.session.state import session
 from tinote.runtime.memory import Memory
 from tinote.source import NOWHERE, Span, caller
 
-__all__ = ["Axes", "FieldsBuilder", "Level", "Root", "axes", "axes_named", "root"]
-
 #: How many of the dimensions have a name in the package.
 _NAMED = 8
 

@@ -8,8 +8,6 @@ from typing import Any
 
 from tinote.lang.kernels.func import func
 
-__all__ = ["experimental", "pyfunc", "real_func", "ref", "sync"]
-
 
 def real_func(function: Callable[..., Any]) -> Any:
     """Make a device function of a function, as `func` does: it is inlined where it is called, and cannot recurse."""

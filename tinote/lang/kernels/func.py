@@ -11,8 +11,6 @@ from tinote.compiler.protocol import function_source
 from tinote.errors import KernelTypeError
 from tinote.source import caller
 
-__all__ = ["Func", "Replacement", "func", "plain_function"]
-
 
 class Replacement:
     """That a device function has a gradient of its own: `gradient`, once it is registered."""

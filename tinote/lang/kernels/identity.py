@@ -8,8 +8,6 @@ import numpy as np
 
 from tinote.lang.data.traced import Traced, constant_of
 
-__all__ = ["identity_of"]
-
 
 def identity_of(value: Any) -> Any:
     """A key for an argument: a number or text by type and value, a tuple item by item, anything else by identity. It

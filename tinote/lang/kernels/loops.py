@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from tinote.compiler.inspect.schedule import TaskPlan
     from tinote.compiler.inspect.vectorisation_remarks import LoopVerdict
 
-__all__ = ["LoopTable", "TaskTable"]
-
 
 class LoopTable(Table, list["LoopVerdict"]):
     """One row a loop that LLVM has judged, in the order of the source; shows itself as a table."""

@@ -10,8 +10,6 @@ from tinote.errors import KernelArgumentError, KernelSyntaxError, KernelTypeErro
 from tinote.lang.data.types import template
 from tinote.source import Span
 
-__all__ = ["Parameters"]
-
 
 class Parameters:
     """The parameters of one kernel, in the order of its `def` line."""

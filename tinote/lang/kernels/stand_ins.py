@@ -23,8 +23,6 @@ from tinote.lang.data.fields import Field
 from tinote.lang.session.state import is_viewed, memory_of, session
 from tinote.source import Span
 
-__all__ = ["StandIns", "overlaps_itself", "stand_ins", "viewed_field"]
-
 Array = np.ndarray[Any, Any]
 
 #: How hard NumPy tries to find out whether two arrays that lie among each other have elements in common. Where it gives

@@ -34,8 +34,6 @@ from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.traced import all_traced
 from tinote.source import caller
 
-__all__ = ["BuiltinFunction", "composed", "expanded", "in_kernels", "primitive"]
-
 
 class BuiltinFunction:
     """A function that the compiler knows; `python` is what it does outside of kernels, `None` where it has no meaning

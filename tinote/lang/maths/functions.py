@@ -5,8 +5,6 @@ from __future__ import annotations
 from tinote.lang.maths import arithmetic, bits, elementary, language, shading, vectors
 from tinote.lang.maths.builtin import BuiltinFunction
 
-__all__ = ["INNER", "make_builtins"]
-
 _MODULES = (arithmetic, elementary, bits, vectors, shading, language)
 #: What only linear algebra asks for.
 INNER = ("stop_gradient_once", "in_reverse", "machine_epsilon", "strong_zero")

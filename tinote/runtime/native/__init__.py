@@ -12,8 +12,6 @@ import re
 import sys
 from pathlib import Path
 
-__all__ = ["defined_functions", "runtime_text"]
-
 _PROCESSORS = {"amd64": "x86_64", "arm64": "aarch64"}
 _SYSTEMS = {"darwin": "macos"}
 

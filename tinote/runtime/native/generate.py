@@ -17,8 +17,6 @@ import tempfile
 from importlib import metadata
 from pathlib import Path
 
-__all__ = ["PLATFORMS", "generated", "main"]
-
 #: The names of platforms in file names and in the compiler's words.
 PLATFORMS = {
     "x86_64-linux": "x86_64-linux-gnu",

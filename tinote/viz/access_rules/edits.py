@@ -15,8 +15,6 @@ from typing import NamedTuple
 from tinote.lang.ad.access_rules.violations import Fix
 from tinote.source import Span
 
-__all__ = ["Edit", "edited"]
-
 SUFFIXES = {Fix.SPLIT: "_new", Fix.DOUBLE_BUFFER: "_next"}
 OPERATORS = {
     ast.Add: "+",

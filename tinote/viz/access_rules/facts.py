@@ -22,8 +22,6 @@ from tinote.runtime.memory import readable_size
 from tinote.source import Span, location_name
 from tinote.viz.access_rules.edits import edited
 
-__all__ = ["as_text", "findings"]
-
 WHOLE_TEXT = 24
 """Lines up to which a cell or file is shown whole; of a longer one, what stands around the marks."""
 CONTEXT = 2

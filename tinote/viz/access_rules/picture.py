@@ -8,8 +8,6 @@ from typing import Any
 
 from tinote.viz.draw.canvas import EDGE, FACE, INK, MUTED, PAPER, Canvas
 
-__all__ = ["draw_findings"]
-
 ROW = 19
 MARGIN = 16
 READ, WRITE, GREEN = "#0b5cad", "#b02a1e", "#146c2e"

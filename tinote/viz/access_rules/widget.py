@@ -25,8 +25,6 @@ from tinote.viz.notebook.front_end import Audience, Bundle, audience, with_pictu
 from tinote.viz.notebook.page import page
 from tinote.viz.notebook.view import static_source
 
-__all__ = ["RuleView", "show_after_errors", "violations"]
-
 SCRIPTS = ("view.js", "syntax.js", "explorer_lines.js", "rules.js")
 STYLES = ("theme.css", "rules.css")
 PICTURE_WIDTH = 960

@@ -13,8 +13,6 @@ from PIL import ImageColor
 
 from tinote.errors import TinoteError
 
-__all__ = ["ViewError", "as_array", "as_colors", "as_image", "as_positions", "hex_to_rgb", "rgb_to_hex"]
-
 
 class ViewError(TinoteError, ValueError):
     """An argument that a view or a drawing call cannot show."""

@@ -11,8 +11,6 @@ from pathlib import Path
 
 from PIL import Image, ImageColor, ImageDraw, ImageFont
 
-__all__ = ["ACCENT", "EDGE", "FACE", "INK", "MUTED", "PAPER", "Canvas"]
-
 Image.preinit()  # Pillow's formats: otherwise the first picture waits for them.
 
 SCALE = 2

@@ -14,8 +14,6 @@ from PIL import Image, ImageDraw, ImageFont
 
 from tinote.viz.draw.arrays import ViewError
 
-__all__ = ["CHART_HEIGHT", "History", "as_series", "draw_chart", "nice_ticks", "tick_text"]
-
 CHART_HEIGHT = 170
 """Height of the chart under a view, in pixels."""
 

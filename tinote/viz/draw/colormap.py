@@ -10,8 +10,6 @@ import numpy as np
 
 from tinote.viz.draw.arrays import ViewError, as_array
 
-__all__ = ["colored", "table"]
-
 KNOTS = 17
 
 #: Seventeen colours at equal distances; between them is interpolated, which is off by less than 0.03.

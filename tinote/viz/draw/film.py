@@ -17,8 +17,6 @@ from PIL import Image
 
 from tinote.viz.draw.arrays import ViewError
 
-__all__ = ["FORMATS", "as_gif", "check_film", "write_film"]
-
 # H.264 and VP9 in the form that browsers play need even sizes.
 _EVEN = ["-vf", "pad=ceil(iw/2)*2:ceil(ih/2)*2", "-pix_fmt", "yuv420p"]
 _ENCODERS = {

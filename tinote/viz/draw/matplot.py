@@ -10,8 +10,6 @@ from matplotlib.axes import Axes
 
 from tinote.viz.draw.arrays import ViewError, as_array
 
-__all__ = ["plot"]
-
 
 def plot(field: Any, axes: Axes | None = None, **options: Any) -> Axes:
     """Draw a field or array, and return matplotlib's axes, for titles and labels.

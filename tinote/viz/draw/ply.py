@@ -9,8 +9,6 @@ import numpy as np
 
 from tinote.viz.draw.arrays import ViewError, as_array
 
-__all__ = ["PLYWriter"]
-
 _TYPES = {
     "char": "i1",
     "uchar": "u1",

@@ -14,8 +14,6 @@ from functools import cache
 from tinote.ir.tokens import KEYWORDS, NUMBER
 from tinote.ir.types import SCALARS
 
-__all__ = ["CLASSES", "coloured", "syntax_script"]
-
 CLASSES = ("variable", "memory", "text", "key", "type", "number")
 
 _STRING = r'"(?:[^"\\]|\\.)*"'

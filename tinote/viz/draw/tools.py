@@ -11,8 +11,6 @@ from PIL import Image, UnidentifiedImageError
 
 from tinote.viz.draw.arrays import ViewError, as_array, as_image
 
-__all__ = ["imread", "imresize", "imshow", "imwrite"]
-
 
 def _rows(img: Any) -> np.ndarray:
     """An image as rows from the top, uint8, with its transparency if it has any."""

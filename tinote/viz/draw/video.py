@@ -13,8 +13,6 @@ from tinote.viz.draw.arrays import ViewError
 from tinote.viz.draw.film import write_film
 from tinote.viz.draw.tools import imwrite
 
-__all__ = ["VideoManager"]
-
 
 class VideoManager:
     """Writes frames into `output_dir`/frames, and makes videos of them: `output_dir`/`video_filename`.gif and .mp4.

@@ -16,8 +16,6 @@ from tinote.runtime.memory import readable_size
 from tinote.source import Span
 from tinote.viz.explorer.rows import Rows
 
-__all__ = ["PANELS", "Panel"]
-
 Json = dict[str, Any]
 
 

@@ -11,8 +11,6 @@ from tinote.viz.draw.canvas import ACCENT, FACE, INK, MUTED, Canvas
 from tinote.viz.draw.syntax import coloured
 from tinote.viz.explorer.previous import Change
 
-__all__ = ["draw_explorer", "tally"]
-
 ROW = 19
 LIST_WIDTH = 286
 MOST_LINES = 36

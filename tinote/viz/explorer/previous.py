@@ -20,8 +20,6 @@ from tinote.errors import TinoteError
 from tinote.source import NOWHERE, Span
 from tinote.viz.explorer.align import Mark, align
 
-__all__ = ["Change", "Previous", "named_alike"]
-
 _NAME = re.compile(r"%[\w.$-]*[\w$]")
 _BOUND = {StageKind.IR: re.compile(r"(%[\w.]+): "), StageKind.LLVM: re.compile(r"^\s*(%[\w.$-]+)(?: = |:)")}
 _LABEL = re.compile(r"^[\w.$-]+:")

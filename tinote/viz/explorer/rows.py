@@ -8,8 +8,6 @@ from typing import Any
 from tinote.compiler.inspect.stages import SourceText, StageLine
 from tinote.source import Span
 
-__all__ = ["Rows", "lines_in_columns"]
-
 
 class Rows:
     """Numbers the lines of all sources from 0, as the page shows them: which row a span begins in, and its columns in

@@ -21,8 +21,6 @@ from tinote.lang.kernels.func import func
 from tinote.lang.kernels.kernel import Kernel, kernel
 from tinote.lang.maths.language import atomic_max
 
-__all__ = ["DENSITY_COUNT", "Cover", "density", "discs"]
-
 DENSITY_COUNT = 150_000
 """More particles than this are shown as a density."""
 

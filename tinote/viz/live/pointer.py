@@ -12,8 +12,6 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Picker", "Pointer", "PointerQueue"]
-
 QUEUE_LENGTH = 256
 """Messages that wait for a step that takes long; the oldest go first."""
 

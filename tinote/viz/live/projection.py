@@ -12,8 +12,6 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-__all__ = ["Camera", "Seen", "box_edges", "depth", "faded", "point_at", "see"]
-
 DISTANCE = 4.0
 FOG = np.array([0x8A, 0x90, 0x99], np.float32)
 """What distant particles fade towards: it stands out from neither a light nor a dark page."""

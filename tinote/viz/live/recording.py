@@ -9,8 +9,6 @@ import numpy as np
 
 from tinote.viz.draw.film import as_gif
 
-__all__ = ["LONGEST_RECORDING", "FrameRecorder"]
-
 LONGEST_RECORDING = 600
 """Frames that a recording keeps: half a minute at 20 a second, and 400 MB of memory at 480 × 480 pixels."""
 

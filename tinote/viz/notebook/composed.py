@@ -19,8 +19,6 @@ from PIL import Image
 from tinote.viz.draw.pictures import Picture
 from tinote.viz.notebook.front_end import Audience, Bundle, audience, with_picture
 
-__all__ = ["bundle_of", "keep_pictures_of_boxes", "picture_of"]
-
 GAP = 8
 ROW = 26
 NAME_WIDTH = 120

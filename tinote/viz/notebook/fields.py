@@ -20,8 +20,6 @@ from tinote.source import location_name
 from tinote.viz.draw.colormap import table
 from tinote.viz.draw.pictures import HAIRLINE, Picture
 
-__all__ = ["field_html", "kernel_html", "picture_of", "range_of", "register", "struct_html", "unregister"]
-
 SIZE = 96
 """The longer side of the small picture, in pixels."""
 

@@ -9,8 +9,6 @@ from typing import Any
 
 from tinote.viz.notebook.view import static_source
 
-__all__ = ["page"]
-
 
 def page(title: str, styles: Sequence[str], scripts: Sequence[str], start: str, data: dict[str, Any]) -> str:
     """The text of the file: the style sheets, the modules and the data, and a call of the JavaScript function `start`

@@ -11,8 +11,6 @@ from tqdm.std import tqdm as text_bar
 from tinote.viz.draw.arrays import ViewError
 from tinote.viz.notebook.front_end import Audience, audience
 
-__all__ = ["bar_kind", "compilation_bar", "progress"]
-
 Item = TypeVar("Item")
 
 DELAY_SECONDS = 1.0

@@ -14,8 +14,6 @@ import numpy as np
 from tinote.viz.draw.pictures import Picture
 from tinote.viz.window.events import EventQueue, KeyNames
 
-__all__ = ["Panel", "PointerState"]
-
 ROW = 22
 """Pixels from one control to the next."""
 

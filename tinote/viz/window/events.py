@@ -8,8 +8,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["Event", "EventQueue", "KeyNames"]
-
 QUEUE_LENGTH = 1000
 """Events that wait for a program that does not ask for them; the oldest go first."""
 

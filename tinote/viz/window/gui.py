@@ -27,8 +27,6 @@ from tinote.viz.window.events import Event, EventQueue, KeyNames
 from tinote.viz.window.frames import NotebookWindow
 from tinote.viz.window.widgets import Button, Label, Slider, Widgets
 
-__all__ = ["GUI"]
-
 UNATTENDED_FRAMES = 60
 """Frames after which `running` ends where a program executes the notebook: nobody could stop the loop."""
 

@@ -8,8 +8,6 @@ from tinote.viz.draw.arrays import ViewError
 from tinote.viz.window.controls import Box, Panel, PointerState
 from tinote.viz.window.events import Event, EventQueue, KeyNames
 
-__all__ = ["Button", "Label", "Slider", "Widgets"]
-
 WIDTH = 180
 
 

@@ -7,8 +7,6 @@ from collections.abc import Sequence
 from tinote.compiler.codegen.llvm.text import Metadata
 from tinote.ir.nodes import Buffer, BufferKind, NewStack, Op
 
-__all__ = ["Aliasing"]
-
 #: Scopes of one domain. An access lists all but one of them, so a module with a single domain would grow with the
 #: square of the number of its fields.
 _BASE = 32

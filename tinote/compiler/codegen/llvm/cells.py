@@ -11,8 +11,6 @@ from tinote.errors import CompilerBug
 from tinote.ir.nodes import Atom, Local, Op
 from tinote.ir.types import Ref, Scalar, Tensor, element_type, shape_of, u1
 
-__all__ = ["get", "local", "set_"]
-
 #: Local arrays up to this size live on the machine's stack while there is room, larger ones in the arena.
 _LARGEST_ON_STACK = 16 << 10
 

@@ -12,17 +12,6 @@ from typing import NamedTuple
 from tinote.ir.nodes import Atom, Atomic, For, If, Lit, Memory, Op, Pop, Prim, Print, Push, Region, While
 from tinote.ir.query import walk
 
-__all__ = [
-    "BETWEEN_POLLS",
-    "PARALLEL_WORTH",
-    "LoopPlan",
-    "Loops",
-    "Polling",
-    "is_latency_bound",
-    "is_too_long",
-    "trip_count",
-]
-
 #: Work between two polls of the stop word (about 0.1 ms; a poll costs some nanoseconds).
 BETWEEN_POLLS = 1 << 18
 #: Work for which waking other threads does not pay (about 20 µs).

@@ -11,9 +11,6 @@ from typing import NamedTuple
 from tinote.compiler.codegen.llvm.text import Metadata
 from tinote.source import Span
 
-__all__ = ["DebugInfo", "DebugScope"]
-
-
 _FIRST = 1_000_000
 
 

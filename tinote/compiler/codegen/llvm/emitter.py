@@ -11,8 +11,6 @@ from tinote.ir.query import walk
 from tinote.ir.types import Scalar, i32, i64, u1
 from tinote.source import Span
 
-__all__ = ["Emitter"]
-
 
 class Emitter(FunctionText):
     """`env` says what stands for a variable. `tid` is the thread's number as LLVM text."""

@@ -10,8 +10,6 @@ from tinote.ir.nodes import Atom, Check, FaultKind, Lit, Print
 from tinote.ir.types import Scalar
 from tinote.runtime.sites import Site
 
-__all__ = ["check", "fail_unless", "print_"]
-
 
 def word(e: Emitter, atom: Atom) -> str:
     """A scalar as an i64 of its bits; integers extended."""

@@ -12,8 +12,6 @@ from tinote.ir.affine import Interval, span_of_type
 from tinote.ir.nodes import Atom, Lit
 from tinote.ir.types import Scalar
 
-__all__ = ["floor_divide", "modulo", "power", "shift_left", "shift_right", "truncating_divide", "truncating_modulo"]
-
 Atoms = tuple[Atom, ...]
 _LONGEST_UNROLLED_POWER = 64
 

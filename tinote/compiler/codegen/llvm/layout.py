@@ -13,8 +13,6 @@ from tinote.errors import CompilerBug
 from tinote.ir.nodes import Buffer, BufferKind, Function, Var
 from tinote.ir.query import buffers_of
 
-__all__ = ["FIRST", "Layout", "buffer_bytes", "make_layout"]
-
 FIRST = 128
 
 

@@ -11,8 +11,6 @@ from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atomic, Buffer, BufferKind, Extent, Lit, Load, Memory, Store
 from tinote.ir.types import Scalar, f16, u1
 
-__all__ = ["access", "atomic", "extent", "load", "load_cell", "store", "store_cell"]
-
 
 def _address(e: Emitter, op: Memory) -> tuple[Buffer, str]:
     buffer = root_of(op.buffer)

@@ -6,8 +6,6 @@ from tinote.ir import primitives as p
 from tinote.ir.nodes import Atom, Atomic, Load, Prim, Region, Store, Var
 from tinote.ir.types import i64
 
-__all__ = ["offset_arithmetic"]
-
 
 def offset_arithmetic(region: Region) -> set[Var]:
     """Sums and products in i64 that serve only as byte offsets.

@@ -22,8 +22,6 @@ from tinote.ir.nodes import Buffer, Private, Task
 from tinote.ir.types import u1
 from tinote.runtime import layout as block
 
-__all__ = ["Slice", "begin_copies", "clear_flags", "end_copies", "merge", "merge_count", "place_copies"]
-
 _FLAG_BYTES = 64
 _LARGEST_IN_REGISTERS = 256
 _MOST_RUNS = 16

@@ -11,8 +11,6 @@ from tinote.ir.affine import Interval, apply_to_intervals, span_of_type
 from tinote.ir.nodes import Atom, Lit, Prim, Var
 from tinote.ir.types import Scalar
 
-__all__ = ["Ranges", "range_of", "result_range"]
-
 Ranges = dict[Var, Interval]
 
 

@@ -20,8 +20,6 @@ from tinote.ir.types import Scalar, Stack
 from tinote.runtime.sites import Site, SiteKind
 from tinote.source import Span
 
-__all__ = ["Stacks"]
-
 _LARGEST_ON_STACK = 1024
 _CHUNK_VALUES = 1024
 _CHUNK_HEADER = 64  # previous chunk, next chunk

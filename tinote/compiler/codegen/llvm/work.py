@@ -13,8 +13,6 @@ from tinote.ir.buffers import root_of
 from tinote.ir.query import definitions, walk
 from tinote.ir.types import Scalar
 
-__all__ = ["iteration_work"]
-
 #: The trip count of a loop whose length cannot be told at launch.
 _UNKNOWN_TRIP_COUNT = 16
 _DEEPEST = 6

@@ -39,8 +39,6 @@ from tinote.ir.types import Ref, Stack, Tensor, element_type, is_integer, shape_
 from tinote.runtime.sites import Site, SiteKind
 from tinote.source import Span
 
-__all__ = ["WRITERS", "Module", "generate"]
-
 
 class Module(NamedTuple):
     """Generated code. `tree` defines one function, `name`, of a launch, the addresses of `arrays` and the scalar

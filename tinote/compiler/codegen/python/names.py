@@ -16,8 +16,6 @@ from math import inf
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Extent, For, Function, Get, Lit, Load, Op, Prim, Region, Var, While
 
-__all__ = ["Names", "Uses", "identifier", "own_name"]
-
 
 def identifier(name: str) -> str:
     """`name` as Python can write it; empty if it is a number, which the text form gives to variables without name."""

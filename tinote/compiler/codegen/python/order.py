@@ -17,8 +17,6 @@ from tinote.compiler.codegen.python.terms import RUNTIME, constant, read, write
 from tinote.ir.nodes import Atom, Function, Lit, Op, Var
 from tinote.source import Span
 
-__all__ = ["Order", "Ordering", "Term"]
-
 _DEEPEST = 30  # nested operations in one expression; Python's compiler gives up at some hundreds
 
 

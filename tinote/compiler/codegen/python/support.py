@@ -35,8 +35,6 @@ from tinote.runtime.launch import LaunchStopped
 from tinote.runtime.layout import WORDS
 from tinote.runtime.sites import Bounds, Site, Value, fault, formatter
 
-__all__ = ["NUMBERS", "Array", "Launch", "Numbers", "Stack", "bytes_at", "python_name"]
-
 Number = Any  # int, float or bool, as the type asks
 Index = tuple[int, ...]
 

@@ -17,8 +17,6 @@ from tinote.ir.nodes import Lit
 from tinote.ir.primitives import Primitive
 from tinote.ir.types import Scalar, Tensor, Type, f64, u1
 
-__all__ = ["RUNTIME", "applied", "attribute", "call", "constant", "method", "read", "write"]
-
 #: The parameter through which generated code reaches numbers, memory and the launch.
 RUNTIME = "rt"
 

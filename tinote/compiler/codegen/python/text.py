@@ -6,8 +6,6 @@ import ast
 from collections.abc import Iterable, Iterator
 from copy import copy
 
-__all__ = ["lines_of"]
-
 
 def lines_of(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
     """The code as text, each line with the statement that it shows."""

@@ -17,8 +17,6 @@ from tinote.ir.checked_accesses import Word
 from tinote.ir.nodes import Buffer
 from tinote.lang.kernels.arguments import ExternalArray
 
-__all__ = ["Array", "Shadows", "bound_over"]
-
 Array = np.ndarray[Any, Any]
 
 

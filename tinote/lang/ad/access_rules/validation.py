@@ -32,8 +32,6 @@ from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import is_viewed, memory_of
 from tinote.source import caller
 
-__all__ = ["AccessRules", "CheckedLaunch"]
-
 _MOST_CODES = 2**32 - 1
 
 

@@ -12,8 +12,6 @@ from tinote.errors import AccessRuleError, Note
 from tinote.ir.checked_accesses import RULES, Kind
 from tinote.source import NOWHERE, Span
 
-__all__ = ["Access", "Fix", "Violation"]
-
 _MOST_NAMES = 6
 
 

@@ -10,8 +10,6 @@ from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.session.state import session
 
-__all__ = ["SecondOrder", "give_gradients_duals"]
-
 
 class SecondOrder(Journal):
     """It launches pushforwards and sweeps with the pushforwards of their pullbacks: the tangents of gradients are left

@@ -9,8 +9,6 @@ import numpy as np
 from tinote.errors import DifferentiationError
 from tinote.source import caller
 
-__all__ = ["seed_array"]
-
 
 def seed_array(seed: Any, shape: tuple[int, ...], whose: str, what: str) -> np.ndarray[Any, Any]:
     """A seed as an array of `shape`. `whose`: follows "the seed" in a message; `what` must have that shape. Raises

@@ -9,8 +9,6 @@ from tinote.lang.ad.journal.events import Custom, Write
 from tinote.lang.kernels.arguments import Arguments
 from tinote.lang.kernels.kernel import Instance
 
-__all__ = ["Observer"]
-
 
 class Observer:
     """Told of what a journal is about to record, and of what happens to memory beside it. This one does nothing."""

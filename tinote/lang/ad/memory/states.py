@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from tinote.lang.session.state import gradient_memories, session
 from tinote.runtime.memory import Memory
 
-__all__ = ["MemoryCopies", "State", "preserving_duals", "preserving_gradients"]
-
 
 class MemoryCopies:
     """Blocks of memory with what each held when it was added."""
