@@ -242,7 +242,7 @@ def as_kernel(text: str) -> str:
 
 
 def check(seed: int) -> None:
-    # Arithmetic as IEEE has it. In loops, a difference of a rounding would grow to any size. Of the seeds, each fourth is used.
+    # Arithmetic as IEEE has it: in loops, a difference of a rounding would grow to any size. Each fourth seed is used.
     ti.init(default_fp=ti.f64, default_ip=ti.i64, fast_math=False, opt_level=seed // 4 % 4)
     text = Writer(seed).program()
     python = as_python(text)
