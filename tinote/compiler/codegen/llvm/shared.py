@@ -14,7 +14,8 @@ from tinote.runtime.sites import Site
 
 __all__ = ["Options", "Shared"]
 
-_FAST_MATH = " reassoc nsz arcp contract afn"
+#: Contraction and approximate functions. Where sums may be reordered and roots estimated, their operations say so.
+_FAST_MATH = " nsz contract afn"
 
 
 @dataclass(frozen=True, slots=True)
