@@ -164,20 +164,6 @@ def _mul(c: Algebra, args: tuple[Atom, ...], t: Type) -> Result:
             # Two factors that overflow, vanish or lose digits together would lose what they do one after the other.
             if whole or element_type(t).smallest_normal <= abs(product.value) < math.inf:
                 return p.mul, (inner[0], product)
-        if not whole and (undone := _without_factor(c, x, y)) is not None:
-            return undone
-    return None
-
-
-def _without_factor(c: Algebra, x: Atom, y: Lit) -> Application | None:
-    """(a · (b · c)) · y for literals whose product c · y is 1: a · b, which is the result itself."""
-    factors = c.made_by(x, p.mul)
-    if factors is None:
-        return None
-    for one, other in (factors, factors[::-1]):
-        inner = c.made_by(other, p.mul)
-        if inner is not None and type(inner[1]) is Lit and inner[1].value * y.value == 1.0:
-            return p.mul, (one, inner[0])
     return None
 
 

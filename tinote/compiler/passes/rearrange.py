@@ -18,15 +18,19 @@ in another place, and what is new on the way is in range because of what `ir/mag
   reciprocal of the divisor, scaled if it is denormal, and with the scale;
 * a division by a power of a root becomes products with the reciprocal root one after the other, each of which lies
   between the dividend and the quotient;
-* (x·a)·a becomes x·(a·a) if a·a is in range;
+* (x·a)·a becomes x·(a·a) if a·a is in range; a·(b·d) becomes (a·b)·d if a·b is there already; literals meet each other,
+  (a·(b·c))·d as (a·b)·(c·d), if a·b lies between the two products that there were, up to a factor of four;
+* x·c + y·c becomes (x + y)·c for a literal c not less than 1;
 * in a sum, products are added last, each by one instruction with its multiplication. This alone may go through numbers
   that the program did not: it takes the sum of the absolute values to be finite.
 
-A reciprocal of what is within a factor of four of the largest number is denormal and loses up to two digits.
+What is within a factor of four of the largest number has a denormal reciprocal, which loses up to two digits. So may
+what takes part in a product that is within a factor of four of the least normal number.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from tinote.ir import primitives as p
@@ -154,16 +158,22 @@ class _Rearranger(Rewriter):
         #: for each variable in scope of whose root or reciprocal root is known, that operation
         self.roots: dict[Var, Prim] = {}
         self.roots_added: list[list[Var]] = []
+        #: products of variables in scope
+        self.products: dict[frozenset[Atom], Var] = {}
+        self.products_added: list[list[frozenset[Atom]]] = []
 
     def enter(self, region: Region) -> None:
         self.bound.append(set())
         self.carried.update(region.params)
         self.roots_added.append([])
+        self.products_added.append([])
 
     def leave(self, region: Region) -> None:
         self.bound.pop()
         for variable in self.roots_added.pop():
             del self.roots[variable]
+        for factors in self.products_added.pop():
+            del self.products[factors]
 
     def note(self, op: Prim) -> None:
         """Take in an operation that is part of the new function."""
@@ -171,6 +181,9 @@ class _Rearranger(Rewriter):
         self.definitions[out] = op
         self.bound[-1].add(out)
         self.magnitudes.note(op)
+        if op.prim is p.mul and (factors := frozenset(op.args)) not in self.products:
+            self.products[factors] = out
+            self.products_added[-1].append(factors)
         of = op.args[0]
         if op.prim in (p.sqrt, p.rsqrt) and type(of) is Var and of not in self.roots:
             self.roots[of] = op
@@ -196,7 +209,7 @@ class _Rearranger(Rewriter):
             if op.prim in _DIVISIONS:
                 found = self.quotient(op, t)
             elif op.prim is p.mul:
-                found = self.product(op, t)
+                found = self.product(op, op.args[0], op.args[1], t)
             elif op.prim in (p.add, p.sub):
                 found = self.sum(op)
         if found is None:
@@ -223,7 +236,7 @@ class _Rearranger(Rewriter):
         x, y = op.args
         if type(y) is Lit:
             inverse = _literal_reciprocal(y, t)
-            return None if inverse is None or type(x) is Lit else self.new(op, p.mul, x, inverse)
+            return None if inverse is None or type(x) is Lit else self.multiply(op, x, inverse, t)
         assert type(y) is Var
         if t is f16:
             return None
@@ -238,7 +251,7 @@ class _Rearranger(Rewriter):
         worth = sharers > 1 or invariant
         if rooted or (is_root and (t is f32 or worth)) or (worth and self.has_reciprocal(y, t)):
             inverse = self.reciprocal(op, y, t, rooted=rooted)
-            return inverse if is_one else self.new(op, p.mul, x, inverse)
+            return inverse if is_one else self.multiply(op, inverse, x, t)
         if t is f32 and (root := self.root_of_power(y, _TERMS)) is not None:
             return self.over_power(op, x, root[0], root[1])
         if invariant or sharers >= _SHARERS:
@@ -324,16 +337,58 @@ class _Rearranger(Rewriter):
 
     # products
 
-    def product(self, op: Prim, t: Scalar) -> Atom | None:
+    def multiply(self, near: Prim, x: Atom, y: Atom, t: Scalar) -> Atom:
+        """x·y, emitted in front of `near`."""
+        return self.product(near, x, y, t) or self.new(near, p.mul, x, y)
+
+    def product(self, near: Prim, x: Atom, y: Atom, t: Scalar) -> Atom | None:
+        """x·y computed in another way, if there is a cheaper one."""
+        if type(x) is Lit:
+            x, y = y, x
+        if type(y) is Lit:
+            return self.meeting(near, x, y, t)
+        return self.square(near, x, y, t) or self.shared_product(near, x, y)
+
+    def shared_product(self, near: Prim, x: Atom, y: Atom) -> Atom | None:
+        """a·(b·d) as (a·b)·d, where a·b is there already."""
+        for a, other in ((x, y), (y, x)):
+            made = self.inner(other, (p.mul,))
+            if made is None:
+                continue
+            for b, d in (made.args, made.args[::-1]):
+                known = self.products.get(frozenset((a, b)))
+                if known is not None and self.uses.get(known):
+                    return self.new(near, p.mul, known, d)
+        return None
+
+    def meeting(self, near: Prim, x: Atom, literal: Lit, t: Scalar) -> Atom | None:
+        """(a·(b·c))·literal as (a·b)·(c·literal)."""
+        made = self.inner(x, (p.mul,))
+        if made is None:
+            return None
+        for a, other in (made.args, made.args[::-1]):
+            inner = self.definitions.get(other) if type(other) is Var else None
+            if inner is None or inner.prim is not p.mul or type(inner.args[1]) is not Lit or type(a) is Lit:
+                continue
+            b, c = inner.args[0], abs(inner.args[1].value)
+            factor = t.round(inner.args[1].value * literal.value)
+            if factor == 1.0:
+                return self.multiply(near, a, b, t)
+            between = c <= 1 <= abs(factor) or 1 <= c <= 2**_LOSS
+            if between and t.smallest_normal <= abs(factor) < math.inf:
+                return self.new(near, p.mul, self.multiply(near, a, b, t), Lit(factor, t))
+        return None
+
+    def square(self, near: Prim, x: Atom, y: Atom, t: Scalar) -> Atom | None:
         """(x·a)·a as x·(a·a)."""
-        for inner, a in (op.args, op.args[::-1]):
+        for inner, a in ((x, y), (y, x)):
             made = self.inner(inner, (p.mul,))
             if made is None or a not in made.args or made.args[0] == made.args[1]:
                 continue
             least, greatest = self.magnitudes.of(a)
             if 2 * least >= least_exponent(t) - _LOSS and 2 * greatest < -least_exponent(t):
-                x = made.args[0] if made.args[1] == a else made.args[1]
-                return self.new(op, p.mul, x, self.new(op, p.mul, a, a))
+                other = made.args[0] if made.args[1] == a else made.args[1]
+                return self.new(near, p.mul, other, self.new(near, p.mul, a, a))
         return None
 
     def inner(self, atom: Atom, prims: tuple[Primitive, ...]) -> Prim | None:
@@ -349,6 +404,9 @@ class _Rearranger(Rewriter):
         """The terms of a sum in an order such that more of them are added together with their multiplication."""
         if any(a in self.carried for a in op.args):
             return None  # what a loop carries waits for one addition only
+        if (common := self.common_factor(op)) is not None:
+            x, y, factor = common
+            return self.new(op, p.mul, self.new(op, op.prim, x, y), factor)
         terms: list[tuple[bool, Atom]] = []
         fused = self.collect(op, False, terms, _TERMS)
         if len(terms) < 3 or len(terms) > _TERMS:
@@ -366,6 +424,14 @@ class _Rearranger(Rewriter):
         for negative, atom in order:
             result = self.new(op, p.sub if negative else p.add, result, atom)
         return result
+
+    def common_factor(self, op: Prim) -> tuple[Atom, Atom, Lit] | None:
+        """x, y and c for a sum or difference of x·c and y·c, unless x + y may overflow where the sum does not."""
+        made = [self.inner(a, (p.mul,)) for a in op.args]
+        if made[0] is None or made[1] is None:
+            return None
+        (x, c), (y, d) = made[0].args, made[1].args
+        return (x, y, c) if type(c) is Lit and c == d and abs(c.value) >= 1 else None
 
     def collect(self, op: Prim, negative: bool, terms: list[tuple[bool, Atom]], left: int) -> int:
         """Add the terms of a sum to `terms`, each with whether it is subtracted. Gives how many of its additions have a
