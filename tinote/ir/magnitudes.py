@@ -78,9 +78,8 @@ class Magnitudes:
         if least != least or greatest != greatest:
             return  # what divides by a literal zero
         # What is less than the least normal number may have been rounded to anything, zero included.
-        if least < least_exponent(t):
-            least = -math.inf
-        self._bounds[out] = least, min(greatest, _top(t))
+        normal = least_exponent(t)
+        self._bounds[out] = least if least >= normal else -math.inf, min(max(greatest, normal), _top(t))
         if self._keeps_sign(op):
             self._not_negative.add(out)
 

@@ -7,22 +7,23 @@
     %b: f32 = div %y, %q                                         %a: f32 = mul %x, %k
                                                                  %b: f32 = mul %y, %k
 
-LLVM may reassociate products and take reciprocals only as it likes: partial products and reciprocals then overflow or
-vanish where what the program computes does not. Here every value that stays is the real number that it was, rounded
-in another place, and what is new on the way is in range because of what `ir/magnitudes` proves:
+LLVM, if allowed to reassociate products and to take reciprocals, does so anywhere: partial products and reciprocals
+then overflow or vanish where what the program computes does not. Here every value that stays is the real number that it
+was, rounded in another place, and what is new on the way is in range, often because of what `ir/magnitudes` proves:
 
-* a division by a literal, by a root, or by what is certainly normal becomes a product with the reciprocal, where several
-  divisions share it or a loop need not repeat it; the reciprocal of a product of roots is a product of theirs, since
-  machines estimate these;
+* a division by a literal, by a root, or by what is certainly normal becomes a product with the reciprocal, where
+  several divisions share it or a loop need not repeat it; the reciprocal of a product of roots is a product of theirs,
+  since machines estimate these;
 * a division by what a loop does not change, or by what at least three divide by, becomes two products: with a
   reciprocal of the divisor, scaled if it is denormal, and with the scale;
 * a division by a power of a root becomes products with the reciprocal root one after the other, each of which lies
   between the dividend and the quotient;
-* (x·a)·a becomes x·(a·a) if a·a is in range; a·(b·d) becomes (a·b)·d if a·b is there already; literals meet each other,
-  (a·(b·c))·d as (a·b)·(c·d), if a·b lies between the two products that there were, up to a factor of four;
+* (x·a)·a becomes x·(a·a) if a·a is in range; literals meet each other, (a·(b·c))·d as (a·b)·(c·d), if a·b lies
+  between the two products that there were, up to a factor of four;
 * x·c + y·c becomes (x + y)·c for a literal c not less than 1;
-* in a sum, products are added last, each by one instruction with its multiplication. This alone may go through numbers
-  that the program did not: it takes the sum of the absolute values to be finite.
+* in a sum, two terms that other sums have, too, are added first, and products last, each by one instruction with its
+  multiplication. This alone may go through numbers that the program did not: it takes the sum of the absolute values to
+  be finite.
 
 What is within a factor of four of the largest number has a denormal reciprocal, which loses up to two digits. So may
 what takes part in a product that is within a factor of four of the least normal number.
@@ -32,6 +33,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from itertools import combinations
 
 from tinote.ir import primitives as p
 from tinote.ir.access import buffers_may_meet
@@ -61,6 +63,10 @@ from tinote.ir.types import Scalar, Type, f16, f32, u1
 
 __all__ = ["rearrange"]
 
+#: A term of a sum, and whether it is subtracted.
+Term = tuple[bool, Atom]
+Terms = list[Term]
+
 _DIVISIONS = (p.div, p.raw_div)
 #: The most terms of a sum, and factors of a divisor, that are looked at together.
 _TERMS = 8
@@ -72,7 +78,8 @@ _LOSS = 2
 
 def rearrange(fn: Function) -> Function:
     """`fn` with cheaper divisions, powers and sums, as fast maths permits."""
-    return _Rearranger(fn).run(fn)
+    fn = _Products(fn).run(fn)
+    return _Sums(fn).run(fn)
 
 
 class _Divisions:
@@ -146,48 +153,42 @@ class _Divisions:
 
 
 class _Rearranger(Rewriter):
+    """What is replaced stays as dead code: `uses` counts without it."""
+
     def __init__(self, fn: Function) -> None:
         super().__init__()
-        self.divisions = _Divisions(fn)
         self.uses = uses(fn.region)
-        self.magnitudes = Magnitudes()
         self.definitions: dict[Var, Prim] = {}
-        #: the variables that are bound in the regions that are open, one set each; and those that loops carry
+        #: the variables that are bound in the regions that are open, one set each
         self.bound: list[set[Var]] = []
-        self.carried: set[Var] = set()
-        #: for each variable in scope of whose root or reciprocal root is known, that operation
-        self.roots: dict[Var, Prim] = {}
-        self.roots_added: list[list[Var]] = []
-        #: products of variables in scope
-        self.products: dict[frozenset[Atom], Var] = {}
-        self.products_added: list[list[frozenset[Atom]]] = []
 
     def enter(self, region: Region) -> None:
         self.bound.append(set())
-        self.carried.update(region.params)
-        self.roots_added.append([])
-        self.products_added.append([])
 
     def leave(self, region: Region) -> None:
         self.bound.pop()
-        for variable in self.roots_added.pop():
-            del self.roots[variable]
-        for factors in self.products_added.pop():
-            del self.products[factors]
+
+    def cheaper(self, op: Prim, t: Scalar) -> Atom | None:
+        """What stands for an operation from here on."""
+        raise NotImplementedError
+
+    def on(self, op: Op) -> Decision | Sequence[Atom]:
+        if not isinstance(op, Prim):
+            return KEEP
+        t = op.outs[0].type
+        found = self.cheaper(op, t) if isinstance(t, Scalar) and t.kind == "f" else None
+        if found is None:
+            self.note(op)
+            return KEEP
+        self.retire(op)
+        if type(found) is Var:
+            self.uses[found] = self.uses.get(found, 0) + self.uses.get(op.outs[0], 0)
+        return (found,)
 
     def note(self, op: Prim) -> None:
         """Take in an operation that is part of the new function."""
-        out = op.outs[0]
-        self.definitions[out] = op
-        self.bound[-1].add(out)
-        self.magnitudes.note(op)
-        if op.prim is p.mul and (factors := frozenset(op.args)) not in self.products:
-            self.products[factors] = out
-            self.products_added[-1].append(factors)
-        of = op.args[0]
-        if op.prim in (p.sqrt, p.rsqrt) and type(of) is Var and of not in self.roots:
-            self.roots[of] = op
-            self.roots_added[-1].append(of)
+        self.definitions[op.outs[0]] = op
+        self.bound[-1].add(op.outs[0])
 
     def new(self, near: Prim, prim: Primitive, *args: Atom, t: Type | None = None) -> Var:
         """Emit an operation in front of `near`."""
@@ -200,26 +201,6 @@ class _Rearranger(Rewriter):
         self.note(op)
         return out
 
-    def on(self, op: Op) -> Decision | Sequence[Atom]:
-        if not isinstance(op, Prim):
-            return KEEP
-        t = op.outs[0].type
-        found: Atom | None = None
-        if isinstance(t, Scalar) and t.kind == "f":
-            if op.prim in _DIVISIONS:
-                found = self.quotient(op, t)
-            elif op.prim is p.mul:
-                found = self.product(op, op.args[0], op.args[1], t)
-            elif op.prim in (p.add, p.sub):
-                found = self.sum(op)
-        if found is None:
-            self.note(op)
-            return KEEP
-        self.retire(op)
-        if type(found) is Var:
-            self.uses[found] = self.uses.get(found, 0) + self.uses.get(op.outs[0], 0)
-        return (found,)
-
     def retire(self, op: Prim) -> None:
         """Take back the uses of an operation that goes, and of those that nothing else needs."""
         waiting = [op]
@@ -229,6 +210,47 @@ class _Rearranger(Rewriter):
                     self.uses[a] -= 1
                     if not self.uses[a] and (made := self.definitions.get(a)) is not None:
                         waiting.append(made)
+
+    def inner(self, atom: Atom, prims: tuple[Primitive, ...]) -> Prim | None:
+        """The operation that computes `atom` for a single use, in the region at hand."""
+        if type(atom) is not Var or atom not in self.bound[-1] or self.uses.get(atom) != 1:
+            return None
+        made = self.definitions[atom]
+        return made if made.prim in prims else None
+
+
+class _Products(_Rearranger):
+    """Divisions and products."""
+
+    def __init__(self, fn: Function) -> None:
+        super().__init__(fn)
+        self.divisions = _Divisions(fn)
+        self.magnitudes = Magnitudes()
+        #: for each variable in scope of whose root or reciprocal root is known, that operation
+        self.roots: dict[Var, Prim] = {}
+        self.roots_added: list[list[Var]] = []
+
+    def enter(self, region: Region) -> None:
+        super().enter(region)
+        self.roots_added.append([])
+
+    def leave(self, region: Region) -> None:
+        super().leave(region)
+        for variable in self.roots_added.pop():
+            del self.roots[variable]
+
+    def note(self, op: Prim) -> None:
+        super().note(op)
+        self.magnitudes.note(op)
+        of = op.args[0]
+        if op.prim in (p.sqrt, p.rsqrt) and type(of) is Var and of not in self.roots:
+            self.roots[of] = op
+            self.roots_added[-1].append(of)
+
+    def cheaper(self, op: Prim, t: Scalar) -> Atom | None:
+        if op.prim in _DIVISIONS:
+            return self.quotient(op, t)
+        return self.product(op, op.args[0], op.args[1], t) if op.prim is p.mul else None
 
     # divisions
 
@@ -347,19 +369,7 @@ class _Rearranger(Rewriter):
             x, y = y, x
         if type(y) is Lit:
             return self.meeting(near, x, y, t)
-        return self.square(near, x, y, t) or self.shared_product(near, x, y)
-
-    def shared_product(self, near: Prim, x: Atom, y: Atom) -> Atom | None:
-        """a·(b·d) as (a·b)·d, where a·b is there already."""
-        for a, other in ((x, y), (y, x)):
-            made = self.inner(other, (p.mul,))
-            if made is None:
-                continue
-            for b, d in (made.args, made.args[::-1]):
-                known = self.products.get(frozenset((a, b)))
-                if known is not None and self.uses.get(known):
-                    return self.new(near, p.mul, known, d)
-        return None
+        return self.square(near, x, y, t)
 
     def meeting(self, near: Prim, x: Atom, literal: Lit, t: Scalar) -> Atom | None:
         """(a·(b·c))·literal as (a·b)·(c·literal)."""
@@ -391,14 +401,22 @@ class _Rearranger(Rewriter):
                 return self.new(near, p.mul, other, self.new(near, p.mul, a, a))
         return None
 
-    def inner(self, atom: Atom, prims: tuple[Primitive, ...]) -> Prim | None:
-        """The operation that computes `atom` for a single use, in the region at hand."""
-        if type(atom) is not Var or atom not in self.bound[-1] or self.uses.get(atom) != 1:
-            return None
-        made = self.definitions[atom]
-        return made if made.prim in prims else None
 
-    # sums
+class _Sums(_Rearranger):
+    """Additions and subtractions."""
+
+    def __init__(self, fn: Function) -> None:
+        super().__init__(fn)
+        #: what loops carry, as their bodies see it
+        self.carried = {
+            param for op in walk(fn.region) if isinstance(op, For | While) for r in op.regions for param in r.params
+        }
+        #: how many sums have both of two terms
+        self.pairs: dict[frozenset[Atom], int] = {}
+        self.count_pairs(fn)
+
+    def cheaper(self, op: Prim, t: Scalar) -> Atom | None:
+        return self.sum(op) if op.prim in (p.add, p.sub) else None
 
     def sum(self, op: Prim) -> Atom | None:
         """The terms of a sum in an order such that more of them are added together with their multiplication."""
@@ -407,15 +425,16 @@ class _Rearranger(Rewriter):
         if (common := self.common_factor(op)) is not None:
             x, y, factor = common
             return self.new(op, p.mul, self.new(op, op.prim, x, y), factor)
-        terms: list[tuple[bool, Atom]] = []
+        terms: Terms = []
         fused = self.collect(op, False, terms, _TERMS)
         if len(terms) < 3 or len(terms) > _TERMS:
             return None
         products = [term for term in terms if self.inner(term[1], (p.mul,)) is not None]
         others = [term for term in terms if term not in products]
-        if not products or len(products) - (not others) <= fused:
+        shared = self.shared_pair(op, others)
+        if not shared and (not products or len(products) - (not others) <= fused):
             return None
-        order = [*others, *products]
+        order = [*shared, *[term for term in others if term not in shared], *products]
         first = next((term for term in order if not term[0]), None)
         if first is None:
             return None
@@ -425,6 +444,23 @@ class _Rearranger(Rewriter):
             result = self.new(op, p.sub if negative else p.add, result, atom)
         return result
 
+    def shared_pair(self, op: Prim, terms: Terms) -> Terms:
+        """The two terms that most other sums have, too, unless they are added as it is."""
+        best = max(combinations(terms, 2), key=self.sharers, default=())
+        together = {a for _, a in best}
+        if not best or self.sharers(best) < 2 or any(set(o.args) == together for o in self.additions(op, _TERMS)):
+            return []
+        return list(best)
+
+    def sharers(self, pair: tuple[Term, ...]) -> int:
+        """How many sums have both of two terms."""
+        return 0 if any(negative for negative, _ in pair) else self.pairs.get(frozenset(a for _, a in pair), 0)
+
+    def additions(self, op: Prim, left: int) -> list[Prim]:
+        """The operations of a sum."""
+        parts = [self.inner(a, (p.add, p.sub)) for a in op.args] if left else []
+        return [op, *[one for part in parts if part is not None for one in self.additions(part, left - 1)]]
+
     def common_factor(self, op: Prim) -> tuple[Atom, Atom, Lit] | None:
         """x, y and c for a sum or difference of x·c and y·c, unless x + y may overflow where the sum does not."""
         made = [self.inner(a, (p.mul,)) for a in op.args]
@@ -433,7 +469,40 @@ class _Rearranger(Rewriter):
         (x, c), (y, d) = made[0].args, made[1].args
         return (x, y, c) if type(c) is Lit and c == d and abs(c.value) >= 1 else None
 
-    def collect(self, op: Prim, negative: bool, terms: list[tuple[bool, Atom]], left: int) -> int:
+    def count_pairs(self, fn: Function) -> None:
+        """Fill `pairs`: each sum of more than two terms counts once."""
+
+        def region(r: Region) -> None:
+            self.enter(r)
+            inside: set[Var] = set()
+            for op in r.body:
+                if isinstance(op, Prim):
+                    if op.prim in (p.add, p.sub):
+                        inside.update(a for a in op.args if self.inner(a, (p.add, p.sub)) is not None)
+                    self.note(op)
+                for inner in op.regions:
+                    region(inner)
+            for op in r.body:
+                t = op.outs[0].type if op.outs else None
+                if (
+                    isinstance(op, Prim)
+                    and op.prim in (p.add, p.sub)
+                    and op.outs[0] not in inside
+                    and isinstance(t, Scalar)
+                    and t.kind == "f"
+                ):
+                    terms: Terms = []
+                    self.collect(op, False, terms, _TERMS)
+                    if 3 <= len(terms) <= _TERMS:
+                        for pair in combinations(sorted({a for less, a in terms if not less}, key=id), 2):
+                            key = frozenset(pair)
+                            self.pairs[key] = self.pairs.get(key, 0) + 1
+            self.leave(r)
+
+        region(fn.region)
+        self.definitions.clear()
+
+    def collect(self, op: Prim, negative: bool, terms: Terms, left: int) -> int:
         """Add the terms of a sum to `terms`, each with whether it is subtracted. Gives how many of its additions have a
         product to go with. `left`: how far down it looks.
         """

@@ -22,14 +22,12 @@ from tinote.ir import primitives as p
 from tinote.ir.checks import checks_alone, without_checks
 from tinote.ir.magnitudes import Magnitudes
 from tinote.ir.nodes import (
-    Atom,
     Atomic,
     Check,
     Extent,
     For,
     Get,
     If,
-    Lit,
     Load,
     Local,
     NewStack,
