@@ -8,9 +8,11 @@ stands whether a value is certainly not negative: with that, a sum is at least a
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Atom, Lit, Prim, Var
+from tinote.ir.primitives import Primitive
 from tinote.ir.types import Scalar
 
 __all__ = ["Bounds", "Magnitudes", "least_exponent"]
@@ -120,7 +122,7 @@ def _quotient(args: list[Bounds], not_negative: bool) -> Bounds:
     return a - d, b - c
 
 
-_RULES = {
+_RULES: dict[Primitive, Callable[[list[Bounds], bool], Bounds]] = {
     p.add: _sum,
     p.sub: lambda args, _: _sum(args, False),
     p.mul: lambda args, _: (args[0][0] + args[1][0], args[0][1] + args[1][1]),
