@@ -22,9 +22,8 @@ PRIMS: dict[Primitive, int] = {
 def number(source: random.Random, t: Scalar) -> float:
     """Zero, denormal or normal."""
     least, greatest = {16: (-7, 4), 32: (-44, 38), 64: (-320, 308)}[t.bits]
-    return (
-        t.round(source.choice([-1.0, 1.0]) * 10.0 ** source.uniform(least, greatest)) if source.random() < 0.9 else 0.0
-    )
+    size = 10.0 ** source.uniform(least, greatest) if source.random() < 0.9 else 0.0
+    return t.round(source.choice([-size, size]))
 
 
 @pytest.mark.parametrize("t", [f16, f32, f64])

@@ -478,7 +478,8 @@ class _Sums(_Rearranger):
             for op in r.body:
                 if isinstance(op, Prim):
                     if op.prim in (p.add, p.sub):
-                        inside.update(a for a in op.args if self.inner(a, (p.add, p.sub)) is not None)
+                        parts = [self.inner(a, (p.add, p.sub)) for a in op.args]
+                        inside.update(part.outs[0] for part in parts if part is not None)
                     self.note(op)
                 for inner in op.regions:
                     region(inner)

@@ -60,8 +60,8 @@ def over_sqrt(f: FunctionText, t: Scalar, numerator: str, a: str, root: str) -> 
     """`numerator` over the square root of `a`, which is `root`.
 
     Under fast maths LLVM takes an estimate of the reciprocal root and a step of Newton's method for f32, which makes a
-    NaN of 0 and of infinity, and of what is denormal. Zero and infinity are put right behind it, what is denormal is
-    scaled in front of it.
+    NaN of 0 and of infinity, and of what is denormal. Zero and infinity are corrected after it, what is denormal is
+    scaled before it.
     """
     if t is not f32 or not f.flags:
         return f.value(f"fdiv{f.flags} {TYPES[t]} {numerator}, {root}")
