@@ -180,7 +180,8 @@ def _atan2(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | Non
 
 def _multiply(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
     # A square has one product, not the sum of two; not one with itself held constant.
-    if e.definitions[y].args[0] == e.definitions[y].args[1] and isinstance(g.type, Scalar):
+    op = e.definitions.get(y)
+    if op is not None and op.args[0] == op.args[1] and isinstance(g.type, Scalar):
         return e.times(y, e.mul(g, e.lit(2.0, g)), a[0]), None
     return e.times(y, g, a[1]), e.times(y, g, a[0])
 

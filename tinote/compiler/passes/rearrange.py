@@ -59,7 +59,7 @@ from tinote.ir.nodes import (
 from tinote.ir.primitives import Primitive
 from tinote.ir.query import uses, walk
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
-from tinote.ir.types import Scalar, Type, f16, f32, u1
+from tinote.ir.types import Scalar, Type, f16, f32, is_float, u1
 
 __all__ = ["rearrange"]
 
@@ -78,8 +78,9 @@ _LOSS = 2
 
 def rearrange(fn: Function) -> Function:
     """`fn` with cheaper divisions, powers and sums, as fast maths permits."""
-    fn = _Products(fn).run(fn)
-    return _Sums(fn).run(fn)
+    products = _Products(fn, uses(fn.region))
+    fn = products.run(fn)
+    return _Sums(fn, products.uses).run(fn)
 
 
 class _Divisions:
@@ -155,9 +156,9 @@ class _Divisions:
 class _Rearranger(Rewriter):
     """What is replaced stays as dead code: `uses` counts without it."""
 
-    def __init__(self, fn: Function) -> None:
+    def __init__(self, uses: dict[Var, int]) -> None:
         super().__init__()
-        self.uses = uses(fn.region)
+        self.uses = uses
         self.definitions: dict[Var, Prim] = {}
         #: the variables that are bound in the regions that are open, one set each
         self.bound: list[set[Var]] = []
@@ -222,8 +223,8 @@ class _Rearranger(Rewriter):
 class _Products(_Rearranger):
     """Divisions and products."""
 
-    def __init__(self, fn: Function) -> None:
-        super().__init__(fn)
+    def __init__(self, fn: Function, uses: dict[Var, int]) -> None:
+        super().__init__(uses)
         self.divisions = _Divisions(fn)
         self.magnitudes = Magnitudes()
         #: for each variable in scope of whose root or reciprocal root is known, that operation
@@ -405,8 +406,8 @@ class _Products(_Rearranger):
 class _Sums(_Rearranger):
     """Additions and subtractions."""
 
-    def __init__(self, fn: Function) -> None:
-        super().__init__(fn)
+    def __init__(self, fn: Function, uses: dict[Var, int]) -> None:
+        super().__init__(uses)
         #: what loops carry, as their bodies see it
         self.carried = {
             param for op in walk(fn.region) if isinstance(op, For | While) for r in op.regions for param in r.params
@@ -419,7 +420,9 @@ class _Sums(_Rearranger):
         return self.sum(op) if op.prim in (p.add, p.sub) else None
 
     def sum(self, op: Prim) -> Atom | None:
-        """The terms of a sum in an order such that more of them are added together with their multiplication."""
+        """A cheaper sum: its terms in an order such that more of them are added together with their multiplication, or
+        that others share.
+        """
         if any(a in self.carried for a in op.args):
             return None  # what a loop carries waits for one addition only
         if (common := self.common_factor(op)) is not None:
@@ -484,20 +487,16 @@ class _Sums(_Rearranger):
                 for inner in op.regions:
                     region(inner)
             for op in r.body:
-                t = op.outs[0].type if op.outs else None
-                if (
-                    isinstance(op, Prim)
-                    and op.prim in (p.add, p.sub)
-                    and op.outs[0] not in inside
-                    and isinstance(t, Scalar)
-                    and t.kind == "f"
-                ):
-                    terms: Terms = []
-                    self.collect(op, False, terms, _TERMS)
-                    if 3 <= len(terms) <= _TERMS:
-                        for pair in combinations(sorted({a for less, a in terms if not less}, key=id), 2):
-                            key = frozenset(pair)
-                            self.pairs[key] = self.pairs.get(key, 0) + 1
+                if not isinstance(op, Prim) or op.prim not in (p.add, p.sub) or op.outs[0] in inside:
+                    continue
+                if not is_float(op.outs[0].type):
+                    continue
+                terms: Terms = []
+                self.collect(op, False, terms, _TERMS)
+                if 3 <= len(terms) <= _TERMS:
+                    for pair in combinations({a for less, a in terms if not less}, 2):
+                        key = frozenset(pair)
+                        self.pairs[key] = self.pairs.get(key, 0) + 1
             self.leave(r)
 
         region(fn.region)
@@ -511,7 +510,7 @@ class _Sums(_Rearranger):
         for position, a in enumerate(op.args):
             less = negative ^ (op.prim is p.sub and position == 1)
             made = self.inner(a, (p.add, p.sub))
-            if made is None or not left:
+            if made is None or not left or len(terms) > _TERMS:
                 terms.append((less, a))
             else:
                 fused += self.collect(made, less, terms, left - 1)

@@ -40,7 +40,7 @@ def _terms(op: Prim) -> tuple[Atom, ...]:
     return op.args[:1] if op.prim is p.sub else op.args[1:] if op.prim is p.select else ()
 
 
-def _ways(op: Op) -> list[tuple[Atom, ...]]:
+def _sources(op: Op) -> list[tuple[Atom, ...]]:
     """For each out, the atoms through which a sum reaches it."""
     if isinstance(op, Prim):
         return [_terms(op)]
@@ -55,7 +55,7 @@ def _forwards(region: Region, sums: Sets) -> None:
     for op in region.body:
         for inner in op.regions:
             _forwards(inner, sums)
-        for out, atoms in zip(op.outs, _ways(op), strict=False):
+        for out, atoms in zip(op.outs, _sources(op), strict=False):
             bits = 0
             for a in atoms:
                 if type(a) is Var:
@@ -78,7 +78,7 @@ def _backwards(region: Region, sums: Sets, wanted: Sets, yields: list[int], foun
             continue
         if isinstance(op, Prim) and op.prim is not p.select:
             found.add(op)
-        for bits, atoms in zip(outs, _ways(op), strict=False):
+        for bits, atoms in zip(outs, _sources(op), strict=False):
             for a in atoms:
                 if type(a) is Var:
                     wanted[a] = wanted.get(a, 0) | bits
