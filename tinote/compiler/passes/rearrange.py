@@ -70,6 +70,8 @@ Terms = list[Term]
 _DIVISIONS = (p.div, p.raw_div)
 #: The most terms of a sum, and factors of a divisor, that are looked at together.
 _TERMS = 8
+#: The most additions after each other that are looked at together.
+_DEPTH = 4
 #: Divisions by the same from which on a reciprocal is worth it that has to be scaled.
 _SHARERS = 3
 #: Exponents below that of the least normal number which cost two digits at most.
@@ -412,7 +414,7 @@ class _Sums(_Rearranger):
         self.carried = {
             param for op in walk(fn.region) if isinstance(op, For | While) for r in op.regions for param in r.params
         }
-        #: how many sums have both of two terms
+        #: how many sums have both of two terms, where it is more than one
         self.pairs: dict[frozenset[Atom], int] = {}
         self.count_pairs(fn)
 
@@ -429,7 +431,7 @@ class _Sums(_Rearranger):
             x, y, factor = common
             return self.new(op, p.mul, self.new(op, op.prim, x, y), factor)
         terms: Terms = []
-        fused = self.collect(op, False, terms, _TERMS)
+        fused = self.collect(op, False, terms, _DEPTH)
         if len(terms) < 3 or len(terms) > _TERMS:
             return None
         products = [term for term in terms if self.inner(term[1], (p.mul,)) is not None]
@@ -449,9 +451,11 @@ class _Sums(_Rearranger):
 
     def shared_pair(self, op: Prim, terms: Terms) -> Terms:
         """The two terms that most other sums have, too, unless they are added as it is."""
+        if not self.pairs:
+            return []
         best = max(combinations(terms, 2), key=self.sharers, default=())
         together = {a for _, a in best}
-        if not best or self.sharers(best) < 2 or any(set(o.args) == together for o in self.additions(op, _TERMS)):
+        if not best or not self.sharers(best) or any(set(o.args) == together for o in self.additions(op, _DEPTH)):
             return []
         return list(best)
 
@@ -492,7 +496,7 @@ class _Sums(_Rearranger):
                 if not is_float(op.outs[0].type):
                     continue
                 terms: Terms = []
-                self.collect(op, False, terms, _TERMS)
+                self.collect(op, False, terms, _DEPTH)
                 if 3 <= len(terms) <= _TERMS:
                     for pair in combinations({a for less, a in terms if not less}, 2):
                         key = frozenset(pair)
@@ -500,6 +504,7 @@ class _Sums(_Rearranger):
             self.leave(r)
 
         region(fn.region)
+        self.pairs = {pair: count for pair, count in self.pairs.items() if count > 1}
         self.definitions.clear()
 
     def collect(self, op: Prim, negative: bool, terms: Terms, left: int) -> int:
