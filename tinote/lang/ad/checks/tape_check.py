@@ -22,6 +22,7 @@ from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.memory.states import State
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
+from tinote.lang.data.traced import plain
 from tinote.lang.session.state import session
 from tinote.source import Span, caller
 
@@ -146,7 +147,7 @@ class GradientCheck(Observer):
                 values[event.number] = numbers(event.buffer)[event.position].item()
             elif isinstance(event, Computed):
                 pairs = zip(event.sources, event.operands, strict=True)
-                operands = [values.get(number, operand.value) for number, operand in pairs]
+                operands = [values.get(number, plain(operand)) for number, operand in pairs]
                 values[event.number] = event.rule.value(*operands)
 
     def _write_again(self, write: Write, values: dict[int, float]) -> None:

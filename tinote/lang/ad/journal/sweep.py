@@ -31,20 +31,22 @@ class Sweep:
     that was run last. `adjoints`: of traced numbers; they may be seeded.
     """
 
+    __slots__ = ("_begins", "_done", "_events", "_gradients", "_rewind", "_saved", "adjoints", "at")
+
     def __init__(
         self,
         events: Sequence[Event],
         saved: SavedValues,
         gradients: Request,
-        done: Callable[[Custom], None] | None = None,
-        *,
-        begins: bool = True,
+        done: Callable[[Custom], None] | None,
+        begins: bool,
     ) -> None:
         self._events = events
         self._saved = saved
         self._gradients = gradients
         self._done = done
         self._begins = begins
+        self._rewind = saved.log.rewind()
         self.at: Launch | Custom | None = None
         self.adjoints: dict[int, Dual] = {}
 
@@ -52,16 +54,17 @@ class Sweep:
         """Accumulate the gradients. Afterwards the fields hold again what they hold now, unless `restore` is false and
         nobody asks for that.
         """
-        log, saves = self._saved.log, self._saved.between_launches
-        renewed = _renewed(self._events, self.adjoints) if self._begins else set[int]()
+        rewind, saves = self._rewind, self._saved.between_launches
+        renewed = _renewed(self._events, self.adjoints) if self._begins else ()
+        position = len(self._events)
         try:
-            log.begin(restores=restore)
-            for position in range(len(self._events) - 1, -1, -1):
-                event = self._events[position]
+            rewind.begin(restores=restore)
+            for event in reversed(self._events):
+                position -= 1
                 if isinstance(event, Launch):
                     self.at = event
-                    if saves and log.shown > event.after:
-                        log.undo_to(event.after)
+                    if saves and rewind.shown > event.after:
+                        rewind.undo_to(event.after)
                     if event.regions.live_in_before:
                         self._restore(event)
                     self.launch(event)
@@ -74,11 +77,11 @@ class Sweep:
                         self.write(event)
                 else:
                     self.at = event
-                    if saves and log.shown > event.after:
-                        log.undo_to(event.after)
+                    if saves and rewind.shown > event.after:
+                        rewind.undo_to(event.after)
                     self.custom(event)
         finally:
-            log.end()
+            rewind.end()
 
     def _restore(self, launch: Launch) -> None:
         """Bring back what the gradient reads of the values from before the launch. It runs the launch's effects on
@@ -88,8 +91,8 @@ class Sweep:
         for buffer, box in launch.regions.written:
             for one in (buffer, buffer.tangent):
                 if one in live_in:
-                    self._saved.log.disturb(one, box)
-        self._saved.log.undo_between(launch.before, launch.after, live_in)
+                    self._rewind.disturb(one, box)
+        self._rewind.undo_between(launch.before, launch.after, live_in)
 
     def launch(self, launch: Launch) -> None:
         """Run the gradient of one launch."""
@@ -105,7 +108,7 @@ class Sweep:
             for k, _, tangent in flow.inputs:
                 given[k] = tangent
             values += [*given, *[seed.tangent for seed in seeds]]
-        results = code(Request(request.derivative, arguments=True, checks=request.checks)).launch(values)
+        results = code(request.with_arguments).launch(values)
         for k, number, _ in flow.inputs:
             self.add(number, Dual(results[k], results[flow.floats + k] if flow.tangents else 0.0))
 
@@ -164,16 +167,13 @@ class Sweep:
         found = self.adjoints.pop(event.number, None)
         if found is None or not (found.value or found.tangent):
             return
-        assert event.rule.slopes is not None
-        slopes = event.rule.slopes(event.result, *event.operands)
-        for number, slope in zip(event.sources, slopes, strict=True):
-            if number:
-                self.add(number, found * slope)
+        for operand, slope in zip(event.operands, event.slopes(), strict=True):
+            if type(operand) is Traced:
+                self.add(operand.number, found * slope)
 
     def custom(self, custom: Custom) -> None:
         """Run a custom VJP."""
-        stale = self._saved.log.stale
-        inner = CustomSweep(self._gradients, custom.name, custom.place, stale, self.adjoints)
+        inner = CustomSweep(self._gradients, custom.name, custom.place, self._rewind.stale, self.adjoints)
         for buffer in custom.scratch:
             if buffer.dtype.kind == "f":  # a read before it is computed shows
                 inner.overwriting(buffer)
@@ -193,24 +193,24 @@ class Sweep:
         The last runs first, as the log of overwritten values is read backwards; raises the `KernelFiniteError` of the
         first launch that has one. For a journal that keeps what launches read.
         """
-        log = self._saved.log
+        rewind = self._rewind
         first: KernelFiniteError | None = None
         try:
-            log.begin(restores=True)
+            rewind.begin(restores=True)
             for event in reversed(self._events):
                 if not isinstance(event, Launch):
                     continue
-                log.undo_to(event.before)
+                rewind.undo_to(event.before)
                 for buffer, box in event.regions.written:
-                    log.disturb(buffer, box)
+                    rewind.disturb(buffer, box)
                 try:
                     event.instance.specialisation.code(Request(checks=Checks.FINITE)).launch(event.values_again())
                 except KernelFiniteError as error:
                     first, self.at = error, event
                 # Earlier launches find again what this one has overwritten once more.
-                log.undo_between(event.before, event.after, event.written)
+                rewind.undo_between(event.before, event.after, event.written)
         finally:
-            log.end()
+            rewind.end()
         if first is not None:
             raise first
 
