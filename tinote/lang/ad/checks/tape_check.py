@@ -158,8 +158,8 @@ class GradientCheck(Observer):
         if write.source is not None:
             held[...] = numbers(write.source)
         elif write.numbers is not None:
-            given = np.array([values.get(k, np.nan) for k in write.numbers.ravel().tolist()])
-            held[write.position] = np.where(write.numbers != 0, given.reshape(write.numbers.shape), after)
+            given = np.array([values.get(k, np.nan) for k in write.sources]).reshape(np.shape(write.numbers))
+            held[write.position] = np.where(np.not_equal(write.numbers, 0), given, after)
         elif write.begins and write.target.dtype.kind == "f":
             held[write.position] += after - before
         else:

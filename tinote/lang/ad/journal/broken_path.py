@@ -73,11 +73,10 @@ class LostValues:
             self.refuse_number(number, Note("from there this kernel gets them as an argument", launch.place))
 
     def _numbers_to_field(self, write: Write) -> None:
-        assert write.numbers is not None
         if self._companion(write.target) is None:
             self.lose(write.target, write.place)
             return
-        for number in set(write.numbers.ravel().tolist()):
+        for number in set(write.sources):
             self.refuse_number(number, Note(f"from there they are written to '{write.target.name}'", write.place))
 
     def refuse_number(self, number: int, note: Note) -> None:

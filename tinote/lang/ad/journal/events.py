@@ -224,8 +224,8 @@ class Read:
 
 class Write:
     """Python gave elements of `target` new values: those at `position` in its array (of the field's shape with that of
-    its elements behind; `...`: all of them). The values are those of the field `source`, the traced numbers
-    `numbers` (an array of them that fits the elements, 0 for constants), or constants. `begins`: nothing that was
+    its elements behind; `...`: all of them). The values are those of the field `source`, the traced numbers `numbers`
+    (one for all of them, or an array that fits the elements, 0 for constants), or constants. `begins`: nothing that was
     recorded has used the field so far. It simply begins with these values, whose gradient is the field's; unless
     something turns out to have used numbers that Python read there before.
     """
@@ -237,7 +237,7 @@ class Write:
         target: Buffer,
         position: Any,
         source: Buffer | None = None,
-        numbers: np.ndarray[Any, Any] | None = None,
+        numbers: np.ndarray[Any, Any] | int | None = None,
         place: Span = NOWHERE,
         *,
         begins: bool = False,
@@ -248,6 +248,13 @@ class Write:
         self.numbers = numbers
         self.place = place
         self.begins = begins
+
+    @property
+    def sources(self) -> list[int]:
+        """The traced numbers, in the order of `numbers`."""
+        if self.numbers is None:
+            return []
+        return [self.numbers] if isinstance(self.numbers, int) else self.numbers.ravel().tolist()
 
     @property
     def is_whole(self) -> bool:

@@ -205,12 +205,12 @@ class Journal(Recorder):
             if write.is_whole and records:
                 self._uses.setdefault(buffer, False)
 
-    def _numbers_in(self, value: Any, buffer: Buffer) -> np.ndarray[Any, Any] | None:
+    def _numbers_in(self, value: Any, buffer: Buffer) -> np.ndarray[Any, Any] | int | None:
         """The traced numbers in a value that is written to a field; None where there are none."""
         if buffer.dtype.kind != "f" or buffer.primal is not None:
             return None
         if type(value) is Traced:
-            return np.array(value.number) if self.trace.varies(value) else None
+            return value.number if self.trace.varies(value) else None
         if not holds_traced(value):
             if self.trace.root.taken_out is not None:
                 self.trace.note_plain(value, f"'{buffer.name}'")

@@ -22,6 +22,8 @@ from tinote.lang.session.state import recorder
 
 __all__ = ["Sweep"]
 
+Array = np.ndarray[Any, Any]
+
 _ZERO = Dual(0.0)
 
 
@@ -31,7 +33,7 @@ class Sweep:
     that was run last. `adjoints`: of traced numbers; they may be seeded.
     """
 
-    __slots__ = ("_begins", "_done", "_events", "_gradients", "_rewind", "_saved", "adjoints", "at")
+    __slots__ = ("_arrays", "_begins", "_done", "_events", "_gradients", "_rewind", "_saved", "adjoints", "at")
 
     def __init__(
         self,
@@ -47,6 +49,7 @@ class Sweep:
         self._done = done
         self._begins = begins
         self._rewind = saved.log.rewind()
+        self._arrays: dict[Buffer, Array] = {}
         self.at: Launch | Custom | None = None
         self.adjoints: dict[int, Dual] = {}
 
@@ -119,13 +122,26 @@ class Sweep:
             return
         tangent = adjoint.tangent
         if write.numbers is not None:
-            values = numbers(adjoint)[write.position]
-            tangents = np.zeros_like(values) if tangent is None else numbers(tangent)[write.position]
+            values = self._array(adjoint)[write.position]
+            tangents = None if tangent is None else self._array(tangent)[write.position]
             self._add_all(write.numbers, values, tangents)
         source = None if write.source is None else write.source.adjoint
-        _move(adjoint, source, write)
+        self._move(adjoint, source, write)
         if tangent is not None:
-            _move(tangent, None if source is None else source.tangent, write)
+            self._move(tangent, None if source is None else source.tangent, write)
+
+    def _array(self, buffer: Buffer) -> Array:
+        """All numbers of a field (`numbers`)."""
+        found = self._arrays.get(buffer)
+        if found is None:
+            found = self._arrays[buffer] = numbers(buffer)
+        return found
+
+    def _move(self, target: Buffer, source: Buffer | None, write: Write) -> None:
+        values = self._array(target)
+        if source is not None:
+            self._array(source)[...] += values
+        values[write.position] = 0
 
     # ---- traced numbers
 
@@ -142,23 +158,26 @@ class Sweep:
         known = self.adjoints.get(number)
         self.adjoints[number] = adjoint if known is None else known + adjoint
 
-    def _add_all(self, targets: np.ndarray[Any, Any], values: Any, tangents: Any) -> None:
+    def _add_all(self, targets: Array | int, values: Any, tangents: Any) -> None:
         """Accumulate the adjoints of elements that were written into the numbers that were written there."""
+        if isinstance(targets, int):
+            self.add(targets, Dual(_total(values), 0.0 if tangents is None else _total(tangents)))
+            return
         shape = np.shape(values)
         spread = np.broadcast_to(targets, shape).ravel()
-        adjoints = np.ravel(values), np.ravel(tangents)
+        adjoints = [np.ravel(one) for one in (values, tangents) if one is not None]
         for number in np.unique(targets).tolist():
             if number:
                 chosen = spread == number
-                self.add(number, Dual(*[float(one[chosen].sum()) for one in adjoints]))
+                self.add(number, Dual(*[_total(one[chosen]) for one in adjoints]))
 
     def read(self, read: Read) -> None:
         """The adjoint of a number that was read is that of the element."""
         found, adjoint = self.adjoints.pop(read.number, None), read.buffer.adjoint
         if found is not None and adjoint is not None:
-            numbers(adjoint)[read.position] += found.value
+            self._array(adjoint)[read.position] += found.value
             if adjoint.tangent is not None:
-                numbers(adjoint.tangent)[read.position] += found.tangent
+                self._array(adjoint.tangent)[read.position] += found.tangent
 
     def computed(self, event: Computed) -> None:
         """The adjoint of a number that Python computed goes to the operands. One of zero reaches nothing, whatever the
@@ -229,8 +248,8 @@ def _renewed(events: Sequence[Event], seeds: Collection[int]) -> set[int]:
             if event.flow is not None:
                 used.update([number for _, number, _ in event.flow.inputs])
         elif isinstance(event, Write):
-            if event.numbers is not None and event.target.adjoint is not None:
-                used.update(event.numbers.ravel().tolist())
+            if event.target.adjoint is not None:
+                used.update(event.sources)
         elif isinstance(event, Custom):
             used |= event.numbers
         elif event.number in used:
@@ -246,8 +265,6 @@ def _written(event: Event) -> Buffer:
     return event.target
 
 
-def _move(target: Buffer, source: Buffer | None, write: Write) -> None:
-    values = numbers(target)
-    if source is not None:
-        numbers(source)[...] += values
-    values[write.position] = 0
+def _total(values: Any) -> float:
+    """The sum of an array, or a number."""
+    return float(values.sum() if values.ndim else values)

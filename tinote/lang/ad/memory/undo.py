@@ -151,15 +151,14 @@ class UndoLog:
         with self._lock:
             met = boxes.meetings(box) if boxes is not None else []
             nbytes = 0
-            if met:
+            if boxes is not None and met:
                 if not self._trace.has_ended:
                     self._trace.end()
                 self._settled.clear()
                 nbytes += self._keep(buffer, met, make_room)
+                boxes.remove(box)
             if wanted is not None:
                 nbytes += self._keep_wanted(buffer, wanted, box, met, make_room, most_wanted())
-            if boxes is not None:
-                boxes.remove(box)
             return nbytes
 
     def _keep(self, buffer: Buffer, parts: Sequence[Box], make_room: MakeRoom) -> int:
