@@ -34,7 +34,7 @@ from typing import Any, NamedTuple, final
 import numpy as np
 
 from tinote.errors import DifferentiationError, Note
-from tinote.lang.data.duals import RULES, Dual, Rule
+from tinote.lang.maths_derivatives import RULES, Dual, Rule
 from tinote.lang.session.state import recorder
 from tinote.source import Span, caller, line_text
 
@@ -94,9 +94,9 @@ class Computed:
 
 
 class _TakenOut(NamedTuple):
-    """A plain number was taken out at `place`. `older`: floats that were there before, by identity."""
+    """A plain number was taken out at `span`. `older`: floats that were there before, by identity."""
 
-    place: Span
+    span: Span
     older: dict[int, float]
 
 
@@ -137,7 +137,7 @@ class Trace:
         """A number that Python did not compute: one that was read, that a kernel returned, or an argument."""
         return Traced(self, value, tangent, next(_numbers))
 
-    def varies(self, value: Traced) -> bool:
+    def is_active(self, value: Traced) -> bool:
         """Whether a number is one of this recording's, or of one around it. Raises `DifferentiationError` for numbers
         whose derivative would be lost.
         """
@@ -165,7 +165,7 @@ class Trace:
         if kind is float or kind is int:
             return False
         if kind is Traced:
-            return self.varies(value)
+            return self.is_active(value)
         if isinstance(value, _SEQUENCES):
             return any(self.holds(one) for one in value)
         array = value if isinstance(value, np.ndarray) else getattr(value, "values", None)
@@ -179,9 +179,9 @@ class Trace:
         """A plain number that depends on what is differentiated is taken out."""
         root = self.root
         if root.is_open and root.taken_out is None and not root._said:
-            place = caller("numpy")
-            if not _looks(place):
-                root.taken_out = _TakenOut(place, _floats_around())
+            span = caller("numpy")
+            if not _looks(span):
+                root.taken_out = _TakenOut(span, _floats_around())
 
     def note_plain(self, values: Any, what: str) -> None:
         """Plain numbers go into the program again, to `what`. Raises or warns, once, where they may have come from
@@ -192,7 +192,7 @@ class Trace:
             self.tell(
                 f"a plain number goes to {what}, and one that depends on what is differentiated was taken out before: "
                 "if it was computed from that, it would become a constant",
-                taken.place,
+                taken.span,
             )
 
     def tell(self, message: str, taken_out: Span) -> None:
@@ -213,9 +213,9 @@ class Trace:
         warnings.warn_explicit(str(error), UserWarning, error.span.file, error.span.line)
 
 
-def _looks(place: Span) -> bool:
+def _looks(span: Span) -> bool:
     """Whether an expression of the user's only looks at numbers."""
-    return _LOOKS.match(line_text(place)[place.column :]) is not None
+    return _LOOKS.match(line_text(span)[span.column :]) is not None
 
 
 def _floats_around() -> dict[int, float]:
@@ -508,7 +508,7 @@ def _compute(rule: Rule, value: Any, operands: Sequence[Any]) -> Any:
     given: list[Traced | float] = []
     varies = has_tangents = False
     for one in operands:
-        if type(one) is Traced and trace.varies(one):
+        if type(one) is Traced and trace.is_active(one):
             varies = True
             has_tangents = has_tangents or one.tangent != 0
             given.append(one)
@@ -579,7 +579,7 @@ def _as_objects(value: Any) -> Array:
 
 
 def constants(values: Sequence[Any]) -> tuple[Any, ...]:
-    """The values of a launch, with floats in place of traced numbers."""
+    """The values of a launch, with floats in span of traced numbers."""
     return tuple([value.value if type(value) is Traced else value for value in values])
 
 
@@ -608,7 +608,7 @@ def constant_of(value: Traced, where: str) -> float:
 
 
 def plain(value: Any) -> Any:
-    """A number, or a list, array or vector, with floats in place of traced numbers: nothing is taken out."""
+    """A number, or a list, array or vector, with floats in span of traced numbers: nothing is taken out."""
     kind = type(value)
     if kind is float or kind is int:
         return value

@@ -17,7 +17,7 @@ from tinote.config import Config
 from tinote.errors import FieldError, suggestion
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar, f32, f64, i32, i64, scalar_named
-from tinote.lang.boxes import box_at
+from tinote.lang.index_regions import region_at
 from tinote.runtime.memory import Memory
 from tinote.runtime.owner import SESSION, current_owner
 from tinote.source import NOWHERE, Span, caller
@@ -291,7 +291,7 @@ def _tell_watchers(buffer: Buffer, position: Any) -> None:
     own = _own_watcher.get()
     for watcher in session.watchers:
         if watcher is not own:
-            watcher.overwriting(buffer, box_at(buffer, position))
+            watcher.overwriting(buffer, region_at(buffer, position))
 
 
 def note_taken(buffer: Buffer) -> None:

@@ -21,7 +21,7 @@ from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.number_flow import NumberFlow
-from tinote.lang.ad.journal.old_values import SavingLaunch
+from tinote.lang.ad.journal.saving_launch import SavingLaunch
 from tinote.lang.data.traced import Computed
 from tinote.lang.kernels.access_region import AccessRegions
 from tinote.lang.kernels.arguments import Arguments, ExternalArray
@@ -74,7 +74,7 @@ class Launch:
         return self.instance.kernel_name
 
     @property
-    def place(self) -> Span:
+    def span(self) -> Span:
         """Where the kernel is defined."""
         return self.instance.specialisation.source.span
 
@@ -94,7 +94,7 @@ class Launch:
         """All that the launch wrote."""
         return self.arguments.accesses.written
 
-    def values_back(self) -> tuple[Any, ...]:
+    def gradient_arguments(self) -> tuple[Any, ...]:
         """The values for the gradient: it reads the copies of arrays that others manage, and may write to them. Behind
         the arrays stand the old values that it reads and memory for copies that it makes.
         """
@@ -106,7 +106,7 @@ class Launch:
         further += [_memory_like(places[buffer]) for buffer in facts.copied]
         return self._values(self.copies, facts.live_in_before, further)
 
-    def values_again(self, numbers: Mapping[int, float] | None = None) -> tuple[Any, ...]:
+    def replay_arguments(self, numbers: Mapping[int, float] | None = None) -> tuple[Any, ...]:
         """The values for the launch itself, run again on copies of such arrays, with other values for traced
         `numbers`.
         """
@@ -121,7 +121,7 @@ class Launch:
 
     def run_again(self, numbers: dict[int, float]) -> None:
         """Run the launch itself with other values for traced numbers, and leave there what it gives."""
-        results = self.instance.primal.launch(self.values_again(numbers))
+        results = self.instance.primal.launch(self.replay_arguments(numbers))
         if self.flow is not None:
             floats = [value for t, value in zip(self.instance.primal.results, results, strict=False) if t.kind == "f"]
             numbers.update(zip(self.flow.outputs, floats, strict=True))
@@ -148,10 +148,10 @@ def _memory_like(bound: BoundArray) -> BoundArray:
 
 @dataclass(eq=False)
 class Custom:
-    """A stretch of the program with a custom VJP: `gradient` runs in its place in the reverse sweep.
+    """A stretch of the program with a custom VJP: `gradient` runs in its span in the reverse sweep.
 
-    `loaded`: what its launches read of values from before; `renewed`: fields that it gave new values throughout;
-    `lost`: fields without a gradient in which it left varying values, with the place (None: perhaps in all that it
+    `loaded`: what its launches read of values from before; `fully_overwritten`: fields that it gave new values throughout;
+    `lost`: fields without a gradient in which it left varying values, with the span (None: perhaps in all that it
     wrote). `scratch`: fields that `gradient` promises to compute itself before it reads them; it finds the others as
     they were at the end of the stretch. `after`: how long the log of overwritten values was then. `gradient_tasks`:
     what the gradient is known to launch; `release` lets go of the memory that it holds. `copies`: what external arrays
@@ -160,11 +160,11 @@ class Custom:
     """
 
     name: str
-    place: Span
+    span: Span
     gradient: Callable[[CustomSweep], None]
     loaded: set[Buffer] = field(default_factory=set)
     written: set[Buffer] = field(default_factory=set)
-    renewed: set[Buffer] = field(default_factory=set)
+    fully_overwritten: set[Buffer] = field(default_factory=set)
     lost: dict[Buffer, Span] | None = None
     scratch: frozenset[Buffer] = frozenset()
     after: int = 0
@@ -200,7 +200,7 @@ class Custom:
                 if not bound.writable:
                     raise DifferentiationError(
                         f"the array '{array.name}', which is read-only, has changed since '{self.name}' ran",
-                        self.place,
+                        self.span,
                         hint="pass a copy of it",
                     )
                 now.append((array, present))
@@ -225,12 +225,12 @@ class Read:
 class Write:
     """Python gave elements of `target` new values: those at `position` in its array (of the field's shape with that of
     its elements behind; `...`: all of them). The values are those of the field `source`, the traced numbers `numbers`
-    (one for all of them, or an array that fits the elements, 0 for constants), or constants. `begins`: nothing that was
-    recorded has used the field so far. It simply begins with these values, whose gradient is the field's; unless
+    (one for all of them, or an array that fits the elements, 0 for constants), or constants. `initialises`: nothing that was
+    recorded has used the field so far. It simply initialises with these values, whose gradient is the field's; unless
     something turns out to have used numbers that Python read there before.
     """
 
-    __slots__ = ("begins", "numbers", "place", "position", "source", "target")
+    __slots__ = ("initialises", "numbers", "span", "position", "source", "target")
 
     def __init__(
         self,
@@ -238,16 +238,16 @@ class Write:
         position: Any,
         source: Buffer | None = None,
         numbers: np.ndarray[Any, Any] | int | None = None,
-        place: Span = NOWHERE,
+        span: Span = NOWHERE,
         *,
-        begins: bool = False,
+        initialises: bool = False,
     ) -> None:
         self.target = target
         self.position = position
         self.source = source
         self.numbers = numbers
-        self.place = place
-        self.begins = begins
+        self.span = span
+        self.initialises = initialises
 
     @property
     def sources(self) -> list[int]:

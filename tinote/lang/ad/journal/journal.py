@@ -23,7 +23,7 @@ from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saved_values import SavedValues, living_buffers, refuse_old_values
 from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.memory.undo import numbers
-from tinote.lang.boxes import Box, box_at, is_element
+from tinote.lang.index_regions import IndexRegion, region_at, is_element
 from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, objects, traced_array
 from tinote.lang.kernels.arguments import Arguments, arguments_of, own
 from tinote.lang.kernels.kernel import Instance
@@ -59,7 +59,7 @@ class Journal(Recorder):
     _looked_at = 0  # the number of events that are counted there
     #: fields of which Python has numbers
     _read: set[Buffer]
-    _begins = False  # whether there are writes to fields that nothing has used
+    _has_initialising_writes = False  # whether there are writes to fields that nothing has used
     _pending: Launch | None = None
     #: what a launch was let pass with, for observers to judge first
     _refused: DifferentiationError | None = None
@@ -120,7 +120,7 @@ class Journal(Recorder):
                 arguments.refuse_shared()
             launch = self.saved.launching(instance, values, arguments, self.saves_by, flow)
         except DifferentiationError as error:
-            if not self._judges_first:
+            if not self._checks_before_refusal:
                 raise
             self._refused = self._refused or error
         self._pending = launch
@@ -135,10 +135,10 @@ class Journal(Recorder):
         return flow
 
     def _told(self, instance: Instance, arguments: Arguments, native: Any) -> Any:
-        """Tell the observers of a launch. Gives what is to be launched: what one of them puts in the place of
+        """Tell the observers of a launch. Gives what is to be launched: what one of them puts in the span of
         `native`.
         """
-        if native is not None and self._judges_first:
+        if native is not None and self._checks_before_refusal:
             why = "a tape that checks the access rules does not keep"
             refuse_old_values(arguments, why, "the loop, or leave the checks out")
         for one in self._observers:
@@ -146,9 +146,9 @@ class Journal(Recorder):
         return native
 
     @property
-    def _judges_first(self) -> bool:
+    def _checks_before_refusal(self) -> bool:
         """Whether an observer has its say about launches that cannot be differentiated before they are refused."""
-        return any(one.judges_first for one in self._observers)
+        return any(one.checks_before_refusal for one in self._observers)
 
     def flow(self, instance: Instance, values: tuple[Any, ...]) -> NumberFlow | None:
         """What runs a launch that traced numbers go into or come out of."""
@@ -163,8 +163,8 @@ class Journal(Recorder):
             self._pending = None
             self.saved.launched(launch)
             self.events.append(launch)
-            foreign = launch.arguments.foreign
-            if foreign and any(buffer in foreign for buffer, _ in launch.arguments.gradient_facts.broken_paths):
+            external = launch.arguments.external_arrays
+            if external and any(buffer in external for buffer, _ in launch.arguments.gradient_facts.broken_paths):
                 self.trace.note_taken_out()  # what varies is in an array that anybody may read
             if session.has_views:
                 self.saved.distrust_views(launch)
@@ -189,19 +189,19 @@ class Journal(Recorder):
 
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
         if self._observers or self.saved.log.keeps(buffer) or self.derivative.has_tangents:
-            self.overwriting(buffer, box_at(buffer, position))
+            self.overwriting(buffer, region_at(buffer, position))
         traced = None if source is not None else self._numbers_in(value, buffer)
         records = source is not None or traced is not None or self._was_used(buffer, position)
         if not (records or self.keep or self._observers or buffer in self._read):
             return
-        place = caller() if records and (position is ... or buffer.adjoint is None) else NOWHERE
-        write = Write(buffer, position, source, traced, place, begins=not records)
+        span = caller() if records and (position is ... or buffer.adjoint is None) else NOWHERE
+        write = Write(buffer, position, source, traced, span, initialises=not records)
         exempt = bool(self._observers) and recorder.get() is not self
         for one in self._observers:
             one.writing(write, exempt=exempt)
         if records or self.keep or buffer in self._read:
             self.events.append(write)
-            self._begins = self._begins or write.begins
+            self._has_initialising_writes = self._has_initialising_writes or write.initialises
             if write.is_whole and records:
                 self._uses.setdefault(buffer, False)
 
@@ -210,13 +210,13 @@ class Journal(Recorder):
         if buffer.dtype.kind != "f" or buffer.primal is not None:
             return None
         if type(value) is Traced:
-            return value.number if self.trace.varies(value) else None
+            return value.number if self.trace.is_active(value) else None
         if not holds_traced(value):
             if self.trace.root.taken_out is not None:
                 self.trace.note_plain(value, f"'{buffer.name}'")
             return None
         array = traced_array(value)
-        items = [one.number if self.trace.varies(one) else 0 for one in array.ravel().tolist()]
+        items = [one.number if self.trace.is_active(one) else 0 for one in array.ravel().tolist()]
         return np.array(items, np.int64).reshape(array.shape)
 
     def _was_used(self, buffer: Buffer, position: Any) -> bool:
@@ -245,7 +245,7 @@ class Journal(Recorder):
         if not buffer.element:
             return self._number_at(buffer, position, value)
         places = [(*position, *component) for component in np.ndindex(buffer.element)]
-        items = [self._number_at(buffer, place, v) for place, v in zip(places, value.ravel().tolist(), strict=True)]
+        items = [self._number_at(buffer, span, v) for span, v in zip(places, value.ravel().tolist(), strict=True)]
         return objects(items, buffer.element)
 
     def _number_at(self, buffer: Buffer, position: tuple[int, ...], value: float) -> Traced:
@@ -255,9 +255,9 @@ class Journal(Recorder):
         self.events.append(Read(found.number, buffer, position))
         return found
 
-    def overwriting(self, buffer: Buffer, box: Box | None = None) -> None:
+    def overwriting(self, buffer: Buffer, region: IndexRegion | None = None) -> None:
         """Elements of a field, by default all, are about to be written, by whomever."""
-        self.saved.overwriting(buffer, box, exempt=bool(self._observers) and recorder.get() is not self)
+        self.saved.overwriting(buffer, region, exempt=bool(self._observers) and recorder.get() is not self)
 
     @property
     def copied_bytes(self) -> int:
@@ -278,7 +278,7 @@ class Journal(Recorder):
 
     def starts_from(self, buffers: Iterable[Buffer]) -> None:
         """The present values of these fields are what is differentiated with respect to: whatever Python writes to them
-        takes their place, also where nothing has used them yet.
+        takes their span, also where nothing has used them yet.
         """
         for buffer in buffers:
             self._uses.setdefault(buffer, False)
@@ -326,7 +326,7 @@ class Journal(Recorder):
 
     def sweep(self, gradients: Request | None = None, done: Callable[[Custom], None] | None = None) -> Sweep:
         """A reverse sweep through all that was recorded, to be run; by default of `derivative`."""
-        return Sweep(self.events, self.saved, gradients or self.derivative, done, self._begins)
+        return Sweep(self.events, self.saved, gradients or self.derivative, done, self._has_initialising_writes)
 
     def forget(self) -> None:
         """Let the copies go, unless they are to be kept: nothing will be reversed any more."""

@@ -18,9 +18,9 @@ from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.events import Custom, Event, Launch
 from tinote.lang.ad.journal.number_flow import NumberFlow
 from tinote.lang.ad.journal.observer import Observer
-from tinote.lang.ad.journal.old_values import SavingLaunch
+from tinote.lang.ad.journal.saving_launch import SavingLaunch
 from tinote.lang.ad.memory.undo import UndoLog
-from tinote.lang.boxes import Box, box_of
+from tinote.lang.index_regions import IndexRegion, whole_region
 from tinote.lang.kernels.access_region import NOTHING
 from tinote.lang.kernels.arguments import Arguments, ExternalArray, own
 from tinote.lang.kernels.kernel import Instance
@@ -102,19 +102,19 @@ class SavedValues:
             log.need(regions.live_in_before)
             if self.again:
                 self._need_all_of(_inputs(arguments))
-            for buffer, box in regions.written:
-                self.overwriting(buffer, box)
+            for buffer, region in regions.written:
+                self.overwriting(buffer, region)
             after = len(log.entries)
         saving = self._saving(instance, values, arguments, saves_by) if facts.old_values else None
         launch = Launch(instance, values, arguments, regions, before, after, saving, flow)
-        if arguments.foreign:
+        if arguments.external_arrays:
             self._keep_arrays(launch)
         return launch
 
     def _keep_arrays(self, launch: Launch) -> None:
         """Keep what the gradient will need of external arrays as they are before a launch."""
         launch.copies, launch.input_copies = copies, inputs = {}, {}
-        for buffer in launch.arguments.foreign:
+        for buffer in launch.arguments.external_arrays:
             if buffer in launch.arguments.gradient_facts.live_in_before:
                 self._keep_external(copies, buffer)
             if self.again:
@@ -124,7 +124,7 @@ class SavedValues:
         """That launch has ended well."""
         self.count += 1
         if self.between_launches:
-            if launch.arguments.foreign:
+            if launch.arguments.external_arrays:
                 self._keep_arrays_left(launch)
             if not self._known:
                 self.log.need(launch.regions.live_in)
@@ -133,7 +133,7 @@ class SavedValues:
     def _keep_arrays_left(self, launch: Launch) -> None:
         """Keep what the gradient will need of external arrays as a launch has left them."""
         copies = dict(launch.copies)
-        for buffer in launch.arguments.foreign:
+        for buffer in launch.arguments.external_arrays:
             if buffer in launch.arguments.gradient_facts.live_in and buffer not in copies:
                 self._keep_external(copies, buffer)
         launch.copies = copies
@@ -158,7 +158,7 @@ class SavedValues:
             self._keep_external(custom.copies, buffer)
         return kept
 
-    def overwriting(self, buffer: Buffer, box: Box | None = None, *, exempt: bool = False) -> None:
+    def overwriting(self, buffer: Buffer, region: IndexRegion | None = None, *, exempt: bool = False) -> None:
         """Elements of a field, by default all, are about to be written, by whomever; `exempt`: in another context, or
         within a custom stretch.
         """
@@ -166,7 +166,7 @@ class SavedValues:
             one.overwriting(buffer, exempt=exempt)
         for each in (buffer, buffer.tangent) if self._tangents else (buffer,):
             if each is not None and self.log.keeps(each):
-                nbytes = self.log.overwrite(each, box, self._make_room, self._most_optional)
+                nbytes = self.log.overwrite(each, region, self._make_room, self._most_optional)
                 if nbytes:
                     self.copied.append((self.count, buffer, nbytes))
 
@@ -189,7 +189,7 @@ class SavedValues:
             )
 
     def _need_all_of(self, buffers: Iterable[Buffer]) -> None:
-        self.log.need(tuple([(buffer, box) for buffer in buffers if (box := box_of(buffer)) is not None]))
+        self.log.need(tuple([(buffer, region) for buffer in buffers if (region := whole_region(buffer)) is not None]))
 
     def _need_now(self, event: Launch | Custom) -> list[Buffer]:
         """The gradient of a launch needs the present values; of which fields."""

@@ -16,7 +16,7 @@ from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Computed, Custom, Event, Launch, Read, Write
 from tinote.lang.ad.journal.saved_values import SavedValues
 from tinote.lang.ad.memory.undo import numbers
-from tinote.lang.data.duals import Dual
+from tinote.lang.maths_derivatives import Dual
 from tinote.lang.data.traced import Traced
 from tinote.lang.session.state import recorder
 
@@ -29,11 +29,11 @@ _ZERO = Dual(0.0)
 
 class Sweep:
     """A sweep through `events`. `gradients`: which of a kernel's gradients runs. `done` is told of each custom VJP that
-    has run. `begins`: whether there may be writes to fields that nothing had used. `at`: the launch or custom stretch
+    has run. `initialises`: whether there may be writes to fields that nothing had used. `at`: the launch or custom stretch
     that was run last. `adjoints`: of traced numbers; they may be seeded.
     """
 
-    __slots__ = ("_arrays", "_begins", "_done", "_events", "_gradients", "_rewind", "_saved", "adjoints", "at")
+    __slots__ = ("_arrays", "_has_initialising_writes", "_done", "_events", "_gradients", "_rewind", "_saved", "adjoints", "at")
 
     def __init__(
         self,
@@ -41,13 +41,13 @@ class Sweep:
         saved: SavedValues,
         gradients: Request,
         done: Callable[[Custom], None] | None,
-        begins: bool,
+        initialises: bool,
     ) -> None:
         self._events = events
         self._saved = saved
         self._gradients = gradients
         self._done = done
-        self._begins = begins
+        self._has_initialising_writes = initialises
         self._rewind = saved.log.rewind()
         self._arrays: dict[Buffer, Array] = {}
         self.at: Launch | Custom | None = None
@@ -58,7 +58,7 @@ class Sweep:
         nobody asks for that.
         """
         rewind, saves = self._rewind, self._saved.between_launches
-        renewed = _renewed(self._events, self.adjoints) if self._begins else ()
+        overwrites_read = _read_before(self._events, self.adjoints) if self._has_initialising_writes else ()
         position = len(self._events)
         try:
             rewind.begin(restores=restore)
@@ -76,7 +76,7 @@ class Sweep:
                 elif isinstance(event, Read):
                     self.read(event)
                 elif isinstance(event, Write):
-                    if not event.begins or position in renewed:
+                    if not event.initialises or position in overwrites_read:
                         self.write(event)
                 else:
                     self.at = event
@@ -91,10 +91,10 @@ class Sweep:
         these fields again.
         """
         live_in = {buffer for buffer, _ in launch.regions.live_in_before}
-        for buffer, box in launch.regions.written:
+        for buffer, region in launch.regions.written:
             for one in (buffer, buffer.tangent):
                 if one in live_in:
-                    self._rewind.disturb(one, box)
+                    self._rewind.disturb(one, region)
         self._rewind.undo_between(launch.before, launch.after, live_in)
 
     def launch(self, launch: Launch) -> None:
@@ -102,10 +102,10 @@ class Sweep:
         code = launch.instance.specialisation.code
         request, flow = self._gradients, launch.flow
         if flow is None:
-            code(request).launch(launch.values_back())
+            code(request).launch(launch.gradient_arguments())
             return
         seeds = [self.adjoints.pop(number, _ZERO) for number in flow.outputs]
-        values = [*launch.values_back(), *[seed.value for seed in seeds]]
+        values = [*launch.gradient_arguments(), *[seed.value for seed in seeds]]
         if flow.tangents:
             given = [0.0] * flow.floats
             for k, _, tangent in flow.inputs:
@@ -192,7 +192,7 @@ class Sweep:
 
     def custom(self, custom: Custom) -> None:
         """Run a custom VJP."""
-        inner = CustomSweep(self._gradients, custom.name, custom.place, self._rewind.stale, self.adjoints)
+        inner = CustomSweep(self._gradients, custom.name, custom.span, self._rewind.stale, self.adjoints)
         for buffer in custom.scratch:
             if buffer.dtype.kind == "f":  # a read before it is computed shows
                 inner.overwriting(buffer)
@@ -220,10 +220,10 @@ class Sweep:
                 if not isinstance(event, Launch):
                     continue
                 rewind.undo_to(event.before)
-                for buffer, box in event.regions.written:
-                    rewind.disturb(buffer, box)
+                for buffer, region in event.regions.written:
+                    rewind.disturb(buffer, region)
                 try:
-                    event.instance.specialisation.code(Request(checks=Checks.FINITE)).launch(event.values_again())
+                    event.instance.specialisation.code(Request(checks=Checks.FINITE)).launch(event.replay_arguments())
                 except KernelFiniteError as error:
                     first, self.at = error, event
                 # Earlier launches find again what this one has overwritten once more.
@@ -234,11 +234,11 @@ class Sweep:
             raise first
 
 
-def _renewed(events: Sequence[Event], seeds: Collection[int]) -> set[int]:
-    """Which writes to fields that no launch had used (`Write.begins`) replace values that something has used after all:
+def _read_before(events: Sequence[Event], seeds: Collection[int]) -> set[int]:
+    """Which writes to fields that no launch had used (`Write.initialises`) replace values that something has used after all:
     numbers that Python had read there.
     """
-    writes = [k for k, event in enumerate(events) if isinstance(event, Write) and event.begins]
+    writes = [k for k, event in enumerate(events) if isinstance(event, Write) and event.initialises]
     if not writes:
         return set()
     used, fields = set(seeds), dict[Buffer, int]()
