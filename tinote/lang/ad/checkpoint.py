@@ -32,10 +32,10 @@ from tinote.lang.ad.journal.journal import Journal, living_buffers
 from tinote.lang.ad.journal.number_flow import look_for_plain
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saved_values import refuse_old_values
-from tinote.lang.maths_derivatives import Dual
 from tinote.lang.data.traced import Trace, constants
 from tinote.lang.kernels.arguments import Arguments, ExternalArray, arguments_of, own
 from tinote.lang.kernels.kernel import Instance
+from tinote.lang.maths_derivatives import Dual
 from tinote.lang.session.state import is_viewed, memory_of, recorder, session
 from tinote.runtime.memory import Memory, readable_size
 from tinote.source import Span, caller
@@ -133,7 +133,7 @@ class _Chain:
         self.touched_before: set[Buffer] = set()  # what the tape has touched before the loop
         self.outer: Trace | None = None  # the trace of the tape
         self.numbers: set[int] = set()  # the traced numbers from outside that steps have used
-        self.lost: dict[Buffer, Span] = {}  # fields without a gradient that hold values which vary
+        self.lost: dict[Buffer, Span] = {}  # fields without a gradient that hold active values
         self._seeds = array("Q")  # how many random launches there were before each step
         self._traces: list[tuple[int, frozenset[int]]] = []  # what each step did
         self._reserve = 0  # what a single step has needed beside the states
@@ -156,7 +156,7 @@ class _Chain:
             self.fit(0)
 
     def fit(self, more: int) -> None:
-        """Give up states until so many bytes more fit. Raises `KernelMemoryError`."""
+        """Drop states until `more` bytes fit. Raises `KernelMemoryError`."""
         self._reserve = max(self._reserve, more)
         while self._held(more) > self.memory and len(self.kept) > 1:
             self.kept.pop()
@@ -191,7 +191,7 @@ class _Chain:
         self.touched_before = outer.touched_before()
         self.recorded = {b for b in self.touched_before if outer.computed_before(b)}
         for buffer in living_buffers():
-            if is_viewed(buffer):  # a step may write to it without a word
+            if is_viewed(buffer):  # a step may write to it unnoticed
                 listener(buffer)
         coming = 1
         with bar(None, "steps", total=self.steps, shown=self.progress) as shown:
@@ -241,7 +241,7 @@ class _Chain:
             runner.trace.close()
 
     def _lost_values(self) -> dict[Buffer, Span]:
-        """Fields without a gradient that hold varying values behind the loop, or between its steps."""
+        """Fields without a gradient that hold active values after the loop, or between its steps."""
         lost = LostValues(self.lost)
         before = -1
         while len(lost.spans) > before:
@@ -336,7 +336,7 @@ def _content(bound: BoundArray) -> int:
 
 
 def _fingerprint(memory: Memory) -> int:
-    """A checksum; of a large block, of its ends and some spans between."""
+    """A checksum; of a large block, of its ends and some parts between."""
     view = memory.packed()
     if memory.nbytes <= _LARGEST_CHECKED_WHOLE:
         return zlib.crc32(view)
@@ -443,12 +443,12 @@ class _Runner(Journal):
         self.overwriting(buffer)
         lost = self._chain.lost
         if source is None:
-            varies = self._numbers_in(value, buffer) is not None
+            is_active = self._numbers_in(value, buffer) is not None
         else:
-            varies = (
+            is_active = (
                 buffer.dtype.kind == "f" and buffer.primal is None and (source.adjoint is not None or source in lost)
             )
-        if varies and buffer.adjoint is None and buffer.primal is None:
+        if is_active and buffer.adjoint is None and buffer.primal is None:
             lost.setdefault(buffer, caller())
 
     def look_at_python(self) -> None:

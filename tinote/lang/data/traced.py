@@ -13,7 +13,7 @@ are two differences: `json` wants `float(e)`, and pandas makes columns of object
 converted (`.astype(float)`).
 
 What is taken out (`float(e)`, `math.sin(e)`, `np.array([e])`, `x.to_numpy()`) is a constant. When plain numbers go into
-the program behind that, one of them may have come from there: `Trace.note_plain` says so, once.
+the program after that, one of them may have come from there: `Trace.note_plain` says so, once.
 
 When the recording has ended, a traced number is a float in every respect, and holds nothing.
 """
@@ -65,7 +65,7 @@ _OPERATOR = opmap["BINARY_OP"]
 
 
 class Computed:
-    """Python has computed the traced number `result` by a rule. Of the `operands` those are traced numbers that vary;
+    """Python has computed the traced number `result` by a rule. Of the `operands` those are traced numbers that are active;
     the others are floats.
     """
 
@@ -102,9 +102,9 @@ class _TakenOut(NamedTuple):
 
 class Trace:
     """What traced numbers belong to: one recording. `events`: where it is noted how numbers are computed, if it is.
-    `outer`: the trace of a recording around this one, whose numbers vary in this one too. `family`: recordings that
-    follow each other, whose numbers must not go from one to the next. `refuses`: whether a plain number that may have
-    come from a traced one is an error.
+    `outer`: the trace of a recording around this one, whose numbers are active in this one too. `family`: recordings
+    that follow each other, whose numbers must not go from one to the next. `refuses`: whether a plain number that may
+    have come from a traced one is an error.
     """
 
     __slots__ = ("_said", "events", "family", "is_open", "outer", "refuses", "root", "taken_in", "taken_out")
@@ -160,7 +160,7 @@ class Trace:
         return False
 
     def holds(self, value: Any) -> bool:
-        """Whether a number, or a list, tuple, array or vector of numbers, holds one that varies."""
+        """Whether a number, or a list, tuple, array or vector of numbers, holds an active one."""
         kind = type(value)
         if kind is float or kind is int:
             return False
@@ -506,16 +506,16 @@ def _compute(rule: Rule, value: Any, operands: Sequence[Any]) -> Any:
     if trace is None:
         return value
     given: list[Traced | float] = []
-    varies = has_tangents = False
+    is_active = has_tangents = False
     for one in operands:
         if type(one) is Traced and trace.is_active(one):
-            varies = True
+            is_active = True
             has_tangents = has_tangents or one.tangent != 0
             given.append(one)
         else:
             given.append(float(plain(one)))
     number = float(value)
-    if not varies:
+    if not is_active:
         # A constant that stands among traced numbers is one of them; of a recording that has ended, a float.
         among = any(type(one) is Traced and one.trace.is_open for one in operands)
         return Traced(trace, number, 0.0, 0) if among else value
@@ -579,7 +579,7 @@ def _as_objects(value: Any) -> Array:
 
 
 def constants(values: Sequence[Any]) -> tuple[Any, ...]:
-    """The values of a launch, with floats in span of traced numbers."""
+    """The values of a launch, with floats in place of traced numbers."""
     return tuple([value.value if type(value) is Traced else value for value in values])
 
 
@@ -608,7 +608,7 @@ def constant_of(value: Traced, where: str) -> float:
 
 
 def plain(value: Any) -> Any:
-    """A number, or a list, array or vector, with floats in span of traced numbers: nothing is taken out."""
+    """A number, or a list, array or vector, with floats in place of traced numbers: nothing is taken out."""
     kind = type(value)
     if kind is float or kind is int:
         return value

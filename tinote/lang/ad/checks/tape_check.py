@@ -41,7 +41,7 @@ class _Numbers(NamedTuple):
 
 class GradientCheck(Observer):
     """The comparison at the end of one tape. `chosen`: the fields to compare; True for all that have a gradient and
-    that the launches use. `start` is called when the block initialises.
+    that the launches use. `start` is called when the block begins.
     """
 
     sees_every_write = True
@@ -65,7 +65,7 @@ class GradientCheck(Observer):
     # ---- while the tape records
 
     def start(self) -> None:
-        """The block initialises: all fields are as the program finds them."""
+        """The block begins: all fields are as the program finds them."""
         self._start = State()
 
     def writing(self, write: Write, *, exempt: bool) -> None:
@@ -126,7 +126,7 @@ class GradientCheck(Observer):
         span: Span = self.span
         for record in journal.records:
             if isinstance(record, Custom):
-                why, span = f"it has a gradient of its own in span of that of '{record.name}'", record.span
+                why, span = f"it has a gradient of its own in place of that of '{record.name}'", record.span
         if self._viewed is not None and self._viewed in living_buffers():
             why = f"'{self._viewed.name}' was given away as an array through which anybody may write"
         if why is not None:

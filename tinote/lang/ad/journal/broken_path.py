@@ -16,7 +16,7 @@ __all__ = ["LostValues"]
 
 
 class LostValues:
-    """Fields without a companion (a gradient; in forward mode, `tangents`, a dual) that hold values which vary, and
+    """Fields without a companion (a gradient; in forward mode, `tangents`, a dual) that hold active values, and
     where each was put there. What is to happen is told in order; raises `DifferentiationError` where a value would be
     needed.
     """
@@ -32,7 +32,7 @@ class LostValues:
         return buffer.tangent if self._tangents else buffer.adjoint
 
     def lose(self, buffer: Buffer, span: Span) -> None:
-        """A value that varies is put into a field, at `span`."""
+        """An active value is put into a field, at `span`."""
         if self._companion(buffer) is None and buffer.primal is None and buffer.dtype.kind == "f":
             self.spans.setdefault(buffer, span)
 
@@ -96,7 +96,7 @@ class LostValues:
             self.spans.setdefault(buffer, span)
 
     def launch_forward(self, arguments: Arguments, *, active: bool) -> None:
-        """Through a launch that is differentiated in forward mode. `active`: it gets values that vary as arguments."""
+        """Through a launch that is differentiated in forward mode. `active`: it gets active values as arguments."""
         touched = arguments.accesses
         kernel_span = arguments.specialisation.source.span
         for buffer in touched.loaded if self.spans else ():
@@ -126,8 +126,8 @@ class LostValues:
             self._refuse(*broken[0], Note(f"from there '{custom.name}' reads them", custom.span))
         left = custom.lost
         if left is None:
-            varies = bool(broken) or any(b.adjoint is not None for b in custom.loaded)
-            left = {b: custom.span for b in custom.written if varies and b.adjoint is None and b.dtype.kind == "f"}
+            is_active = bool(broken) or any(b.adjoint is not None for b in custom.loaded)
+            left = {b: custom.span for b in custom.written if is_active and b.adjoint is None and b.dtype.kind == "f"}
         for buffer, span in left.items():
             self.spans.setdefault(buffer, span)
 

@@ -95,19 +95,19 @@ class Launch:
         return self.arguments.accesses.written
 
     def gradient_arguments(self) -> tuple[Any, ...]:
-        """The values for the gradient: it reads the copies of arrays that others manage, and may write to them. Behind
-        the arrays stand the old values that it reads and memory for copies that it makes.
+        """What the gradient is launched with: it reads the copies of external arrays, and may write to them. The
+        arrays are followed by the old values that it reads and by memory for copies that it makes.
         """
         facts = self.arguments.gradient_facts
         if not (self.copies or self.old_values or facts.copied):
             return self.values
         further = [] if self.old_values is None else [*self.old_values.saved]
-        places = dict(self.arguments.arrays)
-        further += [_memory_like(places[buffer]) for buffer in facts.copied]
+        bound = dict(self.arguments.arrays)
+        further += [_memory_like(bound[buffer]) for buffer in facts.copied]
         return self._values(self.copies, facts.live_in_before, further)
 
     def replay_arguments(self, numbers: Mapping[int, float] | None = None) -> tuple[Any, ...]:
-        """The values for the launch itself, run again on copies of such arrays, with other values for traced
+        """What the launch itself is run again with: copies of external arrays, and other values for traced
         `numbers`.
         """
         values = self._values(self.input_copies, self.written, [])
@@ -115,8 +115,8 @@ class Launch:
             return values
         kinds = [t.kind for t in self.instance.primal.parameters]
         count = len(self.arguments.arrays)
-        places = [count + k for k, kind in enumerate(kinds) if kind == "f"]
-        given = {places[k]: numbers[number] for k, number, _ in self.flow.inputs if number in numbers}
+        positions = [count + k for k, kind in enumerate(kinds) if kind == "f"]
+        given = {positions[k]: numbers[number] for k, number, _ in self.flow.inputs if number in numbers}
         return tuple([given.get(k, value) for k, value in enumerate(values)])
 
     def run_again(self, numbers: dict[int, float]) -> None:
@@ -148,11 +148,11 @@ def _memory_like(bound: BoundArray) -> BoundArray:
 
 @dataclass(eq=False)
 class Custom:
-    """A stretch of the program with a custom VJP: `gradient` runs in its span in the reverse sweep.
+    """A stretch of the program with a custom VJP: `gradient` runs in its place in the reverse sweep.
 
-    `loaded`: what its launches read of values from before; `fully_overwritten`: fields that it gave new values throughout;
-    `lost`: fields without a gradient in which it left varying values, with the span (None: perhaps in all that it
-    wrote). `scratch`: fields that `gradient` promises to compute itself before it reads them; it finds the others as
+    `loaded`: what its launches read of values from before; `fully_overwritten`: fields whose elements it all gave new
+    values; `lost`: fields without a gradient in which it left active values, with the span (None: perhaps in all that
+    it wrote). `scratch`: fields that `gradient` promises to compute itself before it reads them; it finds the others as
     they were at the end of the stretch. `after`: how long the log of overwritten values was then. `gradient_tasks`:
     what the gradient is known to launch; `release` lets go of the memory that it holds. `copies`: what external arrays
     held then. `notices_stale`: what is launched and read in it is checked for elements whose values are gone, so that
@@ -223,14 +223,14 @@ class Read:
 
 
 class Write:
-    """Python gave elements of `target` new values: those at `position` in its array (of the field's shape with that of
-    its elements behind; `...`: all of them). The values are those of the field `source`, the traced numbers `numbers`
-    (one for all of them, or an array that fits the elements, 0 for constants), or constants. `initialises`: nothing that was
-    recorded has used the field so far. It simply initialises with these values, whose gradient is the field's; unless
-    something turns out to have used numbers that Python read there before.
+    """Python gave elements of `target` new values: those at `position` in its array (of the field's shape followed
+    by that of its elements; `...`: all of them). The values are those of the field `source`, the traced numbers
+    `numbers` (one for all of them, or an array that fits the elements, 0 for constants), or constants. `initialises`:
+    nothing recorded has used the field before, so that these are its initial values and their gradient is the field's;
+    unless something turns out to have used numbers that Python had read there.
     """
 
-    __slots__ = ("initialises", "numbers", "span", "position", "source", "target")
+    __slots__ = ("initialises", "numbers", "position", "source", "span", "target")
 
     def __init__(
         self,

@@ -23,8 +23,8 @@ from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saved_values import SavedValues, living_buffers, refuse_old_values
 from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.memory.undo import numbers
-from tinote.lang.index_regions import IndexRegion, region_at, is_element
 from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, objects, traced_array
+from tinote.lang.index_regions import IndexRegion, is_element, region_at
 from tinote.lang.kernels.arguments import Arguments, arguments_of, own
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import (
@@ -135,7 +135,7 @@ class Journal(Recorder):
         return flow
 
     def _told(self, instance: Instance, arguments: Arguments, native: Any) -> Any:
-        """Tell the observers of a launch. Gives what is to be launched: what one of them puts in the span of
+        """Tell the observers of a launch. Gives what is to be launched: what one of them puts in the place of
         `native`.
         """
         if native is not None and self._checks_before_refusal:
@@ -165,7 +165,7 @@ class Journal(Recorder):
             self.events.append(launch)
             external = launch.arguments.external_arrays
             if external and any(buffer in external for buffer, _ in launch.arguments.gradient_facts.broken_paths):
-                self.trace.note_taken_out()  # what varies is in an array that anybody may read
+                self.trace.note_taken_out()  # an active value is in an array that anybody may read
             if session.has_views:
                 self.saved.distrust_views(launch)
         for one in self._observers:
@@ -244,8 +244,8 @@ class Journal(Recorder):
         self._read.add(buffer)
         if not buffer.element:
             return self._number_at(buffer, position, value)
-        places = [(*position, *component) for component in np.ndindex(buffer.element)]
-        items = [self._number_at(buffer, span, v) for span, v in zip(places, value.ravel().tolist(), strict=True)]
+        positions = [(*position, *component) for component in np.ndindex(buffer.element)]
+        items = [self._number_at(buffer, at, v) for at, v in zip(positions, value.ravel().tolist(), strict=True)]
         return objects(items, buffer.element)
 
     def _number_at(self, buffer: Buffer, position: tuple[int, ...], value: float) -> Traced:
@@ -278,7 +278,7 @@ class Journal(Recorder):
 
     def starts_from(self, buffers: Iterable[Buffer]) -> None:
         """The present values of these fields are what is differentiated with respect to: whatever Python writes to them
-        takes their span, also where nothing has used them yet.
+        takes their place, also where nothing has used them yet.
         """
         for buffer in buffers:
             self._uses.setdefault(buffer, False)
@@ -303,7 +303,7 @@ class Journal(Recorder):
 
     def lost_values(self, lost: dict[Buffer, Span] | None = None) -> LostValues:
         """The values that are lost on the way (`LostValues`). Raises `DifferentiationError` for a broken gradient path,
-        and for a launch without a gradient. `lost`: fields without a gradient that hold varying values at the start.
+        and for a launch without a gradient. `lost`: fields without a gradient that hold active values at the start.
         """
         if self._refused is not None:
             raise self._refused

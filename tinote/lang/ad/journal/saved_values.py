@@ -42,8 +42,9 @@ class SavedValues:
     needed as well. `observers` are told of what is about to be overwritten. `fit` is told how many bytes are about to
     be kept in all, and may raise; by default the session's limit holds.
 
-    `count`: so many launches and custom stretches there were. `copied`: behind so many of them, so many bytes of a
-    field were kept. `is_complete`: whether nothing is gone without which the gradients cannot be run again.
+    `count`: the number of launches and custom stretches so far. `copied`: what was kept, as the count at that time, the
+    field and the number of bytes. `is_complete`: whether nothing is gone without which the gradients cannot be run
+    again.
     """
 
     __slots__ = (
@@ -176,7 +177,7 @@ class SavedValues:
         return limit // _OPTIONAL_SHARE if self.nbytes < limit // 2 else 0
 
     def _make_room(self, buffer: Buffer, nbytes: int) -> None:
-        """So many bytes more are to be kept. Raises `KernelMemoryError`."""
+        """`nbytes` more are to be kept. Raises `KernelMemoryError`."""
         if self._fit is not None:
             self._fit(self.nbytes + nbytes)
             return
@@ -244,15 +245,15 @@ class SavedValues:
             custom.release()
 
 
-def refuse_old_values(arguments: Arguments, why: str, place: str) -> None:
+def refuse_old_values(arguments: Arguments, why: str, loop: str) -> None:
     """Raise `DifferentiationError` for a launch whose gradient needs old values that it returns: `why` not, and the
-    `place` where a loop can be made serial.
+    `loop` that can be made serial.
     """
     for buffer, span in arguments.gradient_facts.old_values:
         raise DifferentiationError(
             f"the gradient needs the old values of '{buffer.name}' that are returned here, which {why}",
             span,
-            hint=f"write ti.loop_config(serialize=True) in front of {place}",
+            hint=f"write ti.loop_config(serialize=True) before {loop}",
         )
 
 

@@ -16,8 +16,8 @@ from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Computed, Custom, Event, Launch, Read, Write
 from tinote.lang.ad.journal.saved_values import SavedValues
 from tinote.lang.ad.memory.undo import numbers
-from tinote.lang.maths_derivatives import Dual
 from tinote.lang.data.traced import Traced
+from tinote.lang.maths_derivatives import Dual
 from tinote.lang.session.state import recorder
 
 __all__ = ["Sweep"]
@@ -29,11 +29,21 @@ _ZERO = Dual(0.0)
 
 class Sweep:
     """A sweep through `events`. `gradients`: which of a kernel's gradients runs. `done` is told of each custom VJP that
-    has run. `initialises`: whether there may be writes to fields that nothing had used. `at`: the launch or custom stretch
+    has run. `initialising_writes`: whether there may be any (`Write.initialises`). `at`: the launch or custom stretch
     that was run last. `adjoints`: of traced numbers; they may be seeded.
     """
 
-    __slots__ = ("_arrays", "_has_initialising_writes", "_done", "_events", "_gradients", "_rewind", "_saved", "adjoints", "at")
+    __slots__ = (
+        "_arrays",
+        "_done",
+        "_events",
+        "_gradients",
+        "_has_initialising_writes",
+        "_rewind",
+        "_saved",
+        "adjoints",
+        "at",
+    )
 
     def __init__(
         self,
@@ -41,13 +51,13 @@ class Sweep:
         saved: SavedValues,
         gradients: Request,
         done: Callable[[Custom], None] | None,
-        initialises: bool,
+        initialising_writes: bool,
     ) -> None:
         self._events = events
         self._saved = saved
         self._gradients = gradients
         self._done = done
-        self._has_initialising_writes = initialises
+        self._has_initialising_writes = initialising_writes
         self._rewind = saved.log.rewind()
         self._arrays: dict[Buffer, Array] = {}
         self.at: Launch | Custom | None = None
@@ -235,8 +245,8 @@ class Sweep:
 
 
 def _read_before(events: Sequence[Event], seeds: Collection[int]) -> set[int]:
-    """Which writes to fields that no launch had used (`Write.initialises`) replace values that something has used after all:
-    numbers that Python had read there.
+    """Positions of the initialising writes that replace values which something has used after all: numbers that Python
+    had read there.
     """
     writes = [k for k, event in enumerate(events) if isinstance(event, Write) and event.initialises]
     if not writes:

@@ -14,8 +14,8 @@ import numpy as np
 
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.memory.access_trace import AccessTrace
-from tinote.lang.index_regions import IndexRegion, IndexRegions, difference, slices_of, whole_region
 from tinote.lang.data.layout import array_over
+from tinote.lang.index_regions import IndexRegion, IndexRegions, difference, slices_of, whole_region
 from tinote.lang.kernels.access_region import AccessRegions, BufferRegions
 from tinote.lang.session.state import memory_of
 
@@ -29,7 +29,7 @@ _MOST_PIECES = 64
 
 
 class _Entry(NamedTuple):
-    """What the elements of a region held before they were overwritten; None: that is gone. `view`: where they are."""
+    """What the elements of a region held before they were overwritten; None: that is gone. `view`: their memory."""
 
     buffer: Buffer
     region: IndexRegion
@@ -50,8 +50,18 @@ class UndoLog:
     """
 
     __slots__ = (
-        "_counted", "_followed", "_lock", "_needed", "_views", "_settled", "_trace", "_wanted",
-        "_wanted_bytes", "entries", "nbytes", "sealed",
+        "_counted",
+        "_followed",
+        "_lock",
+        "_needed",
+        "_settled",
+        "_trace",
+        "_views",
+        "_wanted",
+        "_wanted_bytes",
+        "entries",
+        "nbytes",
+        "sealed",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -65,7 +75,9 @@ class UndoLog:
         self._wanted_bytes = 0
         self.entries: list[_Entry] = []
         self._views: dict[tuple[Buffer, IndexRegion], Array] = {}
-        self._settled: dict[int, BufferRegions] = {}  # by their identity: what is needed since elements were last overwritten
+        self._settled: dict[
+            int, BufferRegions
+        ] = {}  # by their identity: what is needed since elements were last overwritten
         self.sealed: int | None = None  # the number of entries when all that was still there was kept
 
     @property
@@ -105,10 +117,10 @@ class UndoLog:
 
     def need(self, needed: BufferRegions) -> None:
         """The present values of these elements are needed in the reverse sweep."""
-        if not views or id(views) in self._settled:
+        if not needed or id(needed) in self._settled:
             return
         with self._lock:
-            self._add(views)
+            self._add(needed)
 
     def need_all(self, buffers: Iterable[Buffer], *, perhaps: bool = False) -> None:
         """The present values of these fields are needed by what is no launch, so that no earlier recording tells what
@@ -126,20 +138,22 @@ class UndoLog:
                     whole[buffer] = IndexRegions(region)
 
     def _add(self, needed: BufferRegions) -> None:
-        for buffer, region in views:
+        for buffer, region in needed:
             regions = self._needed.get(buffer)
             if regions is None:
                 self._needed[buffer] = IndexRegions(region)
             else:
                 regions.add(region)
-        self._settled[id(views)] = views
+        self._settled[id(needed)] = needed
 
     def keeps(self, buffer: Buffer) -> bool:
         """Whether elements of a field are needed or wanted, so that `overwrite` has something to do."""
         self._count()
         return buffer in self._needed or buffer in self._wanted
 
-    def overwrite(self, buffer: Buffer, region: IndexRegion | None, make_room: MakeRoom, most_wanted: Callable[[], int]) -> int:
+    def overwrite(
+        self, buffer: Buffer, region: IndexRegion | None, make_room: MakeRoom, most_wanted: Callable[[], int]
+    ) -> int:
         """These elements, by default all, of a field that it `keeps`, are about to be written: keep what is needed of
         them; of what is only wanted, up to `most_wanted()` bytes in all. Gives the bytes that were kept.
         """
@@ -170,9 +184,15 @@ class UndoLog:
         return nbytes
 
     def _keep_wanted(
-        self, buffer: Buffer, wanted: IndexRegions, region: IndexRegion, kept: Sequence[IndexRegion], make_room: MakeRoom, most: int
+        self,
+        buffer: Buffer,
+        wanted: IndexRegions,
+        region: IndexRegion,
+        kept: Sequence[IndexRegion],
+        make_room: MakeRoom,
+        most: int,
     ) -> int:
-        """Keep what is wanted of a region beside what was `kept`, as long as that is little; else note that it is gone."""
+        """Keep what is wanted of a region beside what was `kept`, as long as that is little; else note its loss."""
         nbytes = 0
         for common in wanted.intersections(region):
             for part in _uncovered(common, kept):
@@ -291,5 +311,5 @@ def _uncovered(region: IndexRegion, known: Sequence[IndexRegion]) -> list[IndexR
 
 
 def numbers(buffer: Buffer) -> Array:
-    """All numbers of a field, sharing its memory, in the shape of the field with that of its elements behind."""
+    """All numbers of a field, sharing its memory, in the field's shape followed by that of its elements."""
     return array_over(buffer, memory_of(buffer))
