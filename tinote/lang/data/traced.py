@@ -65,9 +65,7 @@ _OPERATOR = opmap["BINARY_OP"]
 
 
 class Computed:
-    """Python has computed the traced number `result` by a rule. Of the `operands` those are traced numbers that are active;
-    the others are floats.
-    """
+    """Python has computed the traced number `result` by a rule. Active `operands` are traced numbers, others floats."""
 
     __slots__ = ("operands", "result", "rule")
 
