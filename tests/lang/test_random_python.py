@@ -1,9 +1,13 @@
-"""Random programs that are kernels and plain Python at once: both must compute the same."""
+"""Random programs that are kernels and plain Python at once, with helper functions of every kind: both must compute the
+same.
+"""
 
 import ast
+import functools
 import linecache
 import math
 import random
+import types
 from typing import Any, ClassVar
 
 import pytest
@@ -22,6 +26,7 @@ class Writer:
         self.loops = 0
         self.inside = 0  # how many loops are around
         self.counters: list[str] = []
+        self.helpers: list[tuple[str, bool]] = []  # how each is called, and whether it gives an integer
 
     def pick(self, *options: Any) -> Any:
         return self.random.choice(options)
@@ -50,6 +55,7 @@ class Writer:
             f"({a} if {self.condition(depth - 1)} else {b})",
             f"int({self.number(depth - 1)})",
             f"twist({a} % 50, {b} % 50)",
+            *self.calls(depth, True),
         )
 
     def number(self, depth: int = 2) -> str:
@@ -72,7 +78,19 @@ class Writer:
             f"({a} + {self.integer(depth - 1)})",
             f"({self.integer(depth - 1)} / 7)",
             f"({a}) ** 2",
+            *self.calls(depth, False),
         )
+
+    def calls(self, depth: int, integer: bool) -> list[str]:
+        """A call of a helper function, if there is one."""
+        found = [helper for helper, gives in self.helpers if gives is integer]
+        if not found or depth < 2:
+            return []
+        arguments = [
+            *(f"{self.integer(1)} % 1000" for _ in INTEGERS),
+            *(f"({self.number(1)}) % 10.4837" for _ in NUMBERS),
+        ]
+        return [f"{self.pick(*found)}({', '.join(arguments)})"] * 3
 
     def condition(self, depth: int = 2) -> str:
         if not depth:
@@ -141,6 +159,78 @@ class Writer:
         self.inside -= 1
         return lines
 
+    def helper(self, number: int) -> list[str]:
+        """A function that the program calls, of one of the kinds of things that can be called."""
+        integer = self.pick(True, False)
+        name, names = f"h{number}", ", ".join([*INTEGERS, *NUMBERS])
+
+        def result() -> str:
+            return self.integer() if integer else self.number()
+
+        def function(head: str, indent: str = "") -> list[str]:
+            body = self.block(indent + "    ", 1) if self.random.random() < 0.6 else []
+            if self.random.random() < 0.3:
+                body += [f"{indent}    if {self.condition()}:", f"{indent}        return {result()}"]
+            return [f"{indent}def {head}:", *body, f"{indent}    return {result()}"]
+
+        kind = self.pick(
+            "def", "func", "lambda", "method", "static", "class", "called", "partial", "closure", "wrapped"
+        )
+        call = name
+        match kind:
+            case "def":
+                lines = function(f"{name}({names})")
+            case "func":
+                lines = ["@ti.func", *function(f"{name}({names})")]
+            case "lambda":
+                lines = [f"{name} = lambda {names}: {result()}"]
+            case "method" | "called":
+                method = "__call__" if kind == "called" else "m"
+                lines = ["class C:", *function(f"{method}(self, {names})", "    "), f"{name} = C()"]
+                call = name if kind == "called" else f"{name}.m"
+            case "static":
+                lines = [f"class C{number}:", "    @staticmethod", *function(f"m({names})", "    ")]
+                call = f"C{number}.m"
+            case "class":
+                lines = [f"class C{number}:", "    @classmethod", *function(f"m(cls, {names})", "    ")]
+                call = f"C{number}.m"
+            case "partial":
+                fixed = self.random.randint(-9, 9)
+                lines = [*function(f"p{number}(n, {names}, *, c=3)")]
+                lines[-1] += " + n * c"
+                lines += [f"{name} = functools.partial(p{number}, {fixed}, c={self.random.randint(-9, 9)})"]
+            case "closure":
+                fixed = self.random.randint(-9, 9)
+                lines = ["def make(n):", *function(f"inner({names})", "    "), "    return inner"]
+                lines[-2] += " + n"
+                lines += [f"{name} = make({fixed})"]
+            case _:
+                wrapper = [
+                    "def wrap(f):",
+                    "    @functools.wraps(f)",
+                    "    def inner(*args):",
+                    "        return f(*args)",
+                ]
+                lines = [*wrapper, "    return inner", "@wrap", *function(f"{name}({names})")]
+        self.helpers.append((call, integer))
+        return [*lines, ""]
+
+    def inside_helper(self) -> list[str]:
+        """A function in the kernel, which sees the variables that are not its parameters."""
+        integer = self.pick(True, False)
+        self.helpers.append(("inner", integer))
+        known, self.helpers = self.helpers, []
+        parameters = "i, b, k, x, d, z"
+        if self.pick(True, False):
+            lines = [f"    inner = lambda {parameters}: {self.integer() if integer else self.number()}"]
+        else:
+            lines = [f"    def inner({parameters}):", *self.block("        ", 0)]
+            lines = [line for line in lines if not line.lstrip().startswith(("j", "y", "if", "break", "continue"))]
+            lines = [line for line in lines if "j, " not in line and ", j =" not in line and ", j " not in line]
+            lines += [f"        return {self.integer() if integer else self.number()}"]
+        self.helpers = known
+        return lines
+
     def program(self) -> str:
         twist = [
             "def twist(a, b):",
@@ -151,9 +241,14 @@ class Writer:
             "            return n - b",
             f"    return a {self.pick('+', '^', '|')} b",
         ]
-        body = ["    k = i - j", "    z = x * y", *self.block("    ", 3), *self.block("    ", 3)]
+        helpers = [line for number in range(self.random.randint(0, 3)) for line in self.helper(number)]
+        body = ["    k = i - j", "    z = x * y"]
+        if self.random.random() < 0.3:
+            body += self.inside_helper()
+        body += [*self.block("    ", 3), *self.block("    ", 3)]
         result = "    return (i * 3 + j * 5 + k * 7) + (x + 2.0 * y + 4.0 * z)"
-        return "\n".join([*twist, "", "def program(i, j, x, y):", *body, result, ""])
+        decorator = self.pick(["@ti.func"], [])
+        return "\n".join([*decorator, *twist, "", *helpers, "def program(i, j, x, y):", *body, result, ""])
 
 
 def floor_divide(a: Any, b: Any) -> Any:
@@ -180,7 +275,8 @@ class Divisions(ast.NodeTransformer):
 def as_python(text: str) -> Any:
     """The function of a program."""
     tree = ast.fix_missing_locations(Divisions().visit(ast.parse(text)))
-    space: dict[str, Any] = {"floor_divide": floor_divide, "modulo": modulo}
+    plain = types.SimpleNamespace(func=lambda function: function)
+    space: dict[str, Any] = {"floor_divide": floor_divide, "modulo": modulo, "ti": plain, "functools": functools}
     exec(compile(tree, "reference", "exec"), space)
     return space["program"]
 
@@ -192,10 +288,10 @@ def as_kernel(text: str) -> str:
     # A loop that is in no other one is parallel in a kernel; these are to run in order.
     lines: list[str] = []
     for line in kernel.splitlines():
-        if line.lstrip().startswith("for ") and "@ti.kernel" in lines:
+        if line.lstrip().startswith("for "):
             lines.append(line[: -len(line.lstrip())] + "ti.loop_config(serialize=True)")
         lines.append(line)
-    return "@ti.func\n" + "\n".join(lines) + "\n"
+    return "\n".join(lines) + "\n"
 
 
 def check(seed: int) -> None:
@@ -206,7 +302,7 @@ def check(seed: int) -> None:
     source = as_kernel(text)
     file = f"random_python_{seed}.py"
     linecache.cache[file] = (len(source), None, source.splitlines(keepends=True), file)
-    compiled: dict[str, Any] = {"ti": ti}
+    compiled: dict[str, Any] = {"ti": ti, "functools": functools}
     exec(compile(source, file, "exec"), compiled)
     numbers = random.Random(seed)
     for _ in range(6):
