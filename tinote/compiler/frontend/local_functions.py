@@ -29,9 +29,6 @@ def definition(e: Emitter, node: ast.FunctionDef) -> None:
     for decorator in node.decorator_list:
         if expansion_of(static_lookup(e, decorator)) not in _DECORATORS:
             e.unsupported("a decorator of a function inside of it", "define the function outside", decorator)
-    for inner in ast.walk(node):
-        if isinstance(inner, ast.Yield | ast.YieldFrom):
-            e.unsupported("a generator", "return a list", inner)
     assign(e, ast.copy_location(ast.Name(node.name, ast.Store()), node), _function(e, node, not node.decorator_list))
 
 
@@ -43,6 +40,9 @@ def nonlocal_(e: Emitter, node: ast.Nonlocal) -> None:
 
 def _function(e: Emitter, tree: ast.FunctionDef, is_plain: bool) -> LocalFunction:
     """A function that is defined here; its default arguments have the values that they have here."""
+    for inner in ast.walk(tree):
+        if isinstance(inner, ast.Yield | ast.YieldFrom):
+            e.unsupported("a generator", "return a list", inner)
     around, written = e.frame.source, tree.args
     positional = [*written.posonlyargs, *written.args]
     names = [q.arg for q in positional[len(positional) - len(written.defaults) :]]
