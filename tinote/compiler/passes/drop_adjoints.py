@@ -1,4 +1,4 @@
-"""Forgets what was told about derivatives, where nothing is differentiated: gradients of functions, and what stands in
+"""Drops what only derivatives need, where nothing is differentiated: custom gradients of functions, and what stands in
 for the derivative of a value (`surrogate`, `stop_gradient_once`).
 
 %r: f64 = sqrt %x                               %r: f64 = sqrt %x
