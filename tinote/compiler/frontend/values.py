@@ -39,6 +39,7 @@ __all__ = [
     "StaticTensor",
     "StructValue",
     "Text",
+    "UnboundMethod",
     "Value",
     "indices_of",
     "is_fixed",
@@ -158,6 +159,13 @@ class BoundMethod(NamedTuple):
     """A method of a vector, matrix or number, looked up and not yet called."""
 
     owner: Any
+    name: str
+
+
+class UnboundMethod(NamedTuple):
+    """A method of vectors and matrices, looked up in their class `owner`: the first argument is the vector."""
+
+    owner: str
     name: str
 
 
