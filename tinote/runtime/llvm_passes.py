@@ -1,11 +1,11 @@
 """What each of LLVM's own passes does to a module.
 
     for ran in passes(text, level=3):
-        print(ran.name, ran.unit, ran.changed)        # LoopVectorizePass  loop %body in function task_0  True
+        print(ran.name, ran.unit, ran.changed)        # LICM  loop %body in function task_0  True
 
-LLVM can print a module after each pass that changed it (`-print-changed`), on standard error, and once told to, it cannot
-be told to stop. So a process of its own does it: with the same options, for the same machine, through the same function
-as all code that is compiled (`jit.optimise`).
+LLVM can print a module after each pass that changed it (`-print-changed`), on standard error, and once told to, it
+cannot be told to stop. So a process of its own does it: with the same options, for the same machine, through the same
+function as all code that is compiled (`jit.optimise`).
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ _HEADER = re.compile(
 
 
 def _read(printed: str) -> list[RanPass]:
-    """The passes that LLVM's own account tells of; not what only hands others on, and not what only prepares answers."""
+    """The passes that LLVM's account lists, without the managers of other passes and without analyses."""
     found: list[RanPass] = []
     parts = re.split(r"^(?=\*\*\* IR )", printed, flags=re.MULTILINE)
     for part in parts:

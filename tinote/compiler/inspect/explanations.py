@@ -1,4 +1,4 @@
-"""One sentence for each stage: what a step did. Our own passes say it themselves, in the first sentence of their module."""
+"""A sentence for each stage: what the step did. Our own passes say it in the first sentence of their module."""
 
 from __future__ import annotations
 
@@ -61,9 +61,9 @@ _OF_LLVM = {
     "InstCombine": "Replaces small patterns of instructions by cheaper ones.",
     "InstSimplify": "Replaces instructions by values that exist already.",
     "JumpThreading": "Lets a branch whose outcome a predecessor knows jump there directly.",
-    "LCSSA": "Gives values that are used behind a loop a phi at its exit, as loop passes expect.",
-    "LICM": "Loop-invariant code motion: moves what every iteration computes alike before or behind the loop.",
-    "LibCallsShrinkWrap": "Guards calls of the maths library whose result is unused by the condition under which they fail.",
+    "LCSSA": "Gives values that are used after a loop a phi at its exit, as loop passes expect.",
+    "LICM": "Loop-invariant code motion: moves what every iteration computes alike before or after the loop.",
+    "LibCallsShrinkWrap": "Calls maths functions whose results are not used only where they may report an error.",
     "LoopDeletion": "Removes loops without effects.",
     "LoopDistribute": "Splits a loop so that one part of it can be vectorised.",
     "LoopFullUnroll": "Writes out loops of a small known number of iterations.",
@@ -87,7 +87,7 @@ _OF_LLVM = {
     "SCCP": "Propagates constants through branches that they decide.",
     "SLPVectorizer": "Joins like operations of a straight piece of code into vectors.",
     "SROA": "Scalar replacement of aggregates: takes stack slots apart and turns them into SSA values.",
-    "SimpleLoopUnswitch": "Takes a condition that the loop does not change out of it, with a copy of the loop for each side.",
+    "SimpleLoopUnswitch": "Moves an invariant condition out of a loop, which is copied for each side of it.",
     "SimplifyCFG": "Merges and removes blocks, turns branches into selections.",
     "SpeculativeExecution": "Moves cheap instructions before the branch that guards them.",
     "TailCallElim": "Turns a function's call of itself at its end into a loop, and marks tail calls.",
