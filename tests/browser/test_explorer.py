@@ -180,7 +180,7 @@ def test_tab_visits_every_control_once(gravity):
     page = gravity.page
     page.get_by_role("radio", name="gradient").focus()
     visited = []
-    for _ in range(12):
+    for _ in range(17):
         visited.append(page.evaluate("() => document.activeElement.ariaLabel || document.activeElement.textContent"))
         page.keyboard.press("Tab")
     wanted = [
@@ -189,16 +189,21 @@ def test_tab_visits_every_control_once(gravity):
         "Only differences",
         "Previous difference",
         "Next difference",
+        "Full screen",
+        "Find a stage by its name or what it does",
         "Stages",
     ]
-    assert visited[:6] == wanted
-    assert "without change" in visited[6]
-    assert visited[7:12] == [
+    assert visited[: len(wanted)] == wanted
+    assert visited[len(wanted)] == "LLVM's own passes …"
+    assert "without change" in visited[len(wanted) + 1]
+    assert visited[len(wanted) + 2 :] == [
         "Source",
         "Stage on the left",
         "Stage on the left",
         "Stage on the right",
         "Stage on the right",
+        "Width of the list of stages",
+        "Width of the left pane",
     ]
 
 
