@@ -27,6 +27,7 @@ MODULES: dict[str, ModuleType] = {
     "ti": ti,
     "ti.ad": ti.ad,
     "ti.algorithms": ti.algorithms,
+    "ti.graph": ti.graph,
     "ti.linalg": ti.linalg,
     "ti.math": ti.math,
     "ti.profiler": ti.profiler,
@@ -37,7 +38,7 @@ MODULES: dict[str, ModuleType] = {
 }
 
 MADE_BY_OTHERS = {"Field", "ScalarField", "MatrixField", "StructField", "Ndarray", "ScalarNdarray", "VectorNdarray"}
-MADE_BY_OTHERS |= {"MatrixNdarray", "Level", "Layout"}
+MADE_BY_OTHERS |= {"MatrixNdarray", "Level", "Layout", "ArgKind", "Graph"}
 """Classes for `isinstance` whose constructors programs do not call."""
 
 

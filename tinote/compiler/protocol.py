@@ -31,7 +31,7 @@ import ast
 import builtins
 import linecache
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import Enum
 from itertools import islice
 from typing import Any, NamedTuple
@@ -54,6 +54,7 @@ __all__ = [
     "Evaluation",
     "FunctionSource",
     "Lowered",
+    "PackArgument",
     "StructArgument",
     "StructInfo",
     "TemplateArgument",
@@ -70,6 +71,8 @@ __all__ = [
     "is_small_array",
     "is_template",
     "members_of",
+    "pack_of",
+    "single_arguments",
     "space_of",
     "struct_of",
     "swizzle",
@@ -231,7 +234,22 @@ class ArrayArgument(NamedTuple):
     clamps: bool = False
 
 
-ArgumentSpec = TemplateArgument | ValueArgument | StructArgument | ArrayArgument
+class PackArgument(NamedTuple):
+    """A parameter that is several by name: each is one as it would be alone."""
+
+    members: Mapping[str, Any]
+
+
+ArgumentSpec = TemplateArgument | ValueArgument | StructArgument | ArrayArgument | PackArgument
+
+
+def single_arguments(arguments: Iterable[ArgumentSpec]) -> Iterator[ArgumentSpec]:
+    """The arguments with the members of each pack in its place."""
+    for argument in arguments:
+        if isinstance(argument, PackArgument):
+            yield from single_arguments(argument.members.values())
+        else:
+            yield argument
 
 
 class CaptureKind(Enum):
@@ -515,6 +533,11 @@ def is_template(annotation: Any) -> bool:
 def is_array(annotation: Any) -> bool:
     """Whether an annotation asks for memory that is known at launch only."""
     return getattr(annotation, "__tinote_array__", False) is not False
+
+
+def pack_of(annotation: Any) -> Mapping[str, Any] | None:
+    """The annotations of the members of a type of argument packs, or `None`."""
+    return getattr(annotation, "__tinote_pack__", None)
 
 
 def type_of(annotation: Any, default_fp: Scalar = f32, default_ip: Scalar = i32) -> Scalar | Tensor | None:
