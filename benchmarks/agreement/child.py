@@ -1,8 +1,8 @@
 """The child process: runs programs with one package and writes what became of each as a line of JSON.
 
-Run as `python -m benchmarks.agreement.child PACKAGE FILE PROGRAM …`; a program is named `module.function`. The lines are
-appended to FILE, so that nothing which a package prints gets among them, and so that the parent sees how far a process
-came that crashed. What a program prints, on whichever level, is part of its result.
+Run as `python -m benchmarks.agreement.child PACKAGE FILE PROGRAM …`; a program is named `module.function`. The lines
+are appended to FILE, so that nothing which a package prints gets among them, and so that the parent sees how far a
+process came that crashed. What a program prints, on whichever level, is part of its result.
 """
 
 from __future__ import annotations

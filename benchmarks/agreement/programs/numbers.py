@@ -186,9 +186,7 @@ def truth_values(ti):
 
     @ti.kernel
     def k(a: ti.i32, b: ti.i32) -> ti.types.vector(5, ti.i32):
-        return ti.Vector(
-            [ti.i32(a and b), ti.i32(a or b), ti.i32(not a), ti.i32(a < b < 5), ti.i32(a == b or a != 3)]
-        )
+        return ti.Vector([ti.i32(a and b), ti.i32(a or b), ti.i32(not a), ti.i32(a < b < 5), ti.i32(a == b or a != 3)])
 
     return [k(0, 1), k(2, 3), k(3, 3)]
 

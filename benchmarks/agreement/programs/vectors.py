@@ -256,7 +256,7 @@ def arithmetic_by_components(ti):
     @ti.kernel
     def k() -> ti.types.vector(3, ti.f32):
         a, b = ti.Vector([1.0, 2.0, 3.0]), ti.Vector([4.0, 5.0, 6.0])
-        return (a * b - b / a + 2 ** a) // 2 % 3 + ti.max(a, 2.5) - abs(-b)
+        return (a * b - b / a + 2**a) // 2 % 3 + ti.max(a, 2.5) - abs(-b)
 
     return k()
 
