@@ -18,7 +18,7 @@ from tinote.runtime.profile import Clock
 from tinote.runtime.sites import Site
 from tinote.source import Span
 
-__all__ = ["ExecutableMetadata", "Facts", "GradientFacts", "OverwrittenInput", "Place", "Signature"]
+__all__ = ["ExecutableMetadata", "Facts", "GradientFacts", "LocatedBuffer", "OverwrittenInput", "Signature"]
 
 
 class ExecutableMetadata(NamedTuple):
@@ -52,7 +52,7 @@ class Signature(NamedTuple):
     warnings: tuple[Warned, ...]
 
 
-class Place(NamedTuple):
+class LocatedBuffer(NamedTuple):
     """Memory, and where in the source something becomes of it."""
 
     buffer: Buffer
@@ -80,9 +80,9 @@ class GradientFacts(NamedTuple):
     live_in: frozenset[Buffer]
     live_in_before: frozenset[Buffer]
     overwritten: tuple[OverwrittenInput, ...]
-    old_values: tuple[Place, ...]
+    old_values: tuple[LocatedBuffer, ...]
     copied: tuple[Buffer, ...]
-    broken_paths: tuple[Place, ...]
+    broken_paths: tuple[LocatedBuffer, ...]
     regions: SymbolicRegions
 
     def with_memory(self, actual: Callable[[Buffer], Buffer]) -> GradientFacts:
