@@ -14,6 +14,7 @@ def _caught(program, *classes):
     return "no error"
 
 
+@differs("Taichi ends the process when a component that a vector does not have is returned")
 def component_out_of_range(ti):
     ti.init(arch=ti.cpu)
 
@@ -33,7 +34,7 @@ def too_many_indices(ti):
     def k():
         x[0, 1] = 1
 
-    return _caught(k, ti.TaichiCompilationError, ti.TaichiIndexError, IndexError)
+    return _caught(k, ti.TaichiCompilationError)
 
 
 def index_out_of_range_in_debug_mode(ti):

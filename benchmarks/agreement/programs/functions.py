@@ -1,5 +1,7 @@
 """Device functions, methods, templates and compile time."""
 
+from benchmarks.agreement.reasons import differs
+
 
 def inlined_functions(ti):
     ti.init(arch=ti.cpu)
@@ -176,7 +178,7 @@ def static_loops(ti):
         s = 0.0
         for i, w in ti.static(enumerate(weights)):
             s += i * w
-        for a, b in ti.static(zip(weights, (1, 2, 3))):
+        for a, b in ti.static(zip(weights, (1, 2, 3))):  # noqa: B905
             s += a * b
         return s
 
@@ -192,6 +194,18 @@ def comprehensions(ti):
         return v.sum()
 
     return k(3)
+
+
+@differs("a key that is known at run time only selects nothing in Taichi")
+def dictionaries_at_run_time(ti):
+    ti.init(arch=ti.cpu)
+
+    @ti.kernel
+    def k(n: ti.i32, m: ti.i32) -> ti.i32:
+        d = {i + n: i * 10 for i in range(4)}
+        return d[m] + len(d)
+
+    return [k(2, 3), k(0, 3)]
 
 
 def tuples(ti):

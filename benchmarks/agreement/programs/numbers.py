@@ -2,6 +2,8 @@
 
 import math
 
+from benchmarks.agreement.reasons import differs
+
 
 def division_of_integers(ti):
     ti.init(arch=ti.cpu)
@@ -116,6 +118,7 @@ def rounding(ti):
     return [k(2.4), k(-2.4), k(2.6), k(-2.6)]
 
 
+@differs("tinote rounds halves to the even number, as Python and NumPy do; Taichi away from zero")
 def half_way(ti):
     ti.init(arch=ti.cpu)
 
@@ -141,12 +144,9 @@ def elementary_functions(ti):
 
     @ti.kernel
     def k(x: ti.f32) -> ti.types.vector(12, ti.f32):
-        return ti.Vector(
-            [
-                *(ti.sin(x), ti.cos(x), ti.tan(x), ti.asin(x), ti.acos(x), ti.atan2(x, 2.0)),
-                *(ti.exp(x), ti.log(x), ti.sqrt(x), ti.rsqrt(x), ti.tanh(x), ti.abs(-x)),
-            ]
-        )
+        a = [ti.sin(x), ti.cos(x), ti.tan(x), ti.asin(x), ti.acos(x), ti.atan2(x, 2.0)]
+        b = [ti.exp(x), ti.log(x), ti.sqrt(x), ti.rsqrt(x), ti.tanh(x), ti.abs(-x)]
+        return ti.Vector(a + b)
 
     return [k(0.3), k(0.9)]
 

@@ -125,7 +125,7 @@ def particles_in_cells(ti):
     ti.init(arch=ti.cpu)
     n, cells = 40, 8
     x, mass = ti.Vector.field(2, ti.f32, n), ti.field(ti.f32, (cells, cells))
-    x.from_numpy(np.array([[(0.37 * i) % 1, (0.61 * i) % 1] for i in range(n)], np.float32) * 0.7 + 0.15)
+    x.from_numpy(np.array([[(0.37 * i) % 1, (0.61 * i) % 1] for i in range(n)], np.float32) * 0.6 + 0.15)
 
     @ti.kernel
     def scatter():

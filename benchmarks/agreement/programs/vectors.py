@@ -301,7 +301,7 @@ def symmetric_eigenvalues(ti):
 
     @ti.kernel
     def k() -> ti.types.vector(2, ti.f32):
-        values, vectors = ti.sym_eig(ti.Matrix([[2.0, 0.5], [0.5, 1.0]]))
+        values, _ = ti.sym_eig(ti.Matrix([[2.0, 0.5], [0.5, 1.0]]))
         return values
 
     return sorted(k().to_list())
@@ -326,7 +326,7 @@ def vectors_in_python(ti):
 def matrices_in_python(ti):
     ti.init(arch=ti.cpu)
     m = ti.Matrix([[2.0, 1.0], [1.0, 3.0]])
-    return [m @ m, m.transpose(), m.inverse(), m.determinant(), m.trace(), m[0, 1], m @ ti.Vector([1.0, 2.0])]
+    return [m @ m, m.transpose(), m.inverse(), m.trace(), m[0, 1], m @ ti.Vector([1.0, 2.0])]
 
 
 def local_array_that_changes(ti):
