@@ -323,10 +323,11 @@ class PackArgument(NamedTuple):
     members: Mapping[str, Any]
 
 
-ArgumentSpec = TemplateArgument | ValueArgument | StructArgument | ArrayArgument | PackArgument
+SingleArgument = TemplateArgument | ValueArgument | StructArgument | ArrayArgument
+ArgumentSpec = SingleArgument | PackArgument
 
 
-def single_arguments(arguments: Iterable[ArgumentSpec]) -> Iterator[ArgumentSpec]:
+def single_arguments(arguments: Iterable[ArgumentSpec]) -> Iterator[SingleArgument]:
     """The arguments with the members of each pack in its place."""
     for argument in arguments:
         if isinstance(argument, PackArgument):
