@@ -49,7 +49,7 @@ class Request:
     `ValueError` for a combination without meaning.
     """
 
-    __slots__ = ("arguments", "checks", "derivative", "has_tangents", "name", "records", "reverses")
+    __slots__ = ("_with_arguments", "arguments", "checks", "derivative", "has_tangents", "name", "records", "reverses")
 
     def __new__(
         cls,
@@ -69,6 +69,7 @@ class Request:
         records: bool = False,
         checks: Checks = Checks.NONE,
     ) -> None:
+        self._with_arguments: Request | None = None
         self.derivative = derivative
         self.arguments = arguments
         self.records = records
@@ -86,6 +87,15 @@ class Request:
             kind = _WITH_ARGUMENTS.get(derivative, kind)
         prefixes = [*(["recording"] if records else []), *([checks.value] if checks.value else [])]
         self.name = " ".join([*prefixes, *([] if prefixes and derivative is Derivative.NONE else [kind])])
+
+    @property
+    def with_arguments(self) -> Request:
+        """The same derivative with respect to the arguments too."""
+        found = self._with_arguments
+        if found is None:
+            found = Request(self.derivative, arguments=True, records=self.records, checks=self.checks)
+            self._with_arguments = found
+        return found
 
     def __repr__(self) -> str:
         return f"<request: {self.name}>"

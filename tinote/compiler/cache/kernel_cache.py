@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from tinote.compiler.cache.codec import Codec, Unencodable
 from tinote.compiler.cache.lookup import Dependencies, find_dependencies, lookup_of, store_dependencies
@@ -17,6 +17,8 @@ from tinote.runtime import jit
 from tinote.runtime.store import Store, digest
 
 __all__ = ["Entry", "KernelCache"]
+
+Fact = TypeVar("Fact")
 
 
 class Entry(NamedTuple):
@@ -46,19 +48,27 @@ class KernelCache:
         return () if self._dependencies is None else self._dependencies.captures
 
     def get(self, request: Request) -> Entry | None:
-        """What an earlier process has left, if it has."""
+        """The result of a request that an earlier process has left, if it has."""
+        return self.fact(request.name, Entry)
+
+    def put(self, request: Request, entry: Entry, lowered: Lowered | None) -> None:
+        """Leave the result of a request to later processes (`put_fact`)."""
+        self.put_fact(request.name, entry, Entry, lowered)
+
+    def fact(self, name: str, kind: type[Fact]) -> Fact | None:
+        """What an earlier process has left under this name, if it has: a named tuple."""
         if self._is_new:
             self._is_new = False
             for found in find_dependencies(self._lookup, self._store):
-                entry = self._read(found, request)
-                if entry is not None:
+                fact = self._read(found, name, kind)
+                if fact is not None:
                     self._dependencies = found
-                    return entry
-        return None if self._dependencies is None else self._read(self._dependencies, request)
+                    return fact
+        return None if self._dependencies is None else self._read(self._dependencies, name, kind)
 
-    def put(self, request: Request, entry: Entry, lowered: Lowered | None) -> None:
-        """Leave it to later processes, if what it depends on can be described. `lowered`: what the front end made, if
-        it has run.
+    def put_fact(self, name: str, fact: Fact, kind: type[Fact], lowered: Lowered | None) -> None:
+        """Leave something to later processes, if what it depends on can be described. `lowered`: what the front end
+        made, if it has run.
         """
         if self._dependencies is None and lowered is not None and lowered.reproducible:
             self._dependencies = store_dependencies(self._lookup, lowered.captures, self._store)
@@ -66,10 +76,10 @@ class KernelCache:
         if found is None:
             return
         try:
-            data = Codec(found.buffers, found.sources).encode(entry, Entry)
+            data = Codec(found.buffers, found.sources).encode(fact, kind)
         except Unencodable:
             return
-        self._store.put(_key(found, request), json.dumps(data).encode())
+        self._store.put(_key(found, name), json.dumps(data).encode())
 
     def renew(self, buffers: set[Buffer], *, current: bool) -> None:
         """Memory that belongs to a field may have come since: where not all of `buffers` are known, look anew.
@@ -79,15 +89,15 @@ class KernelCache:
             self._dependencies = None
             self._is_new = current
 
-    def _read(self, found: Dependencies, request: Request) -> Entry | None:
-        data = self._store.get(_key(found, request))
+    def _read(self, found: Dependencies, name: str, kind: type[Fact]) -> Fact | None:
+        data = self._store.get(_key(found, name))
         if data is None:
             return None
         try:
-            return Codec(found.buffers, found.sources).decode(json.loads(data), Entry)
+            return Codec(found.buffers, found.sources).decode(json.loads(data), kind)
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             return None  # well sealed, and not what this version writes
 
 
-def _key(dependencies: Dependencies, request: Request) -> str:
-    return digest("request", dependencies.key, request.name)
+def _key(dependencies: Dependencies, name: str) -> str:
+    return digest("request", dependencies.key, name)

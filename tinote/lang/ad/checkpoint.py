@@ -242,7 +242,7 @@ class _Chain:
 
     def _lost_values(self) -> dict[Buffer, Span]:
         """Fields without a gradient that hold active values after the loop, or between its steps."""
-        lost = LostValues(at_first=self.lost)
+        lost = LostValues(self.lost)
         before = -1
         while len(lost.spans) > before:
             before = len(lost.spans)
@@ -385,7 +385,8 @@ class _Runner(Journal):
         given, flow = values, self.flow(instance, values)
         if flow is not None:
             values = constants(values)
-        arguments = arguments_of(instance, values, self.request(flow))
+        request = self.derivative if flow is None else self.derivative.with_arguments
+        arguments = arguments_of(instance, values, request)
         look_for_plain(self.trace, given, arguments)
         arrays = arguments.arrays
         chain = self._chain

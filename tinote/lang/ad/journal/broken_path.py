@@ -4,7 +4,7 @@ would silently count as constants. They are followed from where they are put the
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from tinote.errors import Note, broken_gradient_path
 from tinote.ir.nodes import Buffer
@@ -21,8 +21,10 @@ class LostValues:
     needed.
     """
 
-    def __init__(self, *, tangents: bool = False, at_first: dict[Buffer, Span] | None = None) -> None:
-        self.spans: dict[Buffer, Span] = dict(at_first or {})
+    __slots__ = ("_tangents", "numbers", "spans")
+
+    def __init__(self, at_first: Mapping[Buffer, Span] | None = None, *, tangents: bool = False) -> None:
+        self.spans: dict[Buffer, Span] = {} if at_first is None else dict(at_first)
         self.numbers: dict[int, Buffer] = {}  # that were read of such fields, or computed of these
         self._tangents = tangents
 
@@ -71,11 +73,10 @@ class LostValues:
             self.refuse_number(number, Note("from there this kernel gets them as an argument", launch.span))
 
     def _numbers_to_field(self, write: Write) -> None:
-        assert write.numbers is not None
         if self._companion(write.target) is None:
             self.lose(write.target, write.span)
             return
-        for number in set(write.numbers.ravel().tolist()):
+        for number in set(write.sources):
             self.refuse_number(number, Note(f"from there they are written to '{write.target.name}'", write.span))
 
     def refuse_number(self, number: int, note: Note) -> None:
