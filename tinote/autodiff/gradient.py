@@ -28,11 +28,22 @@ from tinote.source import Span
 DEFAULTS = Defaults()
 
 
+class Broken(NamedTuple):
+    """A value that varies is stored at `place` into a buffer without a gradient. `at`: where the function itself needs
+    it, for `needed`, which has a gradient, or for what it returns (None).
+    """
+
+    buffer: Buffer
+    place: Span
+    at: Span | None = None
+    needed: Buffer | None = None
+
+
 class Gradient(NamedTuple):
     """The gradient function, and what must be known to trust it.
 
     `live_in_loads`: the primal loads that it executes again. `broken`: stores of a varying value into a buffer without
-    a gradient, where the gradient path breaks if anybody reads that. `primal`: what was differentiated. `restored`: the
+    a gradient, where the gradient path breaks if anybody needs that. `primal`: what was differentiated. `restored`: the
     buffers that must be as they were before the primal launch when the gradient begins, because of `overwrites`; those
     that the launch fills first need not be, since the gradient works on a temporary instead. `old_values`: what the
     primal launch must have saved, in the order in which a launch gets it behind its arrays. `copies`: memory, and the
@@ -41,7 +52,7 @@ class Gradient(NamedTuple):
 
     function: Function
     live_in_loads: tuple[Load, ...]
-    broken: tuple[Store | Atomic, ...]
+    broken: tuple[Broken, ...]
     primal: Function
     restored: frozenset[Buffer] = frozenset()
     overwrites: tuple[Overwrite, ...] = ()
@@ -60,7 +71,8 @@ def reverse(
     saved = {value.buffer for value in old.values}
     given, (fn, dependence) = fn, make_sequential(unfold_atomics(replay(lift_values(fn), old), _may_serialise), saved)
     adjoint = reverser(fn, defaults, arguments=arguments).adjoint()
-    _refuse(given, fn, dependence, adjoint, arguments=arguments)
+    _refuse(given, fn, dependence, adjoint)
+    broken = tuple([_broken(write, fn, arguments=arguments) for write in adjoint.broken])
     overwrites: tuple[Overwrite, ...] = ()
     plan = NO_PLAN
     while True:
@@ -72,6 +84,7 @@ def reverse(
                 live_in_loads=tuple([load for load in gradient.live_in_loads if load.buffer not in saved]),
                 overwrites=tuple([o for o in overwrites if o.load.buffer in gradient.restored]),
                 old_values=old if read & saved else NO_OLD_VALUES,
+                broken=broken,
             )
         if all(overwrite.load.buffer in plan.buffers for overwrite in further):
             refuse_overwrite(
@@ -87,16 +100,12 @@ def _may_serialise(op: Atomic, conflicts: Sequence[Access]) -> bool:
     return can_vary(op.buffer) and is_commutative(op, conflicts)
 
 
-def _refuse(
-    given: Function, fn: Function, dependence: CarriedDependence | None, adjoint: Adjoint, *, arguments: bool
-) -> None:
+def _refuse(given: Function, fn: Function, dependence: CarriedDependence | None, adjoint: Adjoint) -> None:
     """Raise where `given` has no gradient that could be trusted; `fn` is what was differentiated in its place."""
     if adjoint.region.body:
         refuse_gradient_access(fn)
         refuse_write_conflicts(given)
         refuse_carried_dependence(dependence)
-    for write in adjoint.broken:
-        refuse_broken_path(write.buffer, write.loc, fn, arguments=arguments)
 
 
 def _stored(fn: Function, adjoint: Adjoint, plan: StoragePlan, found: Set[Load], defaults: Defaults) -> Gradient:
@@ -116,7 +125,7 @@ def _stored(fn: Function, adjoint: Adjoint, plan: StoragePlan, found: Set[Load],
     kept = [b for b in plan.buffers if b.kind is not BufferKind.TEMPORARY]
     anew = [b for b in kept if begins_anew(fn, b)]
     grad = with_temporaries(Function(f"{fn.name}.grad", region, fn.loc), anew)
-    return Gradient(grad, tuple(needed), adjoint.broken, fn, frozenset(kept).difference(anew), copies=plan.provided)
+    return Gradient(grad, tuple(needed), (), fn, frozenset(kept).difference(anew), copies=plan.provided)
 
 
 def _refuse_unavailable(region: Region, fn: Function) -> None:
@@ -134,6 +143,14 @@ def _refuse_unavailable(region: Region, fn: Function) -> None:
                 made[v].loc,
                 hint="write ti.loop_config(serialize=True) in front of the loop",
             )
+
+
+def _broken(write: Store | Atomic, fn: Function, *, arguments: bool) -> Broken:
+    writes, returned = reached_from(fn, write.buffer)
+    needed = next((w for w in writes if w.buffer.adjoint is not None), None)
+    if needed is not None:
+        return Broken(write.buffer, write.loc, needed.loc, needed.buffer)
+    return Broken(write.buffer, write.loc, fn.loc if returned and arguments else None)
 
 
 def refuse_broken_path(buffer: Buffer, place: Span, fn: Function, *, arguments: bool = False) -> list[Store | Atomic]:

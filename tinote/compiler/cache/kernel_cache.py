@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
 from tinote.compiler.cache.codec import Codec, Unencodable
@@ -17,6 +17,9 @@ from tinote.runtime import jit
 from tinote.runtime.store import Store, digest
 
 __all__ = ["Entry", "KernelCache"]
+
+Twins = Mapping[Buffer, Buffer]
+_NO_TWINS: Twins = {}
 
 
 class Entry(NamedTuple):
@@ -45,18 +48,18 @@ class KernelCache:
         """What the code depends on outside of the kernel, once it is found."""
         return () if self._dependencies is None else self._dependencies.captures
 
-    def get(self, request: Request) -> Entry | None:
-        """What an earlier process has left, if it has."""
+    def get(self, request: Request, twins: Twins = _NO_TWINS) -> Entry | None:
+        """What an earlier process has left, if it has. `twins`: what stands for buffers with temporary companions."""
         if self._is_new:
             self._is_new = False
             for found in find_dependencies(self._lookup, self._store):
-                entry = self._read(found, request)
+                entry = self._read(found, request, twins)
                 if entry is not None:
                     self._dependencies = found
                     return entry
-        return None if self._dependencies is None else self._read(self._dependencies, request)
+        return None if self._dependencies is None else self._read(self._dependencies, request, twins)
 
-    def put(self, request: Request, entry: Entry, lowered: Lowered | None) -> None:
+    def put(self, request: Request, entry: Entry, lowered: Lowered | None, twins: Twins = _NO_TWINS) -> None:
         """Leave it to later processes, if what it depends on can be described. `lowered`: what the front end made, if
         it has run.
         """
@@ -66,10 +69,11 @@ class KernelCache:
         if found is None:
             return
         try:
-            data = Codec(found.buffers, found.sources).encode(entry, Entry)
-        except Unencodable:
+            data = Codec(_known(found, twins), found.sources).encode(entry, Entry)
+            key = _key(found, request)
+        except (Unencodable, ValueError):  # a buffer that is nowhere in what the code depends on
             return
-        self._store.put(_key(found, request), json.dumps(data).encode())
+        self._store.put(key, json.dumps(data).encode())
 
     def renew(self, buffers: set[Buffer], *, current: bool) -> None:
         """Memory that belongs to a field may have come since: where not all of `buffers` are known, look anew.
@@ -79,15 +83,31 @@ class KernelCache:
             self._dependencies = None
             self._is_new = current
 
-    def _read(self, found: Dependencies, request: Request) -> Entry | None:
-        data = self._store.get(_key(found, request))
+    def _read(self, found: Dependencies, request: Request, twins: Twins) -> Entry | None:
+        try:
+            data = self._store.get(_key(found, request))
+        except ValueError:
+            return None
         if data is None:
             return None
         try:
-            return Codec(found.buffers, found.sources).decode(json.loads(data), Entry)
+            return Codec(_known(found, twins), found.sources).decode(json.loads(data), Entry)
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             return None  # well sealed, and not what this version writes
 
 
 def _key(dependencies: Dependencies, request: Request) -> str:
-    return digest("request", dependencies.key, request.name)
+    """Raises `ValueError` for temporary companions of a buffer that is not known."""
+    numbers = sorted([dependencies.buffers.index(buffer) for buffer in request.temporaries])
+    return digest("request", dependencies.key, request.name, *map(str, numbers))
+
+
+def _known(dependencies: Dependencies, twins: Twins) -> tuple[Buffer, ...]:
+    """The buffers that both processes know: what the code depends on, then twins with their companions."""
+    found = list(dependencies.buffers)
+    for buffer in dependencies.buffers:
+        twin = twins.get(buffer)
+        if twin is not None:
+            second = None if twin.adjoint is None else twin.adjoint.tangent
+            found += [one for one in (twin, twin.adjoint, twin.tangent, second) if one is not None]
+    return tuple(dict.fromkeys(found))

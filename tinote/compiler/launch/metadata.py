@@ -18,7 +18,7 @@ from tinote.runtime.profile import Clock
 from tinote.runtime.sites import Site
 from tinote.source import Span
 
-__all__ = ["ExecutableMetadata", "Facts", "GradientFacts", "OverwrittenInput", "Place", "Signature"]
+__all__ = ["BrokenPath", "ExecutableMetadata", "Facts", "GradientFacts", "OverwrittenInput", "Place", "Signature"]
 
 
 class ExecutableMetadata(NamedTuple):
@@ -59,6 +59,17 @@ class Place(NamedTuple):
     span: Span
 
 
+class BrokenPath(NamedTuple):
+    """A value that is differentiated is stored at `span` into memory without a gradient. Where the same kernel needs
+    it, `needed` says for what (None: for what it returns), at the place `at`.
+    """
+
+    buffer: Buffer
+    span: Span
+    at: Span | None = None
+    needed: Buffer | None = None
+
+
 class OverwrittenInput(NamedTuple):
     """The gradient needs what was `read` here, and the kernel has overwritten it afterwards."""
 
@@ -82,7 +93,7 @@ class GradientFacts(NamedTuple):
     overwritten: tuple[OverwrittenInput, ...]
     old_values: tuple[Place, ...]
     copied: tuple[Buffer, ...]
-    broken_paths: tuple[Place, ...]
+    broken_paths: tuple[BrokenPath, ...]
     regions: SymbolicRegions
 
     def with_memory(self, actual: Callable[[Buffer], Buffer]) -> GradientFacts:

@@ -63,8 +63,8 @@ class Field(Located, Exchanged):
         element: tuple[int, ...],
         made_at: Span,
         name: str,
-        needs_grad: bool = False,
-        needs_dual: bool = False,
+        needs_grad: bool | None = None,
+        needs_dual: bool | None = None,
     ) -> None:
         if needs_grad and dtype.kind != "f":
             raise FieldError(
@@ -87,6 +87,8 @@ class Field(Located, Exchanged):
         #: gradient and dual that were asked for, by kind, while nothing has a place yet
         self._companions: dict[str, Field] = {}
         self._needed = {kind for kind, needed in (("grad", needs_grad), ("dual", needs_dual)) if needed}
+        #: in which modes its values are constants, since the user has said that it has no gradient (no dual)
+        self._constant = needs_grad is False, needs_dual is False or (needs_dual is None and needs_grad is False)
 
     def __getattr__(self, name: str) -> Any:
         if name in _PLACED:
@@ -151,6 +153,7 @@ class Field(Located, Exchanged):
             element_strides=at.element_strides,
             offset=at.offset,
         )
+        self.buffer.no_adjoint, self.buffer.no_tangent = self._constant
         self._array = array_over(self.buffer, self.memory)
         session.memories[self.buffer] = self.memory
         session.fields.add(self)

@@ -126,7 +126,7 @@ def cost_of(instance: Instance, values: tuple[Any, ...]) -> GradientCost:
 
     count = len(specialisation.arrays)
     shapes = [bound.shape for bound in values[:count]]
-    costs = specialisation.gradient_costs(values[count:], read, length)
+    costs = specialisation.gradient_costs(arguments.request, values[count:], read, length)
     threads = specialisation.config.num_threads
     return GradientCost(instance.kernel_name, costs.saved, costs.recomputed, costs.accumulated, threads)
 

@@ -1,5 +1,9 @@
-"""Broken gradient paths: values that are differentiated and go through a field without a gradient, or without a dual,
-would silently count as constants. They are followed from where they are put there to where they would be needed.
+"""Broken gradient paths: differentiated values that go through memory without a gradient, or without a dual, which can
+have no temporary one, would silently count as constants. They are followed from where they are put there to where they
+would be needed.
+
+Such memory is an array that others manage, and whatever a stretch with a custom VJP uses, which sees no gradients but
+those that the user has declared. What the user has declared to have none is constant, and breaks no path.
 """
 
 from __future__ import annotations
@@ -9,7 +13,7 @@ from collections.abc import Iterable
 from tinote.errors import Note, broken_gradient_path
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.events import Computed, Custom, Event, Launch, Read, Write
-from tinote.lang.kernels.arguments import Arguments, place_in
+from tinote.lang.kernels.arguments import Arguments, ExternalArray, place_in
 from tinote.source import Span
 
 __all__ = ["LostValues"]
@@ -31,7 +35,9 @@ class LostValues:
 
     def lose(self, buffer: Buffer, place: Span) -> None:
         """A value that varies is put into a field, at `place`."""
-        if self._companion(buffer) is None and buffer.primal is None and buffer.dtype.kind == "f":
+        if self._companion(buffer) is not None or buffer.primal is not None or buffer.dtype.kind != "f":
+            return
+        if isinstance(buffer, ExternalArray):
             self.places.setdefault(buffer, place)
 
     def _refuse(self, buffer: Buffer, place: Span, note: Note) -> None:
@@ -72,10 +78,12 @@ class LostValues:
 
     def _numbers_to_field(self, write: Write) -> None:
         assert write.numbers is not None
+        written = set(write.numbers.ravel().tolist())
         if self._companion(write.target) is None:
-            self.lose(write.target, write.place)
+            if not write.target.no_adjoint and not written.isdisjoint(self.numbers):
+                self.places.setdefault(write.target, write.place)
             return
-        for number in set(write.numbers.ravel().tolist()):
+        for number in written:
             self.refuse_number(number, Note(f"from there they are written to '{write.target.name}'", write.place))
 
     def refuse_number(self, number: int, note: Note) -> None:
@@ -91,8 +99,8 @@ class LostValues:
         if self.places:
             for further, write in arguments.follow_broken_paths(self.places):
                 self.places.setdefault(further, write)
-        for buffer, place in arguments.gradient_facts.broken_paths:
-            self.places.setdefault(buffer, place)
+        for path in arguments.gradient_facts.broken_paths:
+            self.lose(path.buffer, path.span)
 
     def launch_forward(self, arguments: Arguments, *, varying: bool) -> None:
         """Through a launch that is differentiated in forward mode. `varying`: it gets values that vary as arguments."""
@@ -120,13 +128,15 @@ class LostValues:
             self.refuse_number(number, Note(f"from there they go into '{custom.name}'", custom.place))
         for buffer in custom.renewed:
             self.places.pop(buffer, None)
-        broken = [(b, place) for b in custom.loaded if (place := place_in(self.places, b)) is not None]
+        before = {**custom.active, **self.places}
+        broken = [(b, place) for b in custom.loaded if (place := place_in(before, b)) is not None]
         if broken and any(b.adjoint is not None for b in custom.written):
             self._refuse(*broken[0], Note(f"from there '{custom.name}' reads them", custom.place))
         left = custom.lost
         if left is None:
             varies = bool(broken) or any(b.adjoint is not None for b in custom.loaded)
-            left = {b: custom.place for b in custom.written if varies and b.adjoint is None and b.dtype.kind == "f"}
+            followed = custom.active.keys() - custom.renewed  # the adjoint of what it leaves there would pass by
+            left = {b: custom.place for b in custom.written if (varies or b in followed) and _may_break(b)}
         for buffer, place in left.items():
             self.places.setdefault(buffer, place)
 
@@ -138,6 +148,9 @@ class LostValues:
         elif source in self.places:
             if self._companion(target) is not None:
                 self._refuse(source, self.places[source], Note(f"from there they are copied to '{target.name}'", place))
-            self.places.setdefault(target, self.places[source])
-        elif self._companion(source) is not None:
-            self.lose(target, place)
+            if not target.no_adjoint:
+                self.places.setdefault(target, self.places[source])
+
+
+def _may_break(buffer: Buffer) -> bool:
+    return buffer.dtype.kind == "f" and buffer.adjoint is None and not buffer.no_adjoint

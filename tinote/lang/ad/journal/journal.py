@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from tinote.compiler.requests import GRADIENT, Request
-from tinote.errors import DifferentiationError
+from tinote.errors import DifferentiationError, TinoteError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.broken_path import LostValues
 from tinote.lang.ad.journal.events import Custom, Event, Launch, Read, Write
+from tinote.lang.ad.journal.needed_adjoints import needed_adjoints
 from tinote.lang.ad.journal.number_flow import NumberFlow, look_for_plain
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saved_values import SavedValues, living_buffers, refuse_old_values
@@ -25,7 +26,7 @@ from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.boxes import Box, box_at, is_element
 from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, objects, traced_array
-from tinote.lang.kernels.arguments import arguments_of, own
+from tinote.lang.kernels.arguments import Arguments, arguments_of, lendable, lending, own
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import (
     Recorder,
@@ -78,6 +79,12 @@ class Journal(Recorder):
         self._begins = False  # whether there are writes to fields that nothing has used
         self._read: set[Buffer] = set()  # fields of which Python has numbers
         self._pending: Launch | None = None
+        #: memory without a gradient that holds differentiated values, and where these were first put there
+        self.active: dict[Buffer, Span] = {}
+        self.tangents: dict[Buffer, Buffer] | None = {} if self._tangents else None  # its duals, if there are any
+        #: what most launches run is known, as long as no memory is active
+        self._usual: Request | None = self.derivative
+        self._lent: dict[tuple[Instance, Request, int], Arguments] = {}  # of launches without arrays
         self._refused: DifferentiationError | None = None  # what a launch was let pass with, for others to judge first
         self._tokens: tuple[Token[Recorder | None], Token[Watcher | None]] | None = None
 
@@ -106,14 +113,16 @@ class Journal(Recorder):
     # ---- launches
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
-        given, flow, arguments = values, None, instance.arguments
+        given, flow, arguments = values, None, instance.taped
         if instance.returns_floats or self._tangents or (values and Traced in map(type, values)):
             flow = self.flow(instance, values)
             values = constants(values)
-            arguments = arguments_of(instance, values, self.request(flow))
-        elif arguments is None or arguments.request is not self.derivative:
-            arguments = arguments_of(instance, values, self.derivative)
+            arguments = None
+        elif arguments is not None and arguments.request is not self._usual:
+            arguments = None
         try:
+            if arguments is None:
+                arguments = self.arguments(instance, values, flow)
             if arguments.values:
                 arguments.refuse_shared()
             self._pending = launch = self.saved.launching(instance, values, arguments, self.saves_by, flow)
@@ -122,6 +131,7 @@ class Journal(Recorder):
                 raise
             self._refused = self._refused or error
             self._pending = launch = None
+            arguments = arguments_of(instance, values, self.request(flow))
         if self.trace.root.taken_out is not None:
             look_for_plain(self.trace, given, arguments)
         native = None if launch is None else launch.old_values
@@ -145,13 +155,70 @@ class Journal(Recorder):
         """Which of a kernel's gradients is for such a launch."""
         return self.derivative if flow is None else Request(self.derivative.derivative, arguments=True)
 
+    # ---- memory without a gradient
+
+    def arguments(self, instance: Instance, values: tuple[Any, ...], flow: NumberFlow | None) -> Arguments:
+        """What a launch does to memory; it has temporary gradients where differentiated values go through memory
+        without one. Raises `DifferentiationError`.
+        """
+        found = arguments_of(instance, values, self.request(flow))
+        if self.active or found.stores_to_none:
+            return self._lending(instance, found)
+        if flow is None and not found.values:
+            instance.taped = found
+        return found
+
+    def _lending(self, instance: Instance, plain: Arguments) -> Arguments:
+        key = instance, plain.request, len(self.active)
+        found = None if plain.values else self._lent.get(key)
+        if found is None:
+            found = self._with_temporaries(instance, plain)
+            if not plain.values:
+                self._lent[key] = found
+        places = {path.buffer: path.span for path in plain.gradient_facts.broken_paths}
+        for buffer in found.lent if found.refused is None else own(found.accesses.written):
+            if buffer not in self.active and lendable(buffer):
+                self.activate(buffer, places.get(buffer, instance.specialisation.source.span))
+        return found
+
+    def _with_temporaries(self, instance: Instance, plain: Arguments) -> Arguments:
+        """The launch with temporary gradients. One that has no gradient then is refused at the end, if it is needed."""
+        specialisation = instance.specialisation
+        try:
+            request = lending(plain, self.active)
+            if not request.temporaries:
+                plain.refuse_broken_paths()
+                return plain
+            found = None if plain.values else instance.with_temporaries.get(request)
+            if found is None:
+                found = Arguments(specialisation, plain.values, request, self.tangents)
+                found.plain = plain
+                if not plain.values and self.tangents is None:
+                    instance.with_temporaries[request] = found
+            found.refuse_broken_paths()
+        except TinoteError as error:
+            if any(path.at is not None for path in plain.gradient_facts.broken_paths):
+                raise
+            found = Arguments(specialisation, plain.values, plain.request)
+            found.refused = error
+        return found
+
+    def activate(self, buffer: Buffer, place: Span) -> None:
+        """Memory without a gradient holds differentiated values from now on, which were put there at `place`."""
+        self.active[buffer] = place
+        self._usual = None
+
+    def is_followed(self, buffer: Buffer) -> bool:
+        """Whether what is in memory has an adjoint, of its own or a temporary one."""
+        return buffer.adjoint is not None or buffer in self.active
+
     def launched(self) -> None:
         launch, self._pending = self._pending, None
         if launch is not None:
             self.saved.launched(launch)
             self.events.append(launch)
             foreign = launch.arguments.foreign
-            if foreign and any(buffer in foreign for buffer, _ in launch.arguments.gradient_facts.broken_paths):
+            if foreign and any(path.buffer in foreign for path in launch.arguments.gradient_facts.broken_paths):
                 self.trace.note_taken_out()  # what varies is in an array that anybody may read
             if session.has_views:
                 self.saved.distrust_views(launch)
@@ -168,6 +235,8 @@ class Journal(Recorder):
         """A stretch with a custom VJP has ended well."""
         for one in self._observers:
             one.custom(custom)
+        if self.active and custom.reads_active is None:
+            custom.active = {b: place for b, place in self.active.items() if b in custom.touched}
         kept = self.saved.custom(custom)
         self.events.append(custom)
         if session.has_views:
@@ -180,6 +249,9 @@ class Journal(Recorder):
         traced = None if source is not None else self._numbers_in(value, buffer)
         records = source is not None or traced is not None or self._was_used(buffer, position)
         place = caller() if records and (position is ... or buffer.adjoint is None) else NOWHERE
+        if (traced is not None or (source is not None and self.is_followed(source))) and lendable(buffer):
+            if buffer not in self.active:
+                self.activate(buffer, place)
         write = Write(buffer, position, source, traced, place, begins=not records)
         exempt = bool(self._observers) and recorder.get() is not self
         for one in self._observers:
@@ -209,7 +281,7 @@ class Journal(Recorder):
         there before.
         """
         if isinstance(position, tuple) and position[:1] != (...,):
-            if buffer.adjoint is None or not is_element(buffer, position[: buffer.rank]):
+            if not self.is_followed(buffer) or not is_element(buffer, position[: buffer.rank]):
                 return False
         return self.touches(buffer)
 
@@ -220,7 +292,7 @@ class Journal(Recorder):
             one.sharing(buffer)
 
     def taking(self, buffer: Buffer) -> None:
-        if buffer.dtype.kind == "f" and buffer.adjoint is not None:
+        if buffer.dtype.kind == "f" and self.is_followed(buffer):
             self.trace.note_taken_out()
 
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
@@ -289,6 +361,8 @@ class Journal(Recorder):
             raise self._refused
         values = LostValues(at_first=lost)
         values.follow(self.events)
+        if self.active:
+            needed_adjoints(self.events, self.active, ())
         return values
 
     def claim(self, *, clear: bool) -> None:
@@ -306,7 +380,15 @@ class Journal(Recorder):
 
     def sweep(self, gradients: Request | None = None, done: Callable[[Custom], None] | None = None) -> Sweep:
         """A reverse sweep through all that was recorded, to be run; by default of `derivative`."""
-        return Sweep(self.events, self.saved, gradients or self.derivative, done, begins=self._begins)
+        return Sweep(
+            self.events,
+            self.saved,
+            gradients or self.derivative,
+            done,
+            begins=self._begins,
+            active=self.active,
+            tangents=self.tangents,
+        )
 
     def forget(self) -> None:
         """Let the copies go, unless they are to be kept: nothing will be reversed any more."""

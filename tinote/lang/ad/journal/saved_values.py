@@ -103,6 +103,8 @@ class SavedValues:
                 self._need_all_of(_inputs(arguments))
             for buffer, box in regions.written:
                 self.overwriting(buffer, box)
+        if arguments.request.temporaries:
+            saves_by = saves_by.lending(arguments.request.temporaries)
         saving = self._saving(instance, values, arguments, saves_by) if facts.old_values else None
         copies = ({}, {}) if arguments.foreign else _NO_COPIES
         launch = Launch(instance, values, arguments, regions, before, log.length, *copies, saving, flow)

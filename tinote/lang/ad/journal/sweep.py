@@ -4,7 +4,7 @@ it, and what Python and custom VJPs did between them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,9 @@ from tinote.errors import KernelFiniteError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Computed, Custom, Event, Launch, Read, Write
+from tinote.lang.ad.journal.needed_adjoints import needed_adjoints
 from tinote.lang.ad.journal.saved_values import SavedValues
+from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS, TemporaryAdjoints
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.duals import Dual
 from tinote.lang.data.traced import Traced
@@ -27,8 +29,9 @@ _ZERO = Dual(0.0)
 
 class Sweep:
     """A sweep through `events`. `gradients`: which of a kernel's gradients runs. `done` is told of each custom VJP that
-    has run. `begins`: whether there may be writes to fields that nothing had used. `at`: the launch or custom stretch
-    that was run last. `adjoints`: of traced numbers; they may be seeded.
+    has run. `begins`: whether there may be writes to fields that nothing had used. `active`: memory without a gradient
+    that holds differentiated values; `tangents`: its duals. `at`: the launch or custom stretch that was run last.
+    `adjoints`: of traced numbers; they may be seeded. `temporaries`: of memory without a gradient, while it runs.
     """
 
     def __init__(
@@ -39,27 +42,51 @@ class Sweep:
         done: Callable[[Custom], None] | None = None,
         *,
         begins: bool = True,
+        active: Collection[Buffer] = (),
+        tangents: Mapping[Buffer, Buffer] | None = None,
     ) -> None:
+        self._active = active
+        self._tangents = tangents
+        self.temporaries = NO_ADJOINTS
         self._events = events
         self._saved = saved
         self._gradients = gradients
         self._done = done
         self._begins = begins
-        self.at: Launch | Custom | None = None
+        self.at: Event | None = None
         self.adjoints: dict[int, Dual] = {}
 
     def run(self, *, restore: bool = True) -> None:
         """Accumulate the gradients. Afterwards the fields hold again what they hold now, unless `restore` is false and
         nobody asks for that.
         """
+        if not self._active:
+            self._run(self._events, restore=restore)
+            return
+        needed = needed_adjoints(self._events, self._active, self.adjoints)
+        self.temporaries = TemporaryAdjoints(needed.buffers, self._tangents)
+        try:
+            self._run(needed.events, restore=restore)
+        finally:
+            self.temporaries = NO_ADJOINTS
+
+    def run_within(self, temporaries: TemporaryAdjoints, wanted: Collection[Buffer], *, restore: bool) -> None:
+        """The same as a part of another sweep, which has the temporary adjoints; those of `wanted` are perhaps not
+        zero.
+        """
+        needed = needed_adjoints(self._events, self._active, self.adjoints, wanted)
+        self.temporaries = temporaries
+        self._run(needed.events, restore=restore)
+
+    def _run(self, events: Sequence[Event], *, restore: bool) -> None:
         log, saves = self._saved.log, self._saved.between_launches
-        renewed = _renewed(self._events, self.adjoints) if self._begins else set[int]()
+        renewed = _renewed(events, self.adjoints, self.temporaries) if self._begins else set[int]()
         try:
             log.begin(restores=restore)
-            for position in range(len(self._events) - 1, -1, -1):
-                event = self._events[position]
+            for position in range(len(events) - 1, -1, -1):
+                event = events[position]
                 if isinstance(event, Launch):
-                    self.at = event
+                    self.at = self._events[position]
                     if saves and log.shown > event.after:
                         log.undo_to(event.after)
                     if event.regions.live_in_before:
@@ -73,7 +100,7 @@ class Sweep:
                     if not event.begins or position in renewed:
                         self.write(event)
                 else:
-                    self.at = event
+                    self.at = self._events[position]
                     if saves and log.shown > event.after:
                         log.undo_to(event.after)
                     self.custom(event)
@@ -95,8 +122,13 @@ class Sweep:
         """Run the gradient of one launch."""
         code = launch.instance.specialisation.code
         request, flow = self._gradients, launch.flow
+        lent = launch.arguments.request.temporaries
         if flow is None:
-            code(request).launch(launch.values_back())
+            if lent:
+                request = request.lending(lent)
+                code(request).launch(self.temporaries.values(launch.arguments, launch.values_back(), request))
+            else:
+                code(request).launch(launch.values_back())
             return
         seeds = [self.adjoints.pop(number, _ZERO) for number in flow.outputs]
         values = [*launch.values_back(), *[seed.value for seed in seeds]]
@@ -105,13 +137,14 @@ class Sweep:
             for k, _, tangent in flow.inputs:
                 given[k] = tangent
             values += [*given, *[seed.tangent for seed in seeds]]
-        results = code(Request(request.derivative, arguments=True, checks=request.checks)).launch(values)
+        request = Request(request.derivative, arguments=True, checks=request.checks, temporaries=lent)
+        results = code(request).launch(self.temporaries.values(launch.arguments, values, request) if lent else values)
         for k, number, _ in flow.inputs:
             self.add(number, Dual(results[k], results[flow.floats + k] if flow.tangents else 0.0))
 
     def write(self, write: Write) -> None:
         """Move the gradient of the new values to where they came from."""
-        adjoint = write.target.adjoint
+        adjoint = self.temporaries.of(write.target)
         if adjoint is None:
             return
         tangent = adjoint.tangent
@@ -119,7 +152,7 @@ class Sweep:
             values = numbers(adjoint)[write.position]
             tangents = np.zeros_like(values) if tangent is None else numbers(tangent)[write.position]
             self._add_all(write.numbers, values, tangents)
-        source = None if write.source is None else write.source.adjoint
+        source = None if write.source is None else self.temporaries.of(write.source)
         _move(adjoint, source, write)
         if tangent is not None:
             _move(tangent, None if source is None else source.tangent, write)
@@ -151,7 +184,7 @@ class Sweep:
 
     def read(self, read: Read) -> None:
         """The adjoint of a number that was read is that of the element."""
-        found, adjoint = self.adjoints.pop(read.number, None), read.buffer.adjoint
+        found, adjoint = self.adjoints.pop(read.number, None), self.temporaries.of(read.buffer)
         if found is not None and adjoint is not None:
             numbers(adjoint)[read.position] += found.value
             if adjoint.tangent is not None:
@@ -173,7 +206,7 @@ class Sweep:
     def custom(self, custom: Custom) -> None:
         """Run a custom VJP."""
         stale = self._saved.log.stale
-        inner = CustomSweep(self._gradients, custom.name, custom.place, stale, self.adjoints)
+        inner = CustomSweep(self._gradients, custom.name, custom.place, stale, self.adjoints, self.temporaries)
         for buffer in custom.scratch:
             if buffer.dtype.kind == "f":  # a read before it is computed shows
                 inner.overwriting(buffer)
@@ -185,6 +218,8 @@ class Sweep:
         finally:
             recorder.reset(token)
             inner.bring_back()
+        for buffer in custom.renewed:
+            self.temporaries.clear(buffer)
         if self._done is not None:
             self._done(custom)
 
@@ -215,7 +250,7 @@ class Sweep:
             raise first
 
 
-def _renewed(events: Sequence[Event], seeds: Collection[int]) -> set[int]:
+def _renewed(events: Sequence[Event], seeds: Collection[int], temporaries: TemporaryAdjoints) -> set[int]:
     """Which writes to fields that no launch had used (`Write.begins`) replace values that something has used after all:
     numbers that Python had read there.
     """
@@ -229,7 +264,7 @@ def _renewed(events: Sequence[Event], seeds: Collection[int]) -> set[int]:
             if event.flow is not None:
                 used.update([number for _, number, _ in event.flow.inputs])
         elif isinstance(event, Write):
-            if event.numbers is not None and event.target.adjoint is not None:
+            if event.numbers is not None and temporaries.of(event.target) is not None:
                 used.update(event.numbers.ravel().tolist())
         elif isinstance(event, Custom):
             used |= event.numbers
