@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from typing import NamedTuple
 
-from tinote.autodiff.activity import can_vary, reached_from
+from tinote.autodiff.activity import Broken, broken_at, can_vary, reached_from
 from tinote.autodiff.custom_vjp import lift_values
 from tinote.autodiff.dependence_distance import CarriedDependence, refuse_carried_dependence
 from tinote.autodiff.old_values import NO_OLD_VALUES, OldValues, plan_old_values, replay
@@ -26,17 +26,6 @@ from tinote.ir.query import definitions, free_variables, walk
 from tinote.source import Span
 
 DEFAULTS = Defaults()
-
-
-class Broken(NamedTuple):
-    """A value that varies is stored at `place` into a buffer without a gradient. `at`: where the function itself needs
-    it, for `needed`, which has a gradient, or for what it returns (None).
-    """
-
-    buffer: Buffer
-    place: Span
-    at: Span | None = None
-    needed: Buffer | None = None
 
 
 class Gradient(NamedTuple):
@@ -72,7 +61,7 @@ def reverse(
     given, (fn, dependence) = fn, make_sequential(unfold_atomics(replay(lift_values(fn), old), _may_serialise), saved)
     adjoint = reverser(fn, defaults, arguments=arguments).adjoint()
     _refuse(given, fn, dependence, adjoint)
-    broken = tuple([_broken(write, fn, arguments=arguments) for write in adjoint.broken])
+    broken = tuple([broken_at(write, fn, arguments=arguments) for write in adjoint.broken])
     overwrites: tuple[Overwrite, ...] = ()
     plan = NO_PLAN
     while True:
@@ -143,14 +132,6 @@ def _refuse_unavailable(region: Region, fn: Function) -> None:
                 made[v].loc,
                 hint="write ti.loop_config(serialize=True) in front of the loop",
             )
-
-
-def _broken(write: Store | Atomic, fn: Function, *, arguments: bool) -> Broken:
-    writes, returned = reached_from(fn, write.buffer)
-    needed = next((w for w in writes if w.buffer.adjoint is not None), None)
-    if needed is not None:
-        return Broken(write.buffer, write.loc, needed.loc, needed.buffer)
-    return Broken(write.buffer, write.loc, fn.loc if returned and arguments else None)
 
 
 def refuse_broken_path(buffer: Buffer, place: Span, fn: Function, *, arguments: bool = False) -> list[Store | Atomic]:

@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinote.compiler.launch.access_summary import AccessSummary, summarise
-from tinote.compiler.launch.metadata import Facts, GradientFacts, Signature
+from tinote.compiler.launch.metadata import BrokenPath, Facts, GradientFacts, Signature
 from tinote.compiler.launch.native import BoundArray, Code, Native, Origin, Profiled, binary_cache
 from tinote.compiler.protocol import (
     ArgumentSpec,
@@ -198,6 +198,12 @@ class Specialisation:
         found = self.compiled(request).facts.gradient
         assert found is not None
         return found
+
+    def broken_paths(self, request: Request) -> tuple[BrokenPath, ...]:
+        """Where a value that is differentiated is stored into memory without a gradient (a dual, in forward mode).
+        Raises `DifferentiationError`.
+        """
+        return self.compiled(request).facts.broken_paths
 
     def results(self) -> Iterator[tuple[Request, Code]]:
         """The requests compiled so far, with their code."""

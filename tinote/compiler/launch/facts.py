@@ -28,7 +28,8 @@ def facts_of(context: Context, request: Request, arrays: tuple[Buffer, ...], len
     if checks is not None:
         further += [*[shadow for _, shadow in checks.shadows], checks.ledger]
     found = None if gradient is None else _gradient_facts(gradient, tangents=request.has_tangents)
-    return Facts((*arrays, *further, *lent), found, saved, checks)
+    broken = tuple([BrokenPath(*one) for one in context.broken_paths])
+    return Facts((*arrays, *further, *lent), found, saved, checks, broken)
 
 
 def _gradient_facts(gradient: Gradient, *, tangents: bool) -> GradientFacts:
@@ -47,7 +48,6 @@ def _gradient_facts(gradient: Gradient, *, tangents: bool) -> GradientFacts:
         tuple([OverwrittenInput(h.load.buffer, h.load.loc, h.write.loc) for h in gradient.overwrites]),
         tuple([Place(value.op.buffer, value.op.loc) for value in gradient.old_values.values]),
         tuple([array for _, array in gradient.copies]),
-        tuple([BrokenPath(*one) for one in gradient.broken]),
         regions,
     )
 

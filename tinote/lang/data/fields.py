@@ -22,7 +22,7 @@ from tinote.lang.data.exchange import Exchanged
 from tinote.lang.data.layout import Layout, Placement, array_over, dense
 from tinote.lang.data.matrix import Matrix, Vector
 from tinote.lang.data.nodes import Located
-from tinote.lang.data.traced import plain, tangents_in
+from tinote.lang.data.traced import plain
 from tinote.lang.session.state import (
     clears_duals,
     forget_gradients,
@@ -322,8 +322,6 @@ class Field(Located, Exchanged):
     def _wrote(self, position: Any, value: Any, source: Buffer | None = None) -> None:
         """Python is about to write `value` at `position` (`...`: everywhere), or what is in the field `source`."""
         note_python_write(self.buffer, position, value, source)
-        if self._dual is not None and clears_duals():
-            self._dual._array[position] = tangents_in(value)
 
     def _source(self, value: Any) -> np.ndarray[Any, Any]:
         """`value` as an array of numbers that this field's type holds; fractions are cut off. Raises `FieldError`."""
@@ -418,8 +416,6 @@ class Field(Located, Exchanged):
             return
         self._wrote(..., None, other.buffer)
         self._array[...] = source
-        if self._dual is not None and other._dual is not None and clears_duals():
-            self._dual._array[...] = other._dual._array
 
     def __repr__(self) -> str:
         called = self._word if self.name == self._word else f"{self._word} {self.name}"

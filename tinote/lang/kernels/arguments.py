@@ -13,7 +13,7 @@ from typing import Any
 
 from tinote.compiler.driver import BoundArray, Specialisation
 from tinote.compiler.launch.access_summary import AccessSummary, TaskSummary
-from tinote.compiler.launch.metadata import GradientFacts
+from tinote.compiler.launch.metadata import BrokenPath, GradientFacts
 from tinote.compiler.requests import GRADIENT, PRIMAL, Request
 from tinote.errors import DifferentiationError, Note, TinoteError, broken_gradient_path
 from tinote.ir.nodes import Buffer, BufferKind
@@ -134,38 +134,43 @@ class Arguments:
     @cached_property
     def gradient_facts(self) -> GradientFacts:
         """What the gradient asks of memory. Raises `DifferentiationError`, also for a kernel that computes values to be
-        differentiated from gradients, even if nothing comes back through it. What the user says is constant breaks no
-        path.
+        differentiated from gradients, even if nothing comes back through it.
         """
         found = self.specialisation.gradient_facts(self.request)
         touched = self.specialisation.accesses()
         reads = any(b.primal is not None for b in touched.loaded)
         if reads and any(b.adjoint is not None for b in touched.written):
             self.specialisation.refuse_gradient_access(self.request)
-        found = found.with_memory(self.actual) if self._actual else found
-        if found.broken_paths:
-            found = found._replace(
-                broken_paths=tuple([path for path in found.broken_paths if not path.buffer.no_adjoint])
-            )
-        return found
+        return found.with_memory(self.actual) if self._actual else found
+
+    @cached_property
+    def broken_paths(self) -> tuple[BrokenPath, ...]:
+        """Where a value that is differentiated is stored into memory without a gradient (a dual, in forward mode). What
+        the user says is constant breaks no path.
+        """
+        found = self.specialisation.broken_paths(self.request)
+        there = [path._replace(buffer=self.actual(path.buffer)) for path in found]
+        reverses = self.request.reverses
+        return tuple([path for path in there if not (path.buffer.no_adjoint if reverses else path.buffer.no_tangent)])
 
     def refuse_broken_paths(self) -> None:
         """Raise `DifferentiationError` for a gradient path that breaks within the kernel."""
-        for path in self.gradient_facts.broken_paths:
+        for path in self.broken_paths:
             if path.at is not None:
                 needed = path.needed
                 text = "this kernel returns them" if needed is None else f"they reach '{self.actual(needed).name}'"
-                raise broken_gradient_path(path.buffer.name, path.span, [Note(f"from there {text}", path.at)])
+                notes = [Note(f"from there {text}", path.at)]
+                raise broken_gradient_path(path.buffer.name, path.span, notes, tangents=not self.request.reverses)
 
     @cached_property
     def stores_to_none(self) -> bool:
         """Whether a value that is differentiated is stored into memory without a gradient."""
-        return bool(self.specialisation.gradient_facts(self.request).broken_paths)
+        return bool(self.specialisation.broken_paths(self.request))
 
     @property
     def has_old_values(self) -> bool:
         """Whether the launch has to save old values for its gradient."""
-        return bool(self.gradient_facts.old_values)
+        return bool(self.specialisation.gradient_facts(self.request).old_values)
 
     @cached_property
     def asks(self) -> bool:
@@ -307,16 +312,16 @@ def lendable(buffer: Buffer, *, tangents: bool = False) -> bool:
 
 
 def lending(arguments: Arguments, active: Container[Buffer]) -> Request:
-    """The request of a launch with temporary gradients for all memory without one that values which vary go through:
+    """The request of a launch with temporary companions for all memory without one that values which vary go through:
     what holds such values before (`active`), and what the launch leaves some in. Raises `DifferentiationError`.
     """
     specialisation, request = arguments.specialisation, arguments.request
-    touched = specialisation.accesses()
+    touched, forwards = specialisation.accesses(), not request.reverses
     lent = frozenset([b for b in touched.loaded | touched.written if arguments.actual(b) in active])
     while True:
         request = request.lending(lent)
-        paths = specialisation.gradient_facts(request).broken_paths
-        further = {path.buffer for path in paths if lendable(arguments.actual(path.buffer))}
+        paths = specialisation.broken_paths(request)
+        further = {path.buffer for path in paths if lendable(arguments.actual(path.buffer), tangents=forwards)}
         if further <= lent:
             return request
         lent |= further

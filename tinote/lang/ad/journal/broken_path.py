@@ -8,7 +8,7 @@ those that the user has declared. What the user has declared to have none is con
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from tinote.errors import Note, broken_gradient_path
 from tinote.ir.nodes import Buffer
@@ -99,26 +99,32 @@ class LostValues:
         if self.places:
             for further, write in arguments.follow_broken_paths(self.places):
                 self.places.setdefault(further, write)
-        for path in arguments.gradient_facts.broken_paths:
+        for path in arguments.broken_paths:
             self.lose(path.buffer, path.span)
 
-    def launch_forward(self, arguments: Arguments, *, varying: bool) -> None:
-        """Through a launch that is differentiated in forward mode. `varying`: it gets values that vary as arguments."""
+    def launch_forward(self, arguments: Arguments, temporaries: Collection[Buffer], *, varying: bool) -> None:
+        """Through a launch that is differentiated in forward mode. `temporaries`: memory with a temporary dual;
+        `varying`: it gets values that vary as arguments.
+        """
         touched = arguments.accesses
         place_of_kernel = arguments.specialisation.source.span
         for buffer in touched.loaded if self.places else ():
             place = place_in(self.places, buffer)
             if place is not None:
                 self._refuse(buffer, place, Note("written by this kernel, and then read by", place_of_kernel))
-        if varying or any(buffer.tangent is not None for buffer in touched.loaded):
+        if varying or any(buffer.tangent is not None or buffer in temporaries for buffer in touched.loaded):
             for buffer in touched.written:
                 self.lose(buffer, place_of_kernel)
 
-    def launch_gradient_forward(self, arguments: Arguments) -> None:
-        """Through the gradient of a kernel, launched by itself in forward mode."""
+    def launch_gradient_forward(self, arguments: Arguments, temporaries: Collection[Buffer]) -> None:
+        """Through the gradient of a kernel, launched by itself in forward mode: it knows no temporary duals."""
         place_of_kernel = arguments.specialisation.source.span
-        for buffer in {b for task in arguments.gradient_tasks for b in task.accesses.loaded} if self.places else ():
+        if not self.places and not temporaries:
+            return
+        for buffer in {b for task in arguments.gradient_tasks for b in task.accesses.loaded}:
             place = place_in(self.places, buffer)
+            if place is None and buffer in temporaries:
+                place = place_of_kernel
             if place is not None:
                 self._refuse(buffer, place, Note("from there the gradient of this kernel reads it", place_of_kernel))
 

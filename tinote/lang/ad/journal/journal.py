@@ -7,7 +7,7 @@ swept in reverse.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import Token
 from typing import Any
 
@@ -19,10 +19,17 @@ from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.broken_path import LostValues
 from tinote.lang.ad.journal.events import Custom, Event, Launch, Read, Write
 from tinote.lang.ad.journal.needed_adjoints import needed_adjoints
-from tinote.lang.ad.journal.number_flow import NumberFlow, look_for_plain
+from tinote.lang.ad.journal.number_flow import PUSHFORWARD, NumberFlow, look_for_plain
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saved_values import SavedValues, living_buffers, refuse_old_values
 from tinote.lang.ad.journal.sweep import Sweep
+from tinote.lang.ad.journal.temporary_adjoints import (
+    LendingLaunch,
+    TemporaryAdjoints,
+    tangent_of,
+    temporary_companion,
+    write_tangents,
+)
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.boxes import Box, box_at, is_element
 from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, objects, traced_array
@@ -81,10 +88,13 @@ class Journal(Recorder):
         self._pending: Launch | None = None
         #: memory without a gradient that holds differentiated values, and where these were first put there
         self.active: dict[Buffer, Span] = {}
-        self.tangents: dict[Buffer, Buffer] | None = {} if self._tangents else None  # its duals, if there are any
+        self.tangents: dict[Buffer, Buffer] | None = {} if self._tangents else None  # its temporary duals
+        if self.tangents is not None:
+            self.saved.temporary_tangents = self.tangents
         #: what most launches run is known, as long as no memory is active
         self._usual: Request | None = self.derivative
-        self._lent: dict[tuple[Instance, Request, int], Arguments] = {}  # of launches without arrays
+        #: launches without arrays with temporary gradients, and for how much active memory
+        self._lent: dict[tuple[Instance, Request], tuple[int, Arguments]] = {}
         self._refused: DifferentiationError | None = None  # what a launch was let pass with, for others to judge first
         self._tokens: tuple[Token[Recorder | None], Token[Watcher | None]] | None = None
 
@@ -142,8 +152,19 @@ class Journal(Recorder):
             native = one.launching(instance, arguments) or native
         if flow is None:
             return native
+        if self.tangents and arguments.request.temporaries:
+            native = self._with_temporary_tangents(native, arguments, self.tangents)
         flow.runs = native
         return flow
+
+    @staticmethod
+    def _with_temporary_tangents(native: Any, arguments: Arguments, tangents: Mapping[Buffer, Buffer]) -> Any:
+        """What runs the pushforward of a launch, or `native` in its place."""
+        temporaries = TemporaryAdjoints((), tangents)
+        if native is None:
+            return LendingLaunch(temporaries, arguments, PUSHFORWARD.lending(arguments.request.temporaries))
+        native.lend = lambda values: temporaries.values(arguments, values, native.mode)
+        return native
 
     def flow(self, instance: Instance, values: tuple[Any, ...]) -> NumberFlow | None:
         """What runs a launch that traced numbers go into or come out of."""
@@ -169,16 +190,13 @@ class Journal(Recorder):
         return found
 
     def _lending(self, instance: Instance, plain: Arguments) -> Arguments:
-        key = instance, plain.request, len(self.active)
-        found = None if plain.values else self._lent.get(key)
-        if found is None:
-            found = self._with_temporaries(instance, plain)
-            if not plain.values:
-                self._lent[key] = found
-        places = {path.buffer: path.span for path in plain.gradient_facts.broken_paths}
-        for buffer in found.lent if found.refused is None else own(found.accesses.written):
-            if buffer not in self.active and lendable(buffer):
-                self.activate(buffer, places.get(buffer, instance.specialisation.source.span))
+        key = instance, plain.request
+        known = None if plain.values else self._lent.get(key)
+        if known is not None and known[0] == len(self.active):
+            return known[1]
+        found = self._with_temporaries(instance, plain)
+        if not plain.values:
+            self._lent[key] = len(self.active), found
         return found
 
     def _with_temporaries(self, instance: Instance, plain: Arguments) -> Arguments:
@@ -189,6 +207,7 @@ class Journal(Recorder):
             if not request.temporaries:
                 plain.refuse_broken_paths()
                 return plain
+            self._activate_all(map(plain.actual, request.temporaries), plain)
             found = None if plain.values else instance.with_temporaries.get(request)
             if found is None:
                 found = Arguments(specialisation, plain.values, request, self.tangents)
@@ -197,16 +216,30 @@ class Journal(Recorder):
                     instance.with_temporaries[request] = found
             found.refuse_broken_paths()
         except TinoteError as error:
-            if any(path.at is not None for path in plain.gradient_facts.broken_paths):
+            if any(path.at is not None for path in plain.broken_paths):
                 raise
             found = Arguments(specialisation, plain.values, plain.request)
             found.refused = error
+            self._activate_all(plain.accesses.written, plain)
         return found
+
+    def _activate_all(self, buffers: Iterable[Buffer], arguments: Arguments) -> None:
+        places = {path.buffer: path.span for path in arguments.broken_paths}
+        for buffer in buffers:
+            if buffer not in self.active and lendable(buffer):
+                self.activate(buffer, places.get(buffer, arguments.specialisation.source.span))
 
     def activate(self, buffer: Buffer, place: Span) -> None:
         """Memory without a gradient holds differentiated values from now on, which were put there at `place`."""
         self.active[buffer] = place
         self._usual = None
+        if self.tangents is not None and buffer.tangent is None:
+            self.tangents[buffer] = temporary_companion(buffer, "dual")
+
+    def note_active(self, custom: Custom) -> None:
+        """A custom VJP does not see what memory that its stretch uses has of temporary adjoints."""
+        if self.active and custom.reads_active is None:
+            custom.active = {b: place for b, place in self.active.items() if b in custom.touched}
 
     def is_followed(self, buffer: Buffer) -> bool:
         """Whether what is in memory has an adjoint, of its own or a temporary one."""
@@ -218,7 +251,7 @@ class Journal(Recorder):
             self.saved.launched(launch)
             self.events.append(launch)
             foreign = launch.arguments.foreign
-            if foreign and any(path.buffer in foreign for path in launch.arguments.gradient_facts.broken_paths):
+            if foreign and any(path.buffer in foreign for path in launch.arguments.broken_paths):
                 self.trace.note_taken_out()  # what varies is in an array that anybody may read
             if session.has_views:
                 self.saved.distrust_views(launch)
@@ -235,8 +268,7 @@ class Journal(Recorder):
         """A stretch with a custom VJP has ended well."""
         for one in self._observers:
             one.custom(custom)
-        if self.active and custom.reads_active is None:
-            custom.active = {b: place for b, place in self.active.items() if b in custom.touched}
+        self.note_active(custom)
         kept = self.saved.custom(custom)
         self.events.append(custom)
         if session.has_views:
@@ -252,6 +284,8 @@ class Journal(Recorder):
         if (traced is not None or (source is not None and self.is_followed(source))) and lendable(buffer):
             if buffer not in self.active:
                 self.activate(buffer, place)
+        if self.tangents is not None:
+            write_tangents(buffer, position, value, source, self.tangents)
         write = Write(buffer, position, source, traced, place, begins=not records)
         exempt = bool(self._observers) and recorder.get() is not self
         for one in self._observers:
@@ -307,8 +341,9 @@ class Journal(Recorder):
 
     def _number_at(self, buffer: Buffer, position: tuple[int, ...], value: float) -> Traced:
         found = self.trace.new(value)
-        if self._tangents and buffer.tangent is not None:
-            found.along(numbers(buffer.tangent)[position].item())
+        tangent = None if self.tangents is None else tangent_of(buffer, self.tangents)
+        if tangent is not None:
+            found.along(numbers(tangent)[position].item())
         self.events.append(Read(found.number, buffer, position))
         return found
 

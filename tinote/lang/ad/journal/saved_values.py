@@ -9,7 +9,7 @@ overwrite at any time, each launch gets a copy of what it needs.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from tinote.compiler.requests import Request
@@ -19,6 +19,7 @@ from tinote.lang.ad.journal.events import Custom, Launch
 from tinote.lang.ad.journal.number_flow import NumberFlow
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.old_values import SavingLaunch
+from tinote.lang.ad.journal.temporary_adjoints import tangent_of
 from tinote.lang.ad.memory.undo import UndoLog
 from tinote.lang.boxes import Box, box_of
 from tinote.lang.kernels.access_region import NOTHING
@@ -66,6 +67,7 @@ class SavedValues:
         self.count = 0
         self._observers = tuple(observers)
         self._tangents = tangents
+        self.temporary_tangents: Mapping[Buffer, Buffer] = {}
         self._fit = fit
         # Whether every write is looked at, not only what is written over something needed.
         self._looks_at_all = again or (bool(observers) and any(one.sees_every_write for one in observers))
@@ -103,8 +105,6 @@ class SavedValues:
                 self._need_all_of(_inputs(arguments))
             for buffer, box in regions.written:
                 self.overwriting(buffer, box)
-        if arguments.request.temporaries:
-            saves_by = saves_by.lending(arguments.request.temporaries)
         saving = self._saving(instance, values, arguments, saves_by) if facts.old_values else None
         copies = ({}, {}) if arguments.foreign else _NO_COPIES
         launch = Launch(instance, values, arguments, regions, before, log.length, *copies, saving, flow)
@@ -153,7 +153,7 @@ class SavedValues:
         """
         for one in self._observers:
             one.overwriting(buffer, exempt=exempt)
-        for each in (buffer, buffer.tangent) if self._tangents else (buffer,):
+        for each in (buffer, tangent_of(buffer, self.temporary_tangents)) if self._tangents else (buffer,):
             nbytes = 0 if each is None else self.log.overwrite(each, box, self._make_room, self._most_optional)
             if nbytes:
                 self.copied.append((self.count, buffer, nbytes))
@@ -193,6 +193,8 @@ class SavedValues:
     ) -> SavingLaunch:
         """A launch that saves the old values which its gradient needs."""
         buffer, _ = arguments.gradient_facts.old_values[0]
+        if arguments.request.temporaries:
+            saves_by = saves_by.lending(arguments.request.temporaries)
         saving = SavingLaunch(instance.specialisation, values, saves_by, lambda n: self._make_room(buffer, n))
         self._other_bytes += saving.nbytes
         return saving

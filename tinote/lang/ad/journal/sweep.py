@@ -16,7 +16,7 @@ from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Computed, Custom, Event, Launch, Read, Write
 from tinote.lang.ad.journal.needed_adjoints import needed_adjoints
 from tinote.lang.ad.journal.saved_values import SavedValues
-from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS, TemporaryAdjoints
+from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS, TemporaryAdjoints, tangent_of
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.duals import Dual
 from tinote.lang.data.traced import Traced
@@ -113,7 +113,7 @@ class Sweep:
         """
         live_in = {buffer for buffer, _ in launch.regions.live_in_before}
         for buffer, box in launch.regions.written:
-            for one in (buffer, buffer.tangent):
+            for one in (buffer, tangent_of(buffer, self._tangents or {})):
                 if one in live_in:
                     self._saved.log.disturb(one, box)
         self._saved.log.undo_between(launch.before, launch.after, live_in)

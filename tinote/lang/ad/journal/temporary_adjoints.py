@@ -8,15 +8,25 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
 
 from tinote.compiler.launch.native import BoundArray
 from tinote.compiler.requests import Request
 from tinote.ir.buffers import Buffer
+from tinote.lang.ad.memory.undo import numbers
+from tinote.lang.data.traced import tangents_in
 from tinote.lang.kernels.arguments import Arguments
 from tinote.lang.session.state import memory_of, session
 from tinote.runtime.memory import Memory
 
-__all__ = ["NO_ADJOINTS", "TemporaryAdjoints", "temporary_companion"]
+__all__ = [
+    "NO_ADJOINTS",
+    "LendingLaunch",
+    "TemporaryAdjoints",
+    "tangent_of",
+    "temporary_companion",
+    "write_tangents",
+]
 
 
 def temporary_companion(buffer: Buffer, kind: str) -> Buffer:
@@ -28,19 +38,41 @@ def temporary_companion(buffer: Buffer, kind: str) -> Buffer:
     return made
 
 
+def tangent_of(buffer: Buffer, temporaries: Mapping[Buffer, Buffer]) -> Buffer | None:
+    """The dual of a buffer, its own or a temporary one."""
+    return buffer.tangent or temporaries.get(buffer)
+
+
+def write_tangents(
+    buffer: Buffer, position: Any, value: Any, source: Buffer | None, temporaries: Mapping[Buffer, Buffer]
+) -> None:
+    """Python writes to a field in forward mode (`Recorder.writing`): its dual gets the tangents of what is written."""
+    tangent = tangent_of(buffer, temporaries)
+    if tangent is None:
+        return
+    if source is None:
+        numbers(tangent)[position] = tangents_in(value)
+        return
+    other = tangent_of(source, temporaries)
+    numbers(tangent)[position] = 0 if other is None else numbers(other)
+
+
 class TemporaryAdjoints:
     """The adjoints of `buffers`, zero at first. `tangents`: their temporary duals; with them, adjoints have duals."""
 
     def __init__(self, buffers: Iterable[Buffer], tangents: Mapping[Buffer, Buffer] | None = None) -> None:
-        self._adjoints = {buffer: temporary_companion(buffer, "grad") for buffer in buffers}
-        self._tangents = tangents or {}
-        if tangents is not None:
-            for adjoint in self._adjoints.values():
-                adjoint.tangent = temporary_companion(adjoint, "dual")
+        self._adjoints: dict[Buffer, Buffer] = {}
+        self._tangents: Mapping[Buffer, Buffer] = {} if tangents is None else tangents
+        self._has_tangents = tangents is not None
+        for buffer in buffers:
+            self._add(buffer)
         self._bound: dict[Buffer, BoundArray] = {}
 
-    def __len__(self) -> int:
-        return len(self._adjoints)
+    def _add(self, buffer: Buffer) -> Buffer:
+        adjoint = self._adjoints[buffer] = temporary_companion(buffer, "grad")
+        if self._has_tangents:
+            adjoint.tangent = temporary_companion(adjoint, "dual")
+        return adjoint
 
     def of(self, buffer: Buffer) -> Buffer | None:
         """The adjoint of a buffer, its own or a temporary one."""
@@ -58,7 +90,7 @@ class TemporaryAdjoints:
         found = self._bound.get(buffer)
         if found is None:
             memory = memory_of(buffer)
-            adjoint, tangent = self.of(buffer), buffer.tangent or self._tangents.get(buffer)
+            adjoint, tangent = self.of(buffer), tangent_of(buffer, self._tangents)
             second = None if adjoint is None else adjoint.tangent
             companions = [None if one is None else memory_of(one) for one in (adjoint, tangent, second)]
             addresses = [0 if one is None else one.address for one in companions]
@@ -73,6 +105,11 @@ class TemporaryAdjoints:
         what the kernel itself gets stands what its gradient gets beside.
         """
         specialisation = arguments.specialisation
+        if request.reverses:
+            for buffer in arguments.lent:
+                # One that is not needed may be asked for beside one that is.
+                if self.of(buffer) is None:
+                    self._add(buffer)
         found = list(values)
         for k, formal in enumerate(specialisation.arrays):
             if formal in request.temporaries:
@@ -86,3 +123,17 @@ class TemporaryAdjoints:
 
 
 NO_ADJOINTS = TemporaryAdjoints(())
+
+
+class LendingLaunch:
+    """What runs a launch with temporary companions, in place of its `Code`."""
+
+    def __init__(self, temporaries: TemporaryAdjoints, arguments: Arguments, request: Request) -> None:
+        self._temporaries = temporaries
+        self._arguments = arguments
+        self._request = request
+
+    def launch(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """Run with the values of a launch without."""
+        code = self._arguments.specialisation.code(self._request)
+        return code.launch(self._temporaries.values(self._arguments, values, self._request))
