@@ -67,7 +67,7 @@ def test_a_skip_of_any_kind_fails_in_ci_alone(tmp_path: Path) -> None:
     assert relaxed.returncode == 0
     assert "4 skipped, 1 xfailed" in relaxed.stdout
 
-    strict = run_pytest(tmp_path, *arguments, ci=True)
+    strict = run_pytest(tmp_path, "-n", "2", *arguments, ci=True)  # with workers, as CI runs them
     assert strict.returncode == 1
     # The mark skips in the set-up phase, the module while it is collected: pytest calls these errors.
     assert "3 failed, 2 errors" in strict.stdout

@@ -137,7 +137,7 @@ TOPICS: dict[str, str] = {
             y[None] = None
         ---
         def k():
-            y[None] = x[0] @ x[1]
+            y[None] = x[0] @ ti.Vector([1.0, 2.0, 3.0])
         ---
         def k():
             y[None] = n[None] ** -1

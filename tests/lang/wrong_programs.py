@@ -548,7 +548,22 @@ k(1)
 ---
 @ti.kernel
 def k(n: ti.i32):
-    print("%d" % n)
+    print("%c" % n)
+k(1)
+---
+@ti.kernel
+def k(n: ti.i32):
+    print("%d and %d" % n)
+k(1)
+---
+@ti.kernel
+def k(n: ti.i32):
+    print("%d" % (n, n))
+k(1)
+---
+@ti.kernel
+def k(n: ti.i32):
+    print("%d%" % n)
 k(1)
 ---
 @ti.kernel

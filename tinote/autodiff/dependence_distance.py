@@ -49,7 +49,7 @@ def refuse_carried_dependence(dependence: CarriedDependence | None) -> None:
             f"each iteration of this parallel loop reads an element of '{dependence.read.buffer.name}' that another "
             "one changes: without an order there is no gradient",
             dependence.read.loc,
-            hint="write the new values to another field, or ti.loop_config(serialize=True) in front of the loop",
+            hint="write the new values to another field, or ti.loop_config(serialize=True) before the loop",
             notes=[Note("changed here", dependence.write.loc)],
         )
 

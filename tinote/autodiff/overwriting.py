@@ -9,10 +9,10 @@ from collections.abc import Iterable, Sequence
 from tinote.autodiff.overwritten_inputs import Overwrite
 from tinote.autodiff.storage import StoragePlan
 from tinote.ir.buffers import Buffer, BufferKind
-from tinote.ir.redirect import redirected
 from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.nodes import Atomic, For, Function, If, Lit, Load, Memory, Op, Region, Store, Var, While
 from tinote.ir.query import walk
+from tinote.ir.redirect import redirected
 
 
 def plan_storage(fn: Function, overwrites: Sequence[Overwrite]) -> StoragePlan:

@@ -1,6 +1,6 @@
 """Definitions as text: where one ends, and whether it is still the one that Python runs.
 
-Method: a definition ends in front of a line that stands as far left as its first one, provided that what is above that
+Method: a definition ends before a line that stands as far left as its first one, provided that what is above that
 line parses, so that the line is inside no bracket, string or continued line. Python's tokenizer finds the same end, but
 compiles a regular expression first, which takes longer than most kernels take to be parsed.
 """
@@ -44,7 +44,7 @@ def read_definition(lines: Sequence[str], first: int, file: str) -> tuple[str, a
 
 
 def _ends(lines: Sequence[str], first: int) -> Iterator[int]:
-    """The numbers of the lines after which the definition may be over, the blank ones and comments behind it left
+    """The numbers of the lines after which the definition may be over, the blank ones and comments after it left
     out.
     """
     edge = _indentation(lines[first - 1])

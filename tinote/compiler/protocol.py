@@ -225,9 +225,10 @@ class StructArgument(NamedTuple):
 
 
 class ArrayArgument(NamedTuple):
-    """A parameter that is memory known at launch only."""
+    """A parameter that is memory known at launch only. `clamps`: an index outside stands for the nearest one inside."""
 
     buffer: Buffer
+    clamps: bool = False
 
 
 ArgumentSpec = TemplateArgument | ValueArgument | StructArgument | ArrayArgument

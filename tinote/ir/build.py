@@ -48,7 +48,12 @@ class Builder:
     @contextmanager
     def region(self, *params: Var) -> Generator[OpenRegion, None, None]:
         """Open a region; what is emitted inside the `with` lands in it."""
-        opened = OpenRegion(params)
+        with self.inside(OpenRegion(params)) as opened:
+            yield opened
+
+    @contextmanager
+    def inside(self, opened: OpenRegion) -> Generator[OpenRegion, None, None]:
+        """Go on with a region that was left and is not closed yet."""
         self._open.append(opened)
         try:
             yield opened

@@ -162,8 +162,8 @@ class _Reachable:
                     described.append(describer.describe(value))
                 case StructArgument(info):
                     described.append(describer.struct(info))
-                case ArrayArgument(buffer):
-                    described.append(describer.buffer(buffer))
+                case ArrayArgument(buffer, clamps):
+                    described += [describer.buffer(buffer), ("clamps", int(clamps))]
                 case _:
                     described.append(describer.type(argument.type))
         described += [describer.describe(c.value) for c in captures]

@@ -208,7 +208,7 @@ def _augmented_name(e: Emitter, target: ast.Name) -> Place | None:
 
 
 def named_expression(e: Emitter, node: ast.NamedExpr) -> Any:
-    """`(name := value)`. Where a condition decides whether it is evaluated, a new name gets its cell in front of
+    """`(name := value)`. Where a condition decides whether it is evaluated, a new name gets its cell before
     the statement.
     """
     front = e.evaluate(node.value)

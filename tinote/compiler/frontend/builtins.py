@@ -104,8 +104,6 @@ def _whole_number(e: Emitter, bound: Any, what: str) -> None:
 
 
 def _ndrange(e: Emitter, *axes: Any) -> Any:
-    if not axes:
-        e.error("`ndrange` needs at least one extent")
     found: list[tuple[Any, Any]] = []
     for axis in axes:
         if isinstance(axis, IndexRange):

@@ -30,7 +30,15 @@ from tinote.compiler.frontend.values import (
 )
 from tinote.compiler.protocol import Capture, CaptureKind, Evaluation, Warned, buffer_of, constant_of
 from tinote.config import Config
-from tinote.errors import CompilationError, KernelSyntaxError, KernelTypeError, NotAvailableError, Note, TinoteError
+from tinote.errors import (
+    CompilationError,
+    FieldError,
+    KernelSyntaxError,
+    KernelTypeError,
+    NotAvailableError,
+    Note,
+    TinoteError,
+)
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder, OpenRegion
 from tinote.ir.nodes import Atom, Buffer, Lit, Var
@@ -213,7 +221,8 @@ class Emitter:
         """What a captured object raised when it was asked, as an error about the expression at hand: where the object
         was made becomes a note, if no note says it yet. Errors about the kernel stay what they are.
         """
-        if isinstance(error, CompilationError) or error is self.placed:
+        about_the_kernel = isinstance(error, CompilationError) and not isinstance(error, FieldError)
+        if about_the_kernel or error is self.placed:
             return error
         known = error.span.line > 0 and not error.notes and not isinstance(error, NotAvailableError)
         made = [Note("it is made here", error.span)] if known else []
@@ -343,7 +352,7 @@ class Emitter:
             return self.tensor_of(front, like=like)
         buffer = buffer_of(front)
         if buffer is not None:
-            index = ", ".join("ijklmnpq"[: buffer.rank]) or "None"
+            index = ", ".join("ijklmnpqrstu"[: buffer.rank]) or "None"
             self.error(f"field `{buffer.name}` is used as a number", f"read one element: `{buffer.name}[{index}]`")
         if isinstance(front, str):
             self.error("text cannot be used as a number")

@@ -79,7 +79,12 @@ def construct_struct(e: Emitter, info: StructInfo, args: list[Any], kwargs: dict
     for name, t in info.members.items():
         value = e.force(given[name]) if name in given else 0
         if isinstance(t, StructInfo):
-            found[name] = fitted(e, value, t) if name in given else construct_struct(e, t, [], {})
+            is_first = name in given and e.is_value(value) and not e.shape(value)  # the number of its first member
+            found[name] = (
+                construct_struct(e, t, [value] if is_first else [], {})
+                if is_first or name not in given
+                else fitted(e, value, t)
+            )
         else:
             found[name] = _converted(e, value, t, f"member `{name}` of `{info.name}`")
     return StructValue(found, info)

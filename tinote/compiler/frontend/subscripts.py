@@ -12,8 +12,9 @@ from tinote.compiler.frontend.arithmetic import tensor
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter, Expressions
 from tinote.compiler.frontend.names import outside
-from tinote.compiler.frontend.values import MemoryPlace, PartPlace, Place, StaticTensor, Value
+from tinote.compiler.frontend.values import ArrayValue, MemoryPlace, PartPlace, Place, StaticTensor, Value
 from tinote.compiler.protocol import buffer_of, constant_rows, space_of
+from tinote.errors import KernelSubscriptError
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Atom, Buffer, Lit
 from tinote.ir.types import Scalar, i32
@@ -27,7 +28,7 @@ def subscript(e: Emitter, node: ast.Subscript) -> Any:
         return _component(e, base, node.slice)
     buffer = buffer_of(base)
     if buffer is not None:
-        return _element(e, buffer, node.slice)
+        return _element(e, buffer, node.slice, clamps=isinstance(base, ArrayValue) and base.clamps)
     space = space_of(base)
     if space is not None:
         return elements.element_of(e, base, _element(e, space, node.slice))
@@ -75,8 +76,8 @@ def _indices(e: Emitter, node: ast.expr) -> list[tuple[Any, ast.expr]]:
     return found
 
 
-def _element(e: Emitter, buffer: Buffer, node: ast.expr) -> MemoryPlace:
-    """One element of a field."""
+def _element(e: Emitter, buffer: Buffer, node: ast.expr, *, clamps: bool = False) -> MemoryPlace:
+    """One element of a field or array; `clamps`: the nearest one, where there is none."""
     parts = _indices(e, node)
     if buffer.rank == 0:
         if not parts or (len(parts) == 1 and parts[0][0] is None):
@@ -85,21 +86,32 @@ def _element(e: Emitter, buffer: Buffer, node: ast.expr) -> MemoryPlace:
             f"field `{buffer.name}` has no dimensions, and is indexed with {len(parts)}",
             f"its only element is `{buffer.name}[None]`",
             node,
+            KernelSubscriptError,
         )
     if len(parts) == 1 and parts[0][0] is None:
         e.error(
             f"field `{buffer.name}` has {_dimensions(buffer.rank)}, and is indexed with None",
             f"write `{buffer.name}[{_letters(buffer.rank)}]`",
             node,
+            KernelSubscriptError,
         )
     if len(parts) != buffer.rank:
         hint = f"write `{buffer.name}[{_letters(buffer.rank)}]`"
         if buffer.element and len(parts) > buffer.rank:
             element = f"{buffer.name}[{_letters(buffer.rank)}][{_letters(len(buffer.element), buffer.rank)}]"
             hint = f"components come in brackets of their own: `{element}`"
-        e.error(f"field `{buffer.name}` has {_dimensions(buffer.rank)}, and is indexed with {len(parts)}", hint, node)
+        problem = f"field `{buffer.name}` has {_dimensions(buffer.rank)}, and is indexed with {len(parts)}"
+        e.error(problem, hint, node, KernelSubscriptError)
     index = [_index(e, front, part) for front, part in parts]
+    if clamps:
+        index = [_clamped(e, i, e.b.extent(buffer, axis)) for axis, i in enumerate(index)]
     return elements.memory_place(e, buffer, _from_zero(e, buffer, index))
+
+
+def _clamped(e: Emitter, index: Atom, extent: Atom) -> Atom:
+    """The number nearest to `index` of those from zero up to `extent`."""
+    last = e.prim(p.sub, Value(extent), 1)
+    return e.prim(p.maximum, e.prim(p.minimum, Value(index), last), 0).atom
 
 
 def _from_zero(e: Emitter, buffer: Buffer, index: list[Atom]) -> tuple[Atom, ...]:
@@ -130,7 +142,7 @@ def _component(e: Emitter, base: Any, node: ast.expr) -> Any:
     found = _indices(e, node)
     if len(found) != len(shape):
         hint = "rows and columns stand in one pair of brackets: `m[i, j]`" if len(shape) == 2 else ""
-        e.error(f"{describe(base)} is indexed with {len(found)}", hint, node)
+        e.error(f"{describe(base)} is indexed with {len(found)}", hint, node, KernelSubscriptError)
     fixed = [_within(e, front, extent, part) for (front, part), extent in zip(found, shape, strict=True)]
     if all(k is not None for k in fixed):
         atoms: tuple[Atom, ...] = tuple([Lit(k or 0, i32) for k in fixed])
@@ -161,6 +173,7 @@ def _within(e: Emitter, front: Any, extent: int, node: ast.expr) -> int | None:
             f"component {front} is outside of a dimension of {extent}",
             f"components count from 0 to {extent - 1}",
             node,
+            KernelSubscriptError,
         )
     return front % extent
 
@@ -231,7 +244,7 @@ def _dimensions(rank: int) -> str:
 
 
 def _letters(count: int, start: int = 0) -> str:
-    return ", ".join("ijklmnpqrs"[start : start + count])
+    return ", ".join("ijklmnpqrstuvw"[start : start + count])
 
 
 EXPRESSIONS: Expressions = {ast.Subscript: subscript}

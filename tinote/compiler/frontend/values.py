@@ -115,12 +115,15 @@ POISON = Poison()
 
 
 class ArrayValue:
-    """Memory that is known at launch only: what an array parameter is inside the kernel."""
+    """Memory that is known at launch only: what an array parameter is inside the kernel. `clamps`: an index outside
+    stands for the nearest one inside.
+    """
 
-    __slots__ = ("buffer",)
+    __slots__ = ("buffer", "clamps")
 
-    def __init__(self, buffer: Buffer) -> None:
+    def __init__(self, buffer: Buffer, clamps: bool = False) -> None:
         self.buffer = buffer
+        self.clamps = clamps
 
     def __tinote_buffer__(self) -> Buffer:
         return self.buffer

@@ -84,7 +84,7 @@ class GradientFacts(NamedTuple):
     `live_in`: what it reads of the primal's memory. `live_in_before`: what must be as it was before the primal launch
     when the gradient begins; `overwritten` says why. `old_values`: the buffers whose old values the primal launch must
     have saved (`Facts.saved`), and where it returned them. `copied`: the arrays of which a launch needs memory for a
-    copy, behind its arrays and old values. `regions`: the same by elements, and what the primal writes.
+    copy, after its arrays and old values. `regions`: the same by elements, and what the primal writes.
     """
 
     live_in: frozenset[Buffer]
@@ -109,7 +109,7 @@ class GradientFacts(NamedTuple):
 class Facts(NamedTuple):
     """What is known of the result of a request, beside its code.
 
-    `arrays`: the buffers that a launch's values begin with: the kernel's own array arguments, and behind them whatever
+    `arrays`: the buffers that a launch's values begin with: the kernel's own array arguments, and after them whatever
     the request adds. `gradient`: of a request that reverses. `saved`: the old values that a recording launch leaves
     in arrays of these shapes. `checks`: what a launch that checks the access rules leaves in its shadows.
     `broken_paths`: where a value that is differentiated is stored into memory without a gradient (without a dual, in

@@ -203,9 +203,7 @@ class Native:
         places = places_in(arrays)
         self._arrays = len(arrays)
         self._pointers = [
-            (*places[buffer], (offset - SLOTS) // 8)
-            for buffer, offset in metadata.pointers
-            if buffer in places
+            (*places[buffer], (offset - SLOTS) // 8) for buffer, offset in metadata.pointers if buffer in places
         ]
         self._extents = [(places[buffer][0], axis, (offset - SLOTS) // 8) for buffer, axis, offset in metadata.extents]
         for buffer, offset in metadata.pointers:

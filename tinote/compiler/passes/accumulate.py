@@ -12,7 +12,7 @@ share (that is privatisation's). A parallel loop that comes to carry a value bec
 may read or otherwise write the element; updates of the same kind commute. An update inside of an `if` contributes the
 neutral element when it is not taken.
 
-The update moves behind the loop, where it would happen even if none happened inside. To add nothing is harmless if the
+The update moves after the loop, where it would happen even if none happened inside. To add nothing is harmless if the
 element exists; otherwise it happens under a condition.
 
 Sums of floats are reassociated. In a parallel loop their order is open anyway; in a serial one it takes `fast_math`,
@@ -53,7 +53,7 @@ __all__ = ["accumulate"]
 
 
 def accumulate(fn: Function, fast_math: bool = False) -> Function:
-    """`fn` with updates of elements that a loop does not change done once, behind the loop."""
+    """`fn` with updates of elements that a loop does not change done once, after the loop."""
     return _Accumulator(Accesses(fn), fast_math).run(fn)
 
 
@@ -161,7 +161,7 @@ class _Accumulator(Rewriter):
     # the loop with its accumulators
 
     def rewrite(self, loop: For | While, sums: dict[_Element, _Sum]) -> None:
-        """Emit the loop that carries the sums, and their updates behind it."""
+        """Emit the loop that carries the sums, and their updates after it."""
         flagged = [s for s in sums.values() if s.has_hit]
         new = [*[s.carried for s in sums.values()], *[s.hit for s in flagged]]
         initial = (*[s.neutral for s in sums.values()], *[false for _ in flagged])

@@ -43,7 +43,7 @@ __all__ = ["check_finite"]
 
 _INFIX = {p.add: "+", p.sub: "-", p.mul: "*", p.div: "/", p.mod: "%", p.floordiv: "//", p.power: "**"}
 
-#: A fault shows at most so many values.
+#: The most values that a fault shows.
 _MOST_SHOWN = 6
 
 

@@ -40,7 +40,7 @@ class _Folder(Rewriter):
         self.near: Op | None = None
 
     def applied(self, prim: Primitive, args: tuple[Atom, ...], t: Type) -> Var:
-        """Emit an application in front of the operation that is being simplified."""
+        """Emit an application before the operation that is being simplified."""
         assert self.near is not None
         out = Var(t)
         op = Prim(prim, args, (out,), self.near.loc, self.near.origin)

@@ -30,7 +30,7 @@ _NEGATED = {p.lt: p.ge, p.ge: p.lt, p.gt: p.le, p.le: p.gt, p.eq: p.ne, p.ne: p.
 
 
 class Algebra:
-    """Knows the definitions seen so far; `emit` adds an operation in front of the one that is being simplified."""
+    """Knows the definitions seen so far; `emit` adds an operation before the one that is being simplified."""
 
     def __init__(self, fast_math: bool, emit: Callable[[Primitive, tuple[Atom, ...], Type], Var]) -> None:
         self.fast_math = fast_math

@@ -60,7 +60,7 @@ class _Liveness:
         self._region(region, set())
 
     def _region(self, region: Region, needed: set[Var]) -> set[Var]:
-        """Walk a region backwards; `needed`: what is needed behind it. Returns what is needed before it."""
+        """Walk a region backwards; `needed`: what is needed after it. Returns what is needed before it."""
         live = needed | _tensors(region.yields)
         for op in reversed(region.body):
             used = _tensors(op.args)

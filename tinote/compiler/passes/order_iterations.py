@@ -281,7 +281,7 @@ class _Reduction:
         #: what holds the variable's value or is computed from it, and how often what is replaced used it
         self.consumed: dict[Var, int] = {}
         self.rewrites: dict[Op, list[Op]] = {}
-        #: whether the variable is NaN, computed in front of the loop
+        #: whether the variable is NaN, computed before the loop
         self.before: list[Op] = []
         self.spoiled: Var | None = None
         self.prims = {op.prim for op in ops if isinstance(op, Atomic)}
@@ -291,7 +291,7 @@ class _Reduction:
         self.inside: set[Var] = set()
 
     def found(self) -> bool:
-        """Whether it is so; then `rewrites` says what stands for what, and `before` is to run in front of the loop."""
+        """Whether it is so; then `rewrites` says what stands for what, and `before` is to run before the loop."""
         if self.index is None or any(isinstance(op, Atomic) and op.outs for op in self.ops):
             return False
         self.region(self.loop.body, frozenset())

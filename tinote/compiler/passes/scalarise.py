@@ -165,7 +165,7 @@ class _Scalariser:
         return tuple([q for v in variables for q in self.fresh(v)])
 
     def components(self, atom: Atom, near: Op) -> tuple[Atom, ...]:
-        """The components of a tensor; of one that stays a tensor, by `extract` in front of `near`."""
+        """The components of a tensor; of one that stays a tensor, by `extract` before `near`."""
         atom = self.get(atom)
         assert isinstance(atom, Var) and isinstance(atom.type, Tensor)
         if atom in self.parts:

@@ -11,8 +11,8 @@
 
 Stacks whose pushes and pops all stand in straight code are nothing but names for values.
 
-It is for the iterations of a loop around it, which can then run several at once (`vectorise`). A loop that reads or
-writes memory is left alone: it may be fit for that itself.
+It is for the iterations of a loop around it, which can then run several at once (`mark_vector_loops`). A loop that
+reads or writes memory is left alone: it may be fit for that itself.
 """
 
 from __future__ import annotations

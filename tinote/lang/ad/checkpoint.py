@@ -83,19 +83,19 @@ def checkpoint(
     show a bar when it takes long. Raises `DifferentiationError` for what cannot be differentiated, `KernelMemoryError`
     when not even one state fits.
     """
-    place = caller()
+    span = caller()
     if not callable(step):
-        raise DifferentiationError(f"ti.ad.checkpoint runs a function, not {step!r}", place)
+        raise DifferentiationError(f"ti.ad.checkpoint runs a function, not {step!r}", span)
     for name, value, least in (("steps", steps, 0), ("memory", memory, 1), ("snapshots", snapshots, 1)):
         optional = value is None and name != "steps"
         if not optional and (not isinstance(value, int) or isinstance(value, bool) or value < least):
-            raise DifferentiationError(f"{name} must be an integer of at least {least}, not {value!r}", place)
+            raise DifferentiationError(f"{name} must be an integer of at least {least}, not {value!r}", span)
     outer = recorder.get()
     if not isinstance(outer, Journal):  # forward mode needs no memory; elsewhere nothing is differentiated
         for t in bar(range(steps), "steps", shown=progress):
             step(t)
         return Checkpoints(steps)
-    chain = _Chain(step, steps, memory or session.config.memory_limit, snapshots, progress, place)
+    chain = _Chain(step, steps, memory or session.config.memory_limit, snapshots, progress, span)
     if steps:
         chain.sweep(outer)
     return chain.report
@@ -115,14 +115,14 @@ class _Chain:
     """The loop: its state, the states that are kept, and what each step did when it first ran."""
 
     def __init__(
-        self, step: Callable[[int], Any], steps: int, memory: int, most: int | None, progress: bool, place: Span
+        self, step: Callable[[int], Any], steps: int, memory: int, most: int | None, progress: bool, span: Span
     ) -> None:
         self.step = step
         self.steps = steps
         self.memory = memory
         self.most = most
         self.progress = progress
-        self.place = place
+        self.span = span
         self.report = Checkpoints(steps)
         self.first: dict[Buffer, Memory] = {}  # also tells which fields are the state
         self.kept: list[_Snapshot] = [_Snapshot(0, self.first)]
@@ -160,7 +160,7 @@ class _Chain:
             self.fit(0)
 
     def fit(self, more: int) -> None:
-        """Give up states until so many bytes more fit. Raises `KernelMemoryError`."""
+        """Drop states until `more` bytes fit. Raises `KernelMemoryError`."""
         self._reserve = max(self._reserve, more)
         while self._held(more) > self.memory and len(self.kept) > 1:
             self.kept.pop()
@@ -168,7 +168,7 @@ class _Chain:
             raise KernelMemoryError(
                 f"a state of this loop takes {self.report.state_bytes:,} bytes, and with the present values and what a "
                 f"step overwrites {self._held(more):,} bytes: more than the {self.memory:,} that are allowed",
-                self.place,
+                self.span,
                 hint="raise memory=, or let the steps write to fewer fields",
             )
         self.report.snapshots = max(self.report.snapshots, len(self.kept))
@@ -217,7 +217,7 @@ class _Chain:
         outer.custom(
             Custom(
                 f"checkpoint of '{getattr(self.step, '__name__', 'step')}'",
-                self.place,
+                self.span,
                 self._reverse,
                 loaded=self.loaded,
                 written=set(self.first),
@@ -249,16 +249,16 @@ class _Chain:
             runner.trace.close()
 
     def _lost_values(self) -> dict[Buffer, Span]:
-        """Fields without a gradient that hold varying values behind the loop, or between its steps."""
+        """Fields without a gradient that hold active values after the loop, or between its steps."""
         lost = LostValues(at_first=self.lost)
         before = -1
-        while len(lost.places) > before:
-            before = len(lost.places)
+        while len(lost.spans) > before:
+            before = len(lost.spans)
             for custom in self.customs.values():
                 lost.custom(custom)
             for arguments in self.launches.values():
                 lost.launch(arguments)
-        return lost.places
+        return lost.spans
 
     def _reads_active(self, reached: set[Buffer]) -> set[Buffer]:
         """From where adjoints of active memory come behind the loop, where they are at any time. Raises
@@ -340,7 +340,7 @@ class _Chain:
         if runner.signature != self._traces[t]:
             raise DifferentiationError(
                 f"step({t}) did something else when it was run again, so its gradient would not be right",
-                self.place,
+                self.span,
                 hint="let it depend on its number and on fields alone",
             )
         if outer is not None:
@@ -350,7 +350,7 @@ class _Chain:
                 sweep.adjoints = outer.adjoints
                 sweep.run_within(outer.temporaries, self.wanted, restore=False)
             except KernelFiniteError as error:
-                error.notes = (*error.notes, Note(f"in step({t}) of this loop", self.place))
+                error.notes = (*error.notes, Note(f"in step({t}) of this loop", self.span))
                 raise
             finally:
                 runner.forget()
@@ -435,7 +435,7 @@ class _Runner(Journal):
                     raise DifferentiationError(
                         f"a step of this loop writes to '{buffer.name}', an array that is not tinote's own: it cannot "
                         "be brought back to run the step again",
-                        chain.place,
+                        chain.span,
                         hint="use a field or a ti.ndarray",
                         notes=[Note("the kernel", instance.specialisation.source.span)],
                     )
@@ -461,7 +461,7 @@ class _Runner(Journal):
             super().custom(custom)
             return
         self.note_active(custom)
-        known = self._chain.customs.setdefault(custom.place, custom)
+        known = self._chain.customs.setdefault(custom.span, custom)
         known.active |= custom.active
         known.loaded |= custom.loaded
         known.written |= custom.written
@@ -480,13 +480,13 @@ class _Runner(Journal):
             return
         self.overwriting(buffer)
         if source is None:
-            varies = self._numbers_in(value, buffer) is not None
+            is_active = self._numbers_in(value, buffer) is not None
         else:
             self._chain.copies.add((source, buffer))
-            varies = self.is_followed(source)
+            is_active = self.is_followed(source)
             if source in self._chain.lost and not self.is_followed(buffer) and not buffer.no_adjoint:
                 self._chain.lost.setdefault(buffer, caller())
-        if varies and buffer not in self.active and lendable(buffer):
+        if is_active and buffer not in self.active and lendable(buffer):
             self.activate(buffer, caller())
 
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:

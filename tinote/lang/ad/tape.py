@@ -49,7 +49,7 @@ class Tape(Journal):
 
     `loss`: a 0-D field with a gradient; it is set to 0 at entry and its gradient to 1 at exit. `clear_gradients`: set
     all gradients to zero at entry. An exception inside of the block leaves everything as it is and no gradient is
-    computed. `fill`, `from_numpy` and `copy_from` in the block are differentiated: behind them a field's gradient is
+    computed. `fill`, `from_numpy` and `copy_from` in the block are differentiated: after them a field's gradient is
     that of its new values only until the first launch that uses the field. The same holds for a single element, or a
     component or member of one, that Python assigns. What Python reads of fields, and what kernels return, are traced
     numbers (`lang/data/traced.py`): arithmetic with them, writing them to fields and passing them to launches is

@@ -45,7 +45,7 @@ class ProfileTable(Table, list[Measured]):
         return [
             (
                 m.task,
-                place_name(m.place),
+                place_name(m.span),
                 f"{100 * m.total / whole:.1f} %",
                 str(m.count),
                 *(f"{1e-6 * t:.3f}" for t in (m.total, m.least, m.mean, m.most)),

@@ -127,9 +127,9 @@ def _costs(stages: Stages, rows: Rows) -> Json:
 def _saved(costs: GradientCosts, rows: Rows) -> Json:
     shown = [
         _row(
-            rows.place(saved.place),
+            rows.place(saved.span),
             f"copy of {saved.name}" if saved.copy else saved.name,
-            _line(saved.place),
+            _line(saved.span),
             saved.type,
             f"{saved.size} bytes",
             saved.expression if saved.count is None else f"{'' if saved.exact else 'at most '}{saved.count:,}",
@@ -150,7 +150,7 @@ def _total(saved: Saved) -> str:
 
 def _recomputed(costs: GradientCosts, rows: Rows) -> Json:
     shown = [
-        _row((rows.place(found.place)[0], 0, -1), _line(found.place), str(found.again), str(found.factors))
+        _row((rows.place(found.span)[0], 0, -1), _line(found.span), str(found.again), str(found.factors))
         for found in costs.recomputed
     ]
     columns = ("line", "operations computed again", "for derivatives only")
@@ -166,9 +166,9 @@ def _accumulated(costs: GradientCosts, rows: Rows) -> Json:
     counts = Counter(costs.accumulated)
     shown = [
         _row(
-            rows.place(added.place),
+            rows.place(added.span),
             added.target,
-            _line(added.place),
+            _line(added.span),
             words[added.how] + (f" ×{count}" if count > 1 else ""),
             f"{_size(added.nbytes)} a thread" if added.how == "private" else "—",
             tone="costly" if added.how == "atomic" else "good",

@@ -187,7 +187,7 @@ _KEYS: tuple[Callable[[_Binding], Hashable], ...] = (
 
 def named_alike(earlier: Sequence[StageLine], now: Sequence[StageLine], kind: StageKind) -> list[StageLine]:
     """The lines of an earlier version's stage, its variables by the names that the present lines use for the same. One
-    that is not there any more keeps its name, with `.old` behind it where that now means something else.
+    that is not there any more keeps its name, with `.old` appended where that now means something else.
     """
     if kind not in _BOUND:
         return list(earlier)

@@ -45,7 +45,7 @@ def observed_values(
         raise TinoteError("values are observed in stages of the IR", hint="choose one of them on the right")
     if specialisation.arrays:
         raise TinoteError("this kernel takes arrays, which have their memory only during a launch")
-    # A gradient may have parameters of its own behind the kernel's: seeds, which are zero.
+    # A gradient may have parameters of its own after the kernel's: seeds, which are zero.
     given = [*arguments, *([0] * len(fn.region.params))][: len(fn.region.params)]
     params = fn.region.params
     values = [float(a) if element_type(v.type).kind == "f" else int(a) for v, a in zip(params, given, strict=True)]

@@ -65,9 +65,9 @@ class Particles(LiveSimulation):
       The pointer, pressed beside the particles or with Shift, and the arrow keys turn it.
     - `unattended_frames`: how many frames are made where a program executes the notebook and nobody can press play.
 
-    More than 150,000 particles are shown as a density, one pixel each, the darker the more of them there are; no
-    single one can be grabbed then. Fewer, but so many that a picture is less than their positions (57,600 on
-    480 × 480 pixels), are painted by the kernel, if they have one colour: with a disc each, as the page would.
+    More than 150,000 particles are shown as a density, one pixel each, the darker the more of them there are; no single
+    one can be grabbed then. Fewer, but enough for a picture to take fewer bytes than their positions (57,600 on 480 ×
+    480 pixels), are painted by the kernel, if they have one colour: with a disc each, as the page would.
 
     Nothing is computed while the view is out of sight. `play()`, `pause()`, `single_step()`, `reset()`, `stop()` and
     `advance(frames)` do from a cell what the buttons do. A step that raises stops the view, which shows the error;

@@ -2,7 +2,7 @@
 about it, and, folded, how the program came there.
 
 IPython's own text of an error stays in the notebook for programs (nbval, nbclient, `tinote run`) and for front ends
-that show no HTML. The view comes right behind it, and its style sheet hides the text in JupyterLab, Notebook 7 and the
+that show no HTML. The view follows it directly, and its style sheet hides the text in JupyterLab, Notebook 7 and the
 pages of nbconvert; elsewhere it adds to the text what that lacks, the link and the way there. Where styles are stripped
 (an untrusted notebook, a code-hosting site) `hidden` hides the view, and the text is what is seen. It has a value
 because some sanitisers drop attributes that have none.

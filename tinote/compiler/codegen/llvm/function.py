@@ -276,7 +276,7 @@ class TaskText(Emitter):
         self.widened[index] = iteration
 
     def _checks_first(self, body: Region, lo: str, hi: str) -> None:
-        """Make the checks of all iterations of an independent loop in front of it: first whether all hold, several
+        """Make the checks of all iterations of an independent loop before it: first whether all hold, several
         iterations at once; if not, one iteration after the other up to the fault.
         """
         index, alone = body.params[0], checks_alone(body)

@@ -1,7 +1,7 @@
 """Private copies: a thread accumulates into its own copy of a small buffer, and the copies are merged in the order
 of the threads.
 
-A thread's copies lie in its slice of the scratch memory, behind a word that says whether the thread took part. Small
+A thread's copies lie in its slice of the scratch memory, after a word that says whether the thread took part. Small
 copies are kept in registers while the task runs and written to the slice at its end. Merging in a fixed order makes
 sums the same every time for the same number of threads.
 """

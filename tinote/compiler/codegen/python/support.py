@@ -239,7 +239,7 @@ class Launch:
         return Stack(self, scalar_named(dtype).size)
 
     def save(self, nbytes: int, at: int) -> None:
-        """So many bytes more are held for the reverse sweep."""
+        """Count `nbytes` more that are held for the reverse sweep."""
         self._saved += nbytes
         if self._saved > self._memory_limit:
             self.fail(at)

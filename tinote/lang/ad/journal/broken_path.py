@@ -13,35 +13,35 @@ from collections.abc import Collection, Iterable
 from tinote.errors import Note, broken_gradient_path
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.events import Computed, Custom, Event, Launch, Read, Write
-from tinote.lang.kernels.arguments import Arguments, ExternalArray, place_in
+from tinote.lang.kernels.arguments import Arguments, ExternalArray, span_in
 from tinote.source import Span
 
 __all__ = ["LostValues"]
 
 
 class LostValues:
-    """Fields without a companion (a gradient; in forward mode, `tangents`, a dual) that hold values which vary, and
+    """Fields without a companion (a gradient; in forward mode, `tangents`, a dual) that hold active values, and
     where each was put there. What is to happen is told in order; raises `DifferentiationError` where a value would be
     needed.
     """
 
     def __init__(self, *, tangents: bool = False, at_first: dict[Buffer, Span] | None = None) -> None:
-        self.places: dict[Buffer, Span] = dict(at_first or {})
+        self.spans: dict[Buffer, Span] = dict(at_first or {})
         self.numbers: dict[int, Buffer] = {}  # that were read of such fields, or computed of these
         self._tangents = tangents
 
     def _companion(self, buffer: Buffer) -> Buffer | None:
         return buffer.tangent if self._tangents else buffer.adjoint
 
-    def lose(self, buffer: Buffer, place: Span) -> None:
-        """A value that varies is put into a field, at `place`."""
+    def lose(self, buffer: Buffer, span: Span) -> None:
+        """An active value is put into memory, at `span`."""
         if self._companion(buffer) is not None or buffer.primal is not None or buffer.dtype.kind != "f":
             return
         if isinstance(buffer, ExternalArray):
-            self.places.setdefault(buffer, place)
+            self.spans.setdefault(buffer, span)
 
-    def _refuse(self, buffer: Buffer, place: Span, note: Note) -> None:
-        raise broken_gradient_path(buffer.name, place, [note], tangents=self._tangents)
+    def _refuse(self, buffer: Buffer, span: Span, note: Note) -> None:
+        raise broken_gradient_path(buffer.name, span, [note], tangents=self._tangents)
 
     def follow(self, events: Iterable[Event]) -> None:
         """Follow these values through a journal."""
@@ -53,10 +53,10 @@ class LostValues:
             elif isinstance(event, Custom):
                 self.custom(event)
             elif isinstance(event, Write):
-                self.write(event.target, event.source, event.place, whole=event.is_whole)
+                self.write(event.target, event.source, event.span, whole=event.is_whole)
                 if event.numbers is not None:
                     self._numbers_to_field(event)
-            elif self.places:
+            elif self.spans:
                 self._numbers_of(event)
 
     # ---- through Python
@@ -64,7 +64,7 @@ class LostValues:
     def _numbers_of(self, event: Read | Computed) -> None:
         """Numbers that are read of such fields, and what is computed of them."""
         if isinstance(event, Read):
-            if event.buffer in self.places:
+            if event.buffer in self.spans:
                 self.numbers[event.number] = event.buffer
         else:
             for source in event.sources:
@@ -74,88 +74,90 @@ class LostValues:
     def _numbers_to_launch(self, launch: Launch) -> None:
         assert launch.flow is not None
         for _, number, _ in launch.flow.inputs:
-            self.refuse_number(number, Note("from there this kernel gets them as an argument", launch.place))
+            self.refuse_number(number, Note("from there this kernel gets them as an argument", launch.span))
 
     def _numbers_to_field(self, write: Write) -> None:
         assert write.numbers is not None
         written = set(write.numbers.ravel().tolist())
         if self._companion(write.target) is None:
             if not write.target.no_adjoint and not written.isdisjoint(self.numbers):
-                self.places.setdefault(write.target, write.place)
+                self.spans.setdefault(write.target, write.span)
             return
         for number in written:
-            self.refuse_number(number, Note(f"from there they are written to '{write.target.name}'", write.place))
+            self.refuse_number(number, Note(f"from there they are written to '{write.target.name}'", write.span))
 
     def refuse_number(self, number: int, note: Note) -> None:
         """Raise `DifferentiationError` if a number comes from such a field; it would be needed."""
         if number in self.numbers:
             buffer = self.numbers[number]
-            self._refuse(buffer, self.places.get(buffer, note.span), note)
+            self._refuse(buffer, self.spans.get(buffer, note.span), note)
 
     # ---- through events
 
     def launch(self, arguments: Arguments) -> None:
         """Through a launch that is differentiated in reverse mode."""
-        if self.places:
-            for further, write in arguments.follow_broken_paths(self.places):
-                self.places.setdefault(further, write)
+        if self.spans:
+            for further, write in arguments.follow_broken_paths(self.spans):
+                self.spans.setdefault(further, write)
         for path in arguments.broken_paths:
             self.lose(path.buffer, path.span)
 
-    def launch_forward(self, arguments: Arguments, temporaries: Collection[Buffer], *, varying: bool) -> None:
+    def launch_forward(self, arguments: Arguments, temporaries: Collection[Buffer], *, active: bool) -> None:
         """Through a launch that is differentiated in forward mode. `temporaries`: memory with a temporary dual;
-        `varying`: it gets values that vary as arguments.
+        `active`: it gets active values as arguments.
         """
         touched = arguments.accesses
-        place_of_kernel = arguments.specialisation.source.span
-        for buffer in touched.loaded if self.places else ():
-            place = place_in(self.places, buffer)
-            if place is not None:
-                self._refuse(buffer, place, Note("written by this kernel, and then read by", place_of_kernel))
-        if varying or any(buffer.tangent is not None or buffer in temporaries for buffer in touched.loaded):
+        kernel_span = arguments.specialisation.source.span
+        for buffer in touched.loaded if self.spans else ():
+            span = span_in(self.spans, buffer)
+            if span is not None:
+                self._refuse(buffer, span, Note("written by this kernel, and then read by", kernel_span))
+        if active or any(buffer.tangent is not None or buffer in temporaries for buffer in touched.loaded):
             for buffer in touched.written:
-                self.lose(buffer, place_of_kernel)
+                self.lose(buffer, kernel_span)
 
     def launch_gradient_forward(self, arguments: Arguments, temporaries: Collection[Buffer]) -> None:
         """Through the gradient of a kernel, launched by itself in forward mode: it knows no temporary duals."""
-        place_of_kernel = arguments.specialisation.source.span
-        if not self.places and not temporaries:
+        kernel_span = arguments.specialisation.source.span
+        if not self.spans and not temporaries:
             return
         for buffer in {b for task in arguments.gradient_tasks for b in task.accesses.loaded}:
-            place = place_in(self.places, buffer)
-            if place is None and buffer in temporaries:
-                place = place_of_kernel
-            if place is not None:
-                self._refuse(buffer, place, Note("from there the gradient of this kernel reads it", place_of_kernel))
+            span = span_in(self.spans, buffer)
+            if span is None and buffer in temporaries:
+                span = kernel_span
+            if span is not None:
+                self._refuse(buffer, span, Note("from there the gradient of this kernel reads it", kernel_span))
 
     def custom(self, custom: Custom) -> None:
         """Through a stretch with a custom VJP."""
         for number in custom.numbers:
-            self.refuse_number(number, Note(f"from there they go into '{custom.name}'", custom.place))
-        for buffer in custom.renewed:
-            self.places.pop(buffer, None)
-        before = {**custom.active, **self.places}
-        broken = [(b, place) for b in custom.loaded if (place := place_in(before, b)) is not None]
+            self.refuse_number(number, Note(f"from there they go into '{custom.name}'", custom.span))
+        for buffer in custom.fully_overwritten:
+            self.spans.pop(buffer, None)
+        before = {**custom.active, **self.spans}
+        broken = [(b, span) for b in custom.loaded if (span := span_in(before, b)) is not None]
         if broken and any(b.adjoint is not None for b in custom.written):
-            self._refuse(*broken[0], Note(f"from there '{custom.name}' reads them", custom.place))
+            self._refuse(*broken[0], Note(f"from there '{custom.name}' reads them", custom.span))
         left = custom.lost
         if left is None:
-            varies = bool(broken) or any(b.adjoint is not None for b in custom.loaded)
-            followed = custom.active.keys() - custom.renewed  # the adjoint of what it leaves there would pass by
-            left = {b: custom.place for b in custom.written if (varies or b in followed) and _may_break(b)}
-        for buffer, place in left.items():
-            self.places.setdefault(buffer, place)
+            is_active = bool(broken) or any(b.adjoint is not None for b in custom.loaded)
+            followed = (
+                custom.active.keys() - custom.fully_overwritten
+            )  # the adjoint of what it leaves there would pass by
+            left = {b: custom.span for b in custom.written if (is_active or b in followed) and _may_break(b)}
+        for buffer, span in left.items():
+            self.spans.setdefault(buffer, span)
 
-    def write(self, target: Buffer, source: Buffer | None, place: Span, *, whole: bool) -> None:
+    def write(self, target: Buffer, source: Buffer | None, span: Span, *, whole: bool) -> None:
         """Through what Python writes: constants, or all that is in the field `source`."""
         if source is None:
             if whole:
-                self.places.pop(target, None)
-        elif source in self.places:
+                self.spans.pop(target, None)
+        elif source in self.spans:
             if self._companion(target) is not None:
-                self._refuse(source, self.places[source], Note(f"from there they are copied to '{target.name}'", place))
+                self._refuse(source, self.spans[source], Note(f"from there they are copied to '{target.name}'", span))
             if not target.no_adjoint:
-                self.places.setdefault(target, self.places[source])
+                self.spans.setdefault(target, self.spans[source])
 
 
 def _may_break(buffer: Buffer) -> bool:

@@ -79,8 +79,8 @@ def reaches(arguments: Arguments, reached: Collection[Buffer]) -> bool:
 
 
 def lends(arguments: Arguments, reached: Collection[Buffer], active: Collection[Buffer]) -> bool:
-    """Whether an adjoint that is not zero passes through active memory in a launch which leads to what is needed. Raises
-    what its gradient was refused with, if so.
+    """Whether an adjoint that is not zero passes through active memory, in a launch that leads to what is needed.
+    Raises what its gradient was refused with, if so.
     """
     touched = arguments.accesses
     if arguments.refused is not None:
@@ -94,6 +94,6 @@ def chosen(launch: Launch, *, lends: bool) -> Launch:
     """A launch with the gradient that is to run: with temporary adjoints or, if it can, without."""
     arguments = launch.arguments
     assert arguments.plain is not None
-    if not lends and not arguments.foreign and launch.old_values is None and not arguments.plain.has_old_values:
+    if not lends and not arguments.external_arrays and launch.old_values is None and not arguments.plain.has_old_values:
         arguments = arguments.plain
     return launch._replace(arguments=arguments, regions=arguments.own_regions(launch.values))

@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from tinote.autodiff.activity import can_vary
+from tinote.autodiff.activity import may_be_active
 from tinote.autodiff.control_dependence import controlling_reads
 from tinote.autodiff.unfold import conflicts_of
 from tinote.ir import nodes as ir
@@ -66,7 +66,7 @@ NO_OLD_VALUES = OldValues(())
 
 def plan_old_values(fn: ir.Function) -> OldValues:
     """What a launch of `fn` (scalar form, simplified) saves; equal functions save the same."""
-    wanted = [op for op in walk(fn.region) if isinstance(op, ir.Atomic) and op.outs and not can_vary(op.buffer)]
+    wanted = [op for op in walk(fn.region) if isinstance(op, ir.Atomic) and op.outs and not may_be_active(op.buffer)]
     if not wanted:
         return NO_OLD_VALUES
     accesses = Accesses(fn)
