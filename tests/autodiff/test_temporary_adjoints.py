@@ -649,7 +649,7 @@ def test_the_order_of_reading_and_writing_counts() -> None:
 
 
 def test_a_launch_whose_gradient_has_no_derivative_is_refused_only_if_it_is_needed() -> None:
-    x, y, z, loss = ti.field(ti.f64, N, **BOTH), ti.field(ti.f64, N), ti.field(ti.f64, ()), ti.field(ti.f64, (), **BOTH)
+    x, z, loss = ti.field(ti.f64, N, **BOTH), ti.field(ti.f64, ()), ti.field(ti.f64, (), **BOTH)
     x.from_numpy(X)
 
     @ti.kernel

@@ -4,9 +4,9 @@
     store @y[%i], %a        @y                    ->     store @y+[%i], %a        @y+ with @y.grad
 
 What the passes make of memory depends on its companions. So a derivative that is to pass through a field without a
-gradient is compiled of a copy of the function, in which a *twin* stands for the field (`buffers.py`): it has the field's
-layout, stands for the same memory, and has companions, whose memory a launch brings along. The field itself stays as it
-is, for all other code.
+gradient is compiled of a copy of the function, in which a *twin* stands for the field (`buffers.py`). It has the
+field's layout, stands for the same memory, and has companions, whose memory a launch brings along. The field itself
+stays as it is, for all other code.
 """
 
 from __future__ import annotations

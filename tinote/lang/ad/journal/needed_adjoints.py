@@ -59,7 +59,7 @@ def needed_adjoints(
         elif isinstance(event, Write):
             if event.target.adjoint is not None or event.target in reached:
                 used.update([] if event.numbers is None else event.numbers.ravel().tolist())
-                if event.source in active:
+                if event.source is not None and event.source in active:
                     reached.add(event.source)
         elif isinstance(event, Custom):
             used |= event.numbers

@@ -91,12 +91,11 @@ class TemporaryAdjoints:
         if found is None:
             memory = memory_of(buffer)
             adjoint, tangent = self.of(buffer), tangent_of(buffer, self._tangents)
-            second = None if adjoint is None else adjoint.tangent
-            companions = [None if one is None else memory_of(one) for one in (adjoint, tangent, second)]
-            addresses = [0 if one is None else one.address for one in companions]
+            companions = adjoint, tangent, None if adjoint is None else adjoint.tangent
+            owners = [memory, *[None if one is None else memory_of(one) for one in companions]]
+            first, second, third = [0 if one is None else one.address for one in owners[1:]]
             shape = tuple([n or 0 for n in buffer.shape])
-            owners = [memory, *companions]
-            found = BoundArray(memory.address, *addresses, shape, memory.nbytes, True, buffer, owners)
+            found = BoundArray(memory.address, first, second, third, shape, memory.nbytes, True, buffer, owners)
             self._bound[buffer] = found
         return found
 
