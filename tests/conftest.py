@@ -64,6 +64,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """`-n auto`: as many workers as there are cores, up to `MOST_WORKERS`."""
     return min(len(os.sched_getaffinity(0)), MOST_WORKERS)

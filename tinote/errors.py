@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from itertools import groupby
 from typing import NamedTuple
 
-from tinote.source import NOWHERE, Span, line_text, place_name
+from tinote.source import NOWHERE, Span, line_text, location_name
 
 __all__ = [
     "AccessRuleError",
@@ -65,7 +65,7 @@ def excerpt(span: Span) -> list[str]:
         return []
     text = line_text(span)
     if not text.strip():
-        return [place_name(span)]
+        return [location_name(span)]
     stop = span.end_column if span.end_line == span.line and span.end_column > span.column else len(text.rstrip())
     # `ast` counts columns in UTF-8 bytes; the caret stands under characters.
     encoded = text.encode()
@@ -74,7 +74,7 @@ def excerpt(span: Span) -> list[str]:
     stop = max(len(encoded[:stop].decode(errors="ignore")), start + 1)
     margin = f"{span.line:>5} | "
     pad = "".join("\t" if c == "\t" else " " for c in text[:start])
-    return [place_name(span), f"{margin}{text}", f"{' ' * 5} | {pad}{'^' * (stop - start)}"]
+    return [location_name(span), f"{margin}{text}", f"{' ' * 5} | {pad}{'^' * (stop - start)}"]
 
 
 def excerpts(span: Span) -> list[str]:

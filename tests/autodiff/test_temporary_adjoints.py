@@ -15,6 +15,7 @@ import pytest
 
 import tinote as ti
 from tinote.errors import DifferentiationError, FieldError
+from tinote.lang.ad.journal import temporary_adjoints
 from tinote.lang.session.state import session
 
 N = 4
@@ -533,8 +534,6 @@ def test_loops_of_tapes_leave_nothing() -> None:
 
 def test_only_what_is_needed_gets_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """Not what is only read, not what is written with constants, not what nobody reads toward the loss."""
-    from tinote.lang.ad.journal import temporary_adjoints
-
     made: list[str] = []
     real = temporary_adjoints.temporary_companion
     monkeypatch.setattr(

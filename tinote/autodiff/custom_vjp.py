@@ -68,7 +68,7 @@ def transposed_vjp(builder: Builder, op: CustomVJP, directions: Sequence[Atom]) 
     if used := set(seeds).intersection(free_variables(body)):
         span = next((inner.loc for inner in walk(body) if used.intersection(inner.args)), op.loc)
         raise DifferentiationError(
-            "forward mode cannot pass through this function: the gradient that was told for it does more to the "
+            "forward mode cannot pass through this function: its custom gradient does more to the "
             "adjoints than scale and add them",
             op.loc,
             hint="let the gradient be linear in the adjoints, or use reverse mode",

@@ -271,13 +271,13 @@ class Reverser:
             self.block(op.body, inner)
             for v, buffer in shared.items():
                 if v in inner:
-                    for place in _components(buffer):
-                        share = self.builder.extract(inner[v], *place) if place else inner[v]
-                        self.builder.atomic(p.add, buffer, place, share)
+                    for component in _components(buffer):
+                        share = self.builder.extract(inner[v], *component) if component else inner[v]
+                        self.builder.atomic(p.add, buffer, component, share)
         self.builder.emit(ir.For(op.lo, op.hi, (), opened.close(), (), op.loc, parallel=True, origin=op))
         for v, buffer in shared.items():
             if v in inner:
-                sums = [self.builder.load(buffer, place) for place in _components(buffer)]
+                sums = [self.builder.load(buffer, component) for component in _components(buffer)]
                 total = self.builder.pack(sums, v.type) if isinstance(v.type, Tensor) else sums[0]
                 self.accumulate(adjoints, v, total)
 

@@ -387,7 +387,7 @@ def _copy_buffer(builder: Builder, source: Buffer, target: Buffer) -> None:
             builder.emit(ir.For(ir.Lit(0, i32), extent, (), inside.close(), (), builder.loc, parallel=True))
             return
         for component in product(*[range(n) for n in target.element]):
-            place = (*index, *[ir.Lit(k, i32) for k in component])
-            builder.store(target, place, builder.load(source, place))
+            element_index = (*index, *[ir.Lit(k, i32) for k in component])
+            builder.store(target, element_index, builder.load(source, element_index))
 
     level(())

@@ -65,6 +65,15 @@ class Builder:
         """The region that operations land in."""
         return self._open[-1]
 
+    def reached(self) -> list[tuple[OpenRegion, list[Op]]]:
+        """The open regions with what was emitted so far, for `go_back`."""
+        return [(opened, opened.body.copy()) for opened in self._open]
+
+    def go_back(self, reached: list[tuple[OpenRegion, list[Op]]]) -> None:
+        """Take away what was emitted since then."""
+        for opened, body in reached:
+            opened.body[:] = body
+
     def emit(self, op: Op) -> Op:
         """Add a finished operation."""
         self._open[-1].body.append(op)

@@ -26,7 +26,7 @@ class FaultKind(Enum):
 
 
 class Hole(NamedTuple):
-    """The place of a value, with a format specification as in an f-string."""
+    """Where a value goes, with a format specification as in an f-string."""
 
     spec: str = ""
 

@@ -100,7 +100,7 @@ COMPARISONS: dict[type[ast.cmpop], Primitive] = {
     ast.Eq: p.eq,
     ast.NotEq: p.ne,
 }
-#: Augmented assignments that are indivisible where others may reach the target; `-=` adds the negative.
+#: Augmented assignments that are atomic where others may reach the target; `-=` adds the negative.
 AUGMENTED: dict[type[ast.operator], Primitive] = {
     ast.Add: p.add,
     ast.Mult: p.mul,

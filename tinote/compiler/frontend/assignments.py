@@ -138,6 +138,9 @@ def annotated_assignment(e: Emitter, node: ast.AnnAssign) -> None:
         e.unsupported("a declaration without a value", "assign the variable", node)
     front = e.evaluate(node.value)
     annotation = annotation_value(e, e.frame.source, node.annotation)
+    if annotation is None and e.frame.source.is_plain:
+        assign(e, node.target, front, value=node.value)
+        return
     info = struct_of(annotation)
     if info is not None:
         assign(e, node.target, structs.fitted(e, front, info))

@@ -53,8 +53,8 @@ def member(e: Emitter, struct: StructValue, name: str) -> Any:
     if name == "keys":
         e.error("the members of a struct are named in the program", f"they are {', '.join(struct.members)}")
     if struct.info is not None and name in struct.info.python_methods:
-        problem = f"`{name}` is a Python function, not part of the kernel language"
-        e.error(problem, "decorate it with `@ti.func`", kind=KernelSyntaxError)
+        problem = f"`{name}` is a property, which kernels do not read of structs"
+        e.error(problem, "make it a method, and call it", kind=KernelSyntaxError)
     known = [*struct.members, *(struct.info.methods if struct.info is not None else ())]
     close = difflib.get_close_matches(name, known, 1)
     hint = f"did you mean `{close[0]}`?" if close else f"it has {', '.join(known)}"

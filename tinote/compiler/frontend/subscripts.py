@@ -5,15 +5,17 @@ from __future__ import annotations
 import ast
 from itertools import product
 from math import prod
+from types import FunctionType
 from typing import Any
 
 from tinote.compiler.frontend import elements
 from tinote.compiler.frontend.arithmetic import tensor
+from tinote.compiler.frontend.calls import call_object
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter, Expressions
-from tinote.compiler.frontend.names import outside
+from tinote.compiler.frontend.names import captured, outside
 from tinote.compiler.frontend.values import ArrayValue, MemoryPlace, PartPlace, Place, StaticTensor, Value
-from tinote.compiler.protocol import buffer_of, constant_rows, space_of
+from tinote.compiler.protocol import CaptureKind, buffer_of, constant_rows, space_of
 from tinote.errors import KernelSubscriptError
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Atom, Buffer, Lit
@@ -56,6 +58,11 @@ def subscript(e: Emitter, node: ast.Subscript) -> Any:
             f"{describe(base)} cannot be read in a kernel",
             "pass it as an argument, or copy it to a field; small arrays of one or two dimensions are constants",
         )
+    if isinstance(getattr(type(base), "__getitem__", None), FunctionType):
+        if isinstance(node.slice, ast.Slice):
+            e.unsupported("a slice of an object of a class of your own", node=node.slice)
+        getitem = captured(e, CaptureKind.ATTRIBUTE, base, "__getitem__", base.__getitem__)
+        return call_object(e, node, getitem, e.evaluate(node.slice))
     e.error(f"{describe(base)} cannot be indexed")
 
 

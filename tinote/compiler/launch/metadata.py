@@ -18,7 +18,15 @@ from tinote.runtime.profile import Clock
 from tinote.runtime.sites import Site
 from tinote.source import Span
 
-__all__ = ["BrokenPath", "ExecutableMetadata", "Facts", "GradientFacts", "OverwrittenInput", "Place", "Signature"]
+__all__ = [
+    "BrokenPath",
+    "ExecutableMetadata",
+    "Facts",
+    "GradientFacts",
+    "LocatedBuffer",
+    "OverwrittenInput",
+    "Signature",
+]
 
 
 class ExecutableMetadata(NamedTuple):
@@ -52,7 +60,7 @@ class Signature(NamedTuple):
     warnings: tuple[Warned, ...]
 
 
-class Place(NamedTuple):
+class LocatedBuffer(NamedTuple):
     """Memory, and where in the source something becomes of it."""
 
     buffer: Buffer
@@ -90,7 +98,7 @@ class GradientFacts(NamedTuple):
     live_in: frozenset[Buffer]
     live_in_before: frozenset[Buffer]
     overwritten: tuple[OverwrittenInput, ...]
-    old_values: tuple[Place, ...]
+    old_values: tuple[LocatedBuffer, ...]
     copied: tuple[Buffer, ...]
     regions: SymbolicRegions
 

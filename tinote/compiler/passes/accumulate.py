@@ -125,9 +125,9 @@ class _Accumulator(Rewriter):
                 known.conditional = known.conditional and conditional
             elif self.fits(op, loop, bound) and not any(self.disturbs(other, op) for other in accesses):
                 sums[element] = _Sum(op, conditional, not self.exists(op))
-        turns = _surely_turns(loop)
+        iterates = _surely_iterates(loop)
         for s in sums.values():
-            s.guarded = s.guarded and (s.conditional or not turns)
+            s.guarded = s.guarded and (s.conditional or not iterates)
             s.has_hit = s.guarded and (s.conditional or isinstance(loop, While))
         return sums
 
@@ -258,7 +258,7 @@ def _element(op: Atomic) -> _Element:
     return _Element(op.buffer, op.prim, op.index)
 
 
-def _surely_turns(loop: For | While) -> bool:
+def _surely_iterates(loop: For | While) -> bool:
     if not isinstance(loop, For) or not isinstance(loop.lo, Lit) or not isinstance(loop.hi, Lit):
         return False
     return loop.lo.value < loop.hi.value

@@ -141,9 +141,9 @@ class _Lowering:
         if not shape:
             call(index)
             return
-        turn = Var(i32)
-        with self._b.region(turn) as opened:
-            self._nest(shape[1:], (*index, turn), call)
+        position = Var(i32)
+        with self._b.region(position) as opened:
+            self._nest(shape[1:], (*index, position), call)
         self._b.emit(For(Lit(0, i32), Lit(shape[0], i32), (), opened.close(), (), self._b.loc))
 
     def _copy(self, source: Var, target: Var) -> None:

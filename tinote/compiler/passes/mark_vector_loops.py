@@ -7,7 +7,7 @@
 
 Proved means: what one iteration writes, no other iteration reads or writes. Reductions are carried values, and machine
 code sees for itself what it can make of those. A wrong mark is a wrong result, so that anything with an effect of
-another sort (prints, stacks, cells, indivisible updates) leaves a loop as it is. The loop of a parallel task counts
+another sort (prints, stacks, cells, atomic updates) leaves a loop as it is. The loop of a parallel task counts
 when it has no loop inside. What LLVM then makes of a loop, and why not, is in `compiler/inspect/remarks.py`.
 
 Checks of indices and divisors do not stand in the way if they can all be made before the iterations run: machine code

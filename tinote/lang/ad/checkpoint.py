@@ -196,7 +196,7 @@ class _Chain:
         self.touched_before = outer.touched_before()
         self.recorded = {b for b in self.touched_before if outer.computed_before(b)}
         for buffer in living_buffers():
-            if is_viewed(buffer):  # a step may write to it without a word
+            if is_viewed(buffer):  # a step may write to it unnoticed
                 listener(buffer)
         coming = 1
         with bar(None, "steps", total=self.steps, shown=self.progress) as shown:
@@ -209,7 +209,7 @@ class _Chain:
                 runner.look_at_python()
                 self._traces.append(runner.signature)
                 if not t or t == coming:
-                    coming = self._next_place(t)
+                    coming = self._next_position(t)
                 shown.update()
         self.lost = lost = self._lost_values()
         for buffer in self.active.keys() - outer.active.keys():
@@ -232,7 +232,7 @@ class _Chain:
             )
         )
 
-    def _next_place(self, position: int) -> int:
+    def _next_position(self, position: int) -> int:
         """Where the sweep keeps the next state. What follows the loop counts as one step more: it is reversed first,
         from the state that the loop ends with.
         """
@@ -370,7 +370,7 @@ def _content(bound: BoundArray) -> int:
 
 
 def _fingerprint(memory: Memory) -> int:
-    """A checksum; of a large block, of its ends and some places between."""
+    """A checksum; of a large block, of its ends and some parts between."""
     view = memory.packed()
     if memory.nbytes <= _LARGEST_CHECKED_WHOLE:
         return zlib.crc32(view)

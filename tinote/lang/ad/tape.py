@@ -71,7 +71,7 @@ class Tape(Journal):
     needed is kept (`copied_bytes`), within `ti.init(memory_limit=...)`. `"error"`: whoever breaks one of the rules of
     access gets an `AccessRuleError`: an element that was read is not changed afterwards; from the second write on, it
     only takes `+=`. `"unchecked"`: nothing is kept between launches, so that a program which breaks the rules gets a
-    wrong gradient without a word.
+    wrong gradient silently.
 
     `validation`, with `ti.init(debug=True)`: check the rules, element by element, and raise at the first launch that
     breaks one. `"collect"`: only note it. `violations`: what was found, in order. Launches under a tape that checks run

@@ -84,8 +84,8 @@ class StructType:
         return StructInfo(
             self.__name__,
             {name: t.__tinote_struct__() if isinstance(t, StructType) else t for name, t in types.items()},
-            {name: method for name, method in self.methods.items() if function_of(method) is not None},
-            tuple([name for name, method in self.methods.items() if function_of(method) is None]),
+            {name: method for name, method in self.methods.items() if not isinstance(method, property)},
+            tuple([name for name, method in self.methods.items() if isinstance(method, property)]),
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Struct:

@@ -11,7 +11,7 @@ from tinote.ir.types import Tensor, f16, f32, f64, i8, i16, i32, i64, u1, u8, u1
 from tinote.lang.data.fields import MatrixField
 from tinote.lang.data.matrix import Matrix, Vector, numpy_type
 from tinote.lang.data.ndarrays import ElementHint, NdarrayType
-from tinote.lang.session.missing import refuse
+from tinote.lang.session.missing import refusing
 from tinote.lang.session.state import scalar_type, session
 
 __all__ = [
@@ -155,6 +155,4 @@ for _function in (vector, matrix, is_real, is_integral, is_signed):
     _function.__tinote_static__ = True  # type: ignore[attr-defined]
 
 
-def __getattr__(name: str) -> Any:
-    refuse(name, "ti.types")
-    raise AttributeError(f"module 'tinote.types' has no attribute '{name}'")
+__getattr__ = refusing("tinote.types")

@@ -15,7 +15,7 @@ from tinote.lang.kernels.instances import Instance
 from tinote.lang.session.state import memory_of
 from tinote.lang.tables import table_as_html, table_as_text
 from tinote.runtime.memory import readable_size
-from tinote.source import Span, place_name
+from tinote.source import Span, location_name
 
 if TYPE_CHECKING:
     from tinote.compiler.inspect.gradient_cost import Accumulation, Recomputed, Saved
@@ -71,7 +71,7 @@ class GradientCost:
             known = "at launch" if one.count is None else f"{'' if one.exact else 'at most '}{one.count:,}"
             nbytes = "" if one.nbytes is None else f"{one.nbytes:,}"
             name = f"copy of {one.name}" if one.copy else one.name
-            where = str(one.span.line) if together else place_name(one.span)
+            where = str(one.span.line) if together else location_name(one.span)
             expression = f"{one.expression} an iteration" if one.per_iteration else one.expression
             rows.append((name, where, one.type, expression, known, nbytes))
         return ("saved", "line" if together else "where", "type", "how many", "count", "bytes"), rows

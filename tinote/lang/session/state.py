@@ -305,7 +305,7 @@ def note_view(buffer: Buffer, base: Any) -> None:
 
 
 def is_viewed(buffer: Buffer) -> bool:
-    """Whether the field's memory may be written by others without a word."""
+    """Whether the field's memory may be written by others unnoticed."""
     known = session.views.get(buffer)
     return known is not None and any(r() is not None for r in known)
 

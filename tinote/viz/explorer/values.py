@@ -75,21 +75,21 @@ def observed_values(
         if op is found.first_nan:
             first = len(rows)
             if seen.times > 1:
-                shown = f"NaN in iteration {found.nan_turn}; last {shown}"
+                shown = f"NaN in iteration {found.nan_run}; last {shown}"
         derived = ("adjoint" + (f", from {line.primal}" if line.primal else "")) if line.adjoint else ""
         cells = [_name(op, line.text, len(seen.values)), shown, str(seen.times), derived]
         own = [] if adjoints is None or line.adjoint else _adjoints(op, seen, primals, adjoints)
         bad = _bad(seen.values) or _bad(own)
         adjoint = ", ".join("—" if value is None else _number(value) for value in own)
         rows.append({"line": number, "cells": cells, "adjoint": adjoint, "tone": "bad" if bad else ""})
-    limits = [[turns.start, turns.stop] for turns in found.ranges]
+    limits = [[iterations.start, iterations.stop] for iterations in found.ranges]
     told = {"adjoints": adjoints is not None, "missing": missing}
     return {"rows": rows, "nan": first, "limits": limits, "stopped": found.stopped, **told}
 
 
 def _adjoints(op: Op, seen: Seen, primals: Mapping[Var, Var], adjoints: Adjoints) -> list[Number | None]:
     """The total adjoints of what an operation binds, in the iteration that was observed; empty where there are none."""
-    found = [adjoints.of(primals[v], seen.turn) if v in primals else None for v in op.outs]
+    found = [adjoints.of(primals[v], seen.indices) if v in primals else None for v in op.outs]
     return [] if all(value is None for value in found) else found
 
 

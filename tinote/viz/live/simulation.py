@@ -146,8 +146,8 @@ class LiveSimulation(LiveView):
         """
         raise NotImplementedError
 
-    def place(self, across: float, up: float, pressed: bool) -> tuple[tuple[float, ...], Any]:
-        """What lies at a place of the stage: see `pointer.Place`. Runs on the worker."""
+    def pick(self, across: float, up: float, pressed: bool) -> tuple[tuple[float, ...], Any]:
+        """What lies at a position on the stage: see `pointer.Picker`. Runs on the worker."""
         raise NotImplementedError
 
     # What a user calls.
@@ -384,7 +384,7 @@ class LiveSimulation(LiveView):
     def _tell_pointer(self) -> None:
         """Call the user's function for what the pointer has done since the frame before."""
         if self._pointer is not None:
-            for pointer in self._pointing.take(self.place):
+            for pointer in self._pointing.take(self.pick):
                 self._pointer(pointer)
 
     def _pointed(self) -> Frame:

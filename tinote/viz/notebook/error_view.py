@@ -22,7 +22,7 @@ from IPython.display import publish_display_data
 
 from tinote.errors import CompilerBug, TinoteError, excerpts, is_users
 from tinote.manual import section_of
-from tinote.source import Span, place_name
+from tinote.source import Span, location_name
 from tinote.viz.notebook.front_end import Audience, audience
 from tinote.viz.notebook.view import static_source
 
@@ -114,7 +114,7 @@ def _frame(file: str, line: int, function: str) -> str:
     path = Path(file)
     shown = path.relative_to(PACKAGE).as_posix() if path.is_relative_to(PACKAGE / "tinote") else file
     text = linecache.getline(file, line).strip()
-    where = place_name(Span(shown, line)) + ("" if function == "<module>" else f", in {function}")
+    where = location_name(Span(shown, line)) + ("" if function == "<module>" else f", in {function}")
     return f"{where}\n    {text}" if text else where
 
 

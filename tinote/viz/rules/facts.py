@@ -19,7 +19,7 @@ import numpy as np
 from tinote.ir.checked_accesses import RULES, Kind
 from tinote.lang.ad.rules.violations import Access, Fix, Violation
 from tinote.runtime.memory import readable_size
-from tinote.source import Span, place_name
+from tinote.source import Span, location_name
 from tinote.viz.rules.edits import edited
 
 __all__ = ["as_text", "findings"]
@@ -78,8 +78,8 @@ def _sources(violation: Violation) -> list[dict[str, Any]]:
     """The texts that the two accesses stand in, with marks: which columns, and what happens there."""
     marks: dict[str, dict[int, list[dict[str, Any]]]] = {}
 
-    def mark(place: Span, kind: str, note: str) -> None:
-        for span in place.chain():
+    def mark(accessed: Span, kind: str, note: str) -> None:
+        for span in accessed.chain():
             if span.line > 0:
                 found = {"kind": kind, "note": note, "begin": span.column, "span": span}
                 here = marks.setdefault(span.file, {}).setdefault(span.line, [])
@@ -120,7 +120,7 @@ def _source(file: str, marks: dict[int, list[dict[str, Any]]]) -> dict[str, Any]
         last = number
     if rows and last < len(text):
         rows.append({"gap": len(text) - last})
-    return {"place": place_name(Span(file, min(marks))).rpartition(", line ")[0], "rows": rows}
+    return {"place": location_name(Span(file, min(marks))).rpartition(", line ")[0], "rows": rows}
 
 
 def _shown(text: Sequence[str], marks: Iterable[int]) -> list[int]:
@@ -196,7 +196,7 @@ def _chain(violation: Violation) -> list[dict[str, str]]:
 
 def _step(kind: str, access: Access, does: str) -> dict[str, str]:
     if access.launch is None:
-        return {"kind": kind, "when": "Python", "name": place_name(access.span), "does": does}
+        return {"kind": kind, "when": "Python", "name": location_name(access.span), "does": does}
     return {"kind": kind, "when": f"launch {access.launch}", "name": access.kernel, "does": does}
 
 
@@ -289,7 +289,7 @@ def _fix(violation: Violation, fix: Fix, times: int) -> dict[str, Any]:
     edit = None if writing.launch is None else edited(writing.span, fix)
     found: dict[str, Any] = {"title": TITLES[fix], "words": fix.value, "memory": _memory(violation, fix, times)}
     if edit is not None:
-        found |= {"place": place_name(writing.span), "before": edit.before, "after": edit.after}
+        found |= {"place": location_name(writing.span), "before": edit.before, "after": edit.after}
         if edit.declared:
             found["declare"] = f"{edit.declared} is a new field, declared like '{violation.field}'"
     return found

@@ -26,7 +26,7 @@ from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.memory.states import State, preserving_duals, preserving_gradients
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
-from tinote.source import Span, place_name
+from tinote.source import Span, location_name
 
 __all__ = ["Compared", "Element", "GradientReport", "compare", "gradcheck", "require_f64"]
 
@@ -338,7 +338,7 @@ def _find_blame(
         return
     custom = [record for record in journal.records if isinstance(record, Custom)]
     if custom:
-        names = ", ".join(dict.fromkeys(f"'{c.name}' ({place_name(c.span)})" for c in custom))
+        names = ", ".join(dict.fromkeys(f"'{c.name}' ({location_name(c.span)})" for c in custom))
         report.blame = f"each launch alone agrees: look at the replaced gradient of {names}"
     elif any(isinstance(record, Launch) for record in journal.records):
         report.blame = "each launch alone agrees: look at what Python does between them, which counts as constant"
