@@ -767,3 +767,83 @@ def test_without_gradients_nothing_may_be_stored_to_what_the_tape_has_computed()
     with pytest.raises(DifferentiationError, match="stores constants to 'y'"), ti.ad.Tape(p.loss):
         scale()
         ti.ad.no_grad(lambda: clear())()
+
+
+# ---- losses of one number
+
+
+LOSSES: dict[str, Callable[[], Any]] = {
+    "field": lambda: ti.field(ti.f64, (), **BOTH),
+    "field of one": lambda: ti.field(ti.f64, (1,), **BOTH),
+    "array": lambda: ti.ndarray(ti.f64, (), **BOTH),
+    "array of one": lambda: ti.ndarray(ti.f64, (1,), **BOTH),
+}
+
+
+@pytest.mark.parametrize("name", LOSSES)
+def test_losses_of_one_number(name: str) -> None:
+    x, y, loss = ti.field(ti.f64, N, **BOTH), ti.field(ti.f64, N), LOSSES[name]()
+    x.from_numpy(X)
+
+    @ti.kernel
+    def square(a: ti.types.ndarray()):
+        for i in x:
+            y[i] = x[i] ** 2
+        for i in x:
+            if ti.static(len(a.shape) == 0):
+                a[None] += y[i] * x[i]
+            else:
+                a[0] += y[i] * x[i]
+
+    def run() -> None:
+        loss.fill(0)
+        square(loss)
+
+    with ti.ad.Tape(loss, grad_check=[x]):
+        square(loss)
+    np.testing.assert_allclose(x.grad.to_numpy(), 3 * X**2, rtol=1e-14)
+    found, slope = ti.ad.value_and_grad(run, wrt=x, loss=loss)()
+    assert type(found) is float and found == pytest.approx((X**3).sum())
+    np.testing.assert_allclose(slope, 3 * X**2, rtol=1e-14)
+    np.testing.assert_allclose(ti.ad.grad(run, wrt=x, loss=loss)(), 3 * X**2, rtol=1e-14)
+    np.testing.assert_allclose(ti.ad.hvp(run, wrt=x, loss=loss)(np.ones(N)), 6 * X, rtol=1e-14)
+    for mode in ("forward", "reverse"):
+        rows = ti.ad.jacobian(run, wrt=x, loss=loss, mode=mode)()
+        assert rows.shape == (*loss.shape, N)
+        np.testing.assert_allclose(rows.reshape(N), 3 * X**2, rtol=1e-14)
+    seed = np.full(loss.shape, 2.0)
+    np.testing.assert_allclose(ti.ad.vjp(run, wrt=x, loss=loss)(seed)[1], 6 * X**2, rtol=1e-14)
+    assert ti.ad.gradcheck(run, x, loss).ok
+
+
+def test_the_graph_and_the_cost_show_temporary_adjoints() -> None:
+    x, loss = ti.field(ti.f64, N, **BOTH), ti.field(ti.f64, (), **BOTH)
+    y, shown = ti.field(ti.f64, N, name="y"), ti.field(ti.f64, N, name="shown")
+
+    @ti.kernel
+    def square():
+        for i in x:
+            y[i] = x[i] ** 2
+
+    @ti.kernel
+    def paint():
+        for i in x:
+            shown[i] = x[i] ** 2
+
+    @ti.kernel
+    def total():
+        for i in x:
+            loss[None] += y[i]
+
+    with ti.ad.Tape(loss) as tape:
+        square()
+        paint()
+        total()
+    graph = tape.graph()
+    assert graph.temporaries == {y.buffer}
+    assert "temporary adjoints: y" in repr(graph) and "shown" not in graph.summary
+    picture = graph._repr_svg_()
+    assert 'font-style="italic">y<' in picture and 'font-style="italic">shown<' not in picture
+    assert [one.name for one in square.grad_cost().temporaries] == ["y"]
+    assert square.grad_cost().accumulated  # into x.grad: the cost is that of the gradient that runs under a tape
+    assert not total.grad_cost().temporaries

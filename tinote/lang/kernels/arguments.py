@@ -160,7 +160,13 @@ class Arguments:
                 needed = path.needed
                 text = "this kernel returns them" if needed is None else f"they reach '{self.actual(needed).name}'"
                 notes = [Note(f"from there {text}", path.at)]
-                raise broken_gradient_path(path.buffer.name, path.span, notes, tangents=not self.request.reverses)
+                raise broken_gradient_path(
+                    path.buffer.name,
+                    path.span,
+                    notes,
+                    tangents=not self.request.reverses,
+                    external=isinstance(path.buffer, ExternalArray),
+                )
 
     @cached_property
     def stores_to_none(self) -> bool:

@@ -41,7 +41,8 @@ class LostValues:
             self.spans.setdefault(buffer, span)
 
     def _refuse(self, buffer: Buffer, span: Span, note: Note) -> None:
-        raise broken_gradient_path(buffer.name, span, [note], tangents=self._tangents)
+        external = isinstance(buffer, ExternalArray)
+        raise broken_gradient_path(buffer.name, span, [note], tangents=self._tangents, external=external)
 
     def follow(self, events: Iterable[Event]) -> None:
         """Follow these values through a journal."""

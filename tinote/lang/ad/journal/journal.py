@@ -241,6 +241,14 @@ class Journal(Recorder):
         if self.active and custom.reads_active is None:
             custom.active = {b: span for b, span in self.active.items() if b in custom.touched}
 
+    @property
+    def temporaries(self) -> frozenset[Buffer]:
+        """The memory without a gradient that would have a temporary adjoint in a reverse sweep now."""
+        try:
+            return needed_adjoints(self.events, self.active, ()).buffers
+        except TinoteError:  # one that is refused
+            return frozenset(self.active)
+
     def is_followed(self, buffer: Buffer) -> bool:
         """Whether what is in memory has an adjoint, of its own or a temporary one."""
         return buffer.adjoint is not None or buffer in self.active
