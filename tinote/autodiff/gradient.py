@@ -18,7 +18,7 @@ from tinote.autodiff.sequential_reverse import make_sequential
 from tinote.autodiff.storage import NO_PLAN, StoragePlan, store
 from tinote.autodiff.unfold import is_commutative, unfold_atomics
 from tinote.autodiff.write_conflicts import refuse_write_conflicts
-from tinote.errors import DifferentiationError, Note, broken_gradient_path
+from tinote.errors import DifferentiationError, Note
 from tinote.ir.access import Access
 from tinote.ir.nodes import Atom, Atomic, Buffer, BufferKind, Function, Lit, Load, Prim, Region, Store
 from tinote.ir.primitives import Defaults, surrogate
@@ -134,19 +134,16 @@ def _refuse_unavailable(region: Region, fn: Function) -> None:
             )
 
 
-def refuse_broken_path(buffer: Buffer, span: Span, fn: Function, *, arguments: bool = False) -> list[Store | Atomic]:
-    """Raise when `fn` carries values of `buffer`, which has no gradient, on into a field that has one, or returns them
-    where `arguments` says that this counts: they would silently count as constant. `span`: where a value that is
-    differentiated was put into `buffer`.
-
-    Returns the writes that carry it into other fields without a gradient.
+def carried_on(buffer: Buffer, fn: Function, *, arguments: bool = False) -> tuple[list[Store | Atomic], Note | None]:
+    """What becomes in `fn` of active values of `buffer`, which has no gradient: the writes that carry them on into
+    fields, and where they come to one that has a gradient, or are returned where `arguments` says that this counts:
+    they would silently count as constant.
     """
     writes, returned = reached_from(fn, buffer)
-    notes = [Note(f"from there they reach '{w.buffer.name}'", w.loc) for w in writes if w.buffer.adjoint is not None]
-    if notes or (returned and arguments):
-        further = notes[:1] or [Note("from there this kernel returns them", fn.loc)]
-        raise broken_gradient_path(buffer.name, span, further)
-    return writes
+    needed = next((w for w in writes if w.buffer.adjoint is not None), None)
+    if needed is not None:
+        return writes, Note(f"from there they reach '{needed.buffer.name}'", needed.loc)
+    return writes, Note("from there this kernel returns them", fn.loc) if returned and arguments else None
 
 
 def refuse_gradient_access(fn: Function) -> None:

@@ -31,7 +31,7 @@ from tinote.compiler.requests import GRADIENT, PRIMAL, Derivative, Request
 from tinote.compiler.single_flight import SingleFlight
 from tinote.compiler.waiting import Enter, compilation
 from tinote.config import Config
-from tinote.errors import KernelArgumentError, KernelTypeError
+from tinote.errors import KernelArgumentError, KernelTypeError, Note
 from tinote.ir.buffers import twin_of
 from tinote.ir.nodes import Buffer, BufferKind, Function
 from tinote.ir.types import Scalar, Tensor
@@ -228,14 +228,13 @@ class Specialisation:
         fn, _ = pipeline.run_pipeline(self.lowered.function, pipeline.SCALAR_PRIMAL, self.config)
         return importlib.import_module("tinote.ir.access_region").effects_of(fn)
 
-    def refuse_broken_path(self, buffer: Buffer, span: Span, request: Request) -> list[tuple[Buffer, Span]]:
-        """What becomes of an active value in `buffer`, which has no gradient and was stored to at `span`: the stores
-        that carry it on. Raises `DifferentiationError` when the kernel differentiates with respect to it.
+    def carried_on(self, buffer: Buffer, request: Request) -> tuple[list[tuple[Buffer, Span]], Note | None]:
+        """What becomes of an active value in `buffer`, which has no gradient: the stores that carry it on, and where
+        the kernel differentiates with respect to it.
         """
         gradient = importlib.import_module("tinote.autodiff.gradient")
-        fn = self.differentiated(request)
-        writes = gradient.refuse_broken_path(buffer, span, fn, arguments=request.arguments)
-        return [(write.buffer, write.loc) for write in writes]
+        writes, needed = gradient.carried_on(buffer, self.differentiated(request), arguments=request.arguments)
+        return [(write.buffer, write.loc) for write in writes], needed
 
     def refuse_gradient_access(self, request: Request) -> None:
         """Raise `DifferentiationError` when the kernel works on gradients other than as constants."""

@@ -246,7 +246,10 @@ class Arguments:
             span = span_in(severed, actual)
             if span is not None:
                 request = self.request if self.plain is None else self.plain.request
-                carried = self.specialisation.refuse_broken_path(formal, span, request)
+                carried, needed = self.specialisation.carried_on(formal, request)
+                if needed is not None:
+                    external = isinstance(actual, ExternalArray)
+                    raise broken_gradient_path(formal.name, span, [needed], external=external)
                 found += [(self.actual(further), write) for further, write in carried]
         return [(further, write) for further, write in found if not further.no_adjoint]
 
