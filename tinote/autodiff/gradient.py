@@ -23,7 +23,6 @@ from tinote.ir.access import Access
 from tinote.ir.nodes import Atom, Atomic, Buffer, BufferKind, Function, Lit, Load, Prim, Region, Store
 from tinote.ir.primitives import Defaults, surrogate
 from tinote.ir.query import definitions, free_variables, walk
-from tinote.source import Span
 
 DEFAULTS = Defaults()
 
