@@ -223,10 +223,16 @@ class Specialisation:
 
     @cached_property
     def effects(self) -> Effects:
-        """What a launch does to memory, element by element. Runs the passes."""
-        pipeline = _load("pipeline")
-        fn, _ = pipeline.run_pipeline(self.lowered.function, pipeline.SCALAR_PRIMAL, self.config)
-        return importlib.import_module("tinote.ir.access_region").effects_of(fn)
+        """What a launch does to memory, element by element. Runs the passes, unless an earlier process has."""
+        regions = importlib.import_module("tinote.ir.access_region")
+        found = None if self._cache is None else self._cache.fact("effects", regions.Effects)
+        if found is None:
+            pipeline = _load("pipeline")
+            fn, _ = pipeline.run_pipeline(self.lowered.function, pipeline.SCALAR_PRIMAL, self.config)
+            found = regions.effects_of(fn)
+            if self._cache is not None:
+                self._cache.put_fact("effects", found, regions.Effects, self._lowered)
+        return found
 
     def carried_on(self, buffer: Buffer, request: Request) -> tuple[list[tuple[Buffer, Span]], Note | None]:
         """What becomes of an active value in `buffer`, which has no gradient: the stores that carry it on, and where

@@ -57,6 +57,7 @@ class Request:
 
     __slots__ = (
         "__weakref__",
+        "_with_arguments",
         "arguments",
         "checks",
         "derivative",
@@ -91,6 +92,7 @@ class Request:
         temporaries: frozenset[Buffer] = _NONE,
     ) -> None:
         self.temporaries = temporaries
+        self._with_arguments: Request | None = None
         self.derivative = derivative
         self.arguments = arguments
         self.records = records
@@ -118,6 +120,21 @@ class Request:
             checks=self.checks,
             temporaries=temporaries,
         )
+
+    @property
+    def with_arguments(self) -> Request:
+        """The same derivative with respect to the arguments too."""
+        found = self._with_arguments
+        if found is None:
+            found = Request(
+                self.derivative,
+                arguments=True,
+                records=self.records,
+                checks=self.checks,
+                temporaries=self.temporaries,
+            )
+            self._with_arguments = found
+        return found
 
     def __repr__(self) -> str:
         return f"<request: {self.name}>"

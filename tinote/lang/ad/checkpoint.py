@@ -250,7 +250,7 @@ class _Chain:
 
     def _lost_values(self) -> dict[Buffer, Span]:
         """Fields without a gradient that hold active values after the loop, or between its steps."""
-        lost = LostValues(at_first=self.lost)
+        lost = LostValues(self.lost)
         before = -1
         while len(lost.spans) > before:
             before = len(lost.spans)

@@ -24,7 +24,6 @@ from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.rules.validation import AccessRules
 from tinote.lang.ad.rules.violations import Violation
 from tinote.lang.data.fields import Field
-from tinote.lang.data.traced import Trace
 from tinote.lang.session.state import gradient_memories, recorder, session, take_all_gradients
 from tinote.runtime.clearing import clear_memories
 from tinote.source import caller
@@ -129,8 +128,8 @@ class Tape(Journal):
             [one for one in (self.rules, self._check) if one is not None],
             saves=on_overwrite != "unchecked",
             keep=keep or self._check is not None,
-            trace=Trace(refuses=validation is True),
         )
+        self.trace.refuses = validation is True
         self.loss = loss
         self.grad_report: GradientReport | None = None
         self.clear_gradients = clear_gradients
@@ -181,6 +180,7 @@ class Tape(Journal):
         if self.has_something:
             self.lost_values()
         self.claim(clear=self.clear_gradients)
-        self.loss.grad.fill(1)
+        gradient = self.loss.grad
+        gradient.fill(1)
         self.reverse()
-        self.loss.grad.fill(1)
+        gradient.fill(1)

@@ -285,7 +285,8 @@ class Field(Located, Exchanged):
     @property
     def has_grad(self) -> bool:
         """Whether it has a gradient."""
-        self._settle_if_placed()
+        if self._grad is None:
+            self._settle_if_placed()
         return self._grad is not None
 
     @property
@@ -301,14 +302,25 @@ class Field(Located, Exchanged):
     # ---- elements
 
     def _position(self, key: Any) -> tuple[int, ...]:
-        self._require_alive()
-        index = () if key is None else tuple(key) if isinstance(key, tuple | list | Matrix) else (key,)
-        if len(index) != len(self.shape):
+        """Where the element with this index stands in the array."""
+        if self._generation != session.resets:
+            self._require_alive()
+        index = key if type(key) is tuple else () if key is None else tuple(key) if _has_several(key) else (key,)
+        shape = self.shape
+        if len(index) != len(shape):
             raise KernelIndexError(
-                f"'{self.name}' has {len(self.shape)} index dimensions, but got {len(index)}",
-                hint=f"write {self.name}[{', '.join(LETTERS[: len(self.shape)]) or 'None'}]",
+                f"'{self.name}' has {len(shape)} index dimensions, but got {len(index)}",
+                hint=f"write {self.name}[{', '.join(LETTERS[: len(shape)]) or 'None'}]",
             )
-        offset = self.buffer.offset or (0,) * len(index)
+        if self.buffer.offset:
+            return self._position_behind(index, self.buffer.offset)
+        for i, extent in zip(index, shape):  # noqa: B905  # asked at each access; as long as each other
+            if type(i) is not int or not 0 <= i < extent:
+                return self._position_behind(index, (0,) * len(shape))
+        return index
+
+    def _position_behind(self, index: tuple[Any, ...], offset: tuple[int, ...]) -> tuple[int, ...]:
+        """The same where indices begin at `offset`. Raises `KernelIndexError`."""
         for axis, (i, extent, first) in enumerate(zip(index, self.shape, offset, strict=True)):
             if not isinstance(i, int | np.integer):
                 raise KernelIndexError(f"an index of '{self.name}' must be an integer, not {type(i).__name__}")
@@ -354,12 +366,16 @@ class Field(Located, Exchanged):
 
     def fill(self, value: Any) -> None:
         """Set every element to `value` (a number, or a vector or matrix of the element's shape)."""
-        self._require_alive()
-        source = value if self.dtype.kind == "f" and _is_plain(value) else self._source(value)
-        if isinstance(source, np.ndarray) and source.ndim and source.shape != self.element:
-            wanted = f"a number or elements of shape {self.element}" if self.element else "a number"
-            raise FieldError(f"'{self.name}' is filled with {wanted}, not with {value!r}")
-        self._wrote(..., value)
+        if self._generation != session.resets:
+            self._require_alive()
+        source = value
+        if not (_is_plain(value) and self.dtype.kind == "f"):
+            source = self._source(value)
+            if source.ndim and source.shape != self.element:
+                wanted = f"a number or elements of shape {self.element}" if self.element else "a number"
+                raise FieldError(f"'{self.name}' is filled with {wanted}, not with {value!r}")
+        if recorder.get() is not None or session.watchers:
+            self._wrote(..., value)
         self._array[...] = source
 
     def to_numpy(self, dtype: Any = None, *, keep_dims: bool = False) -> np.ndarray[Any, Any]:
@@ -455,11 +471,14 @@ class ScalarField(Field):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         position = self._position(key)
-        self._wrote(position, value)
+        number = value
+        if recorder.get() is not None or session.watchers:
+            self._wrote(position, value)
+            number = plain(value)
         try:
             if value is None:  # which NumPy reads as NaN
                 raise TypeError("it is not a number")
-            self._array[position] = value if recorder.get() is None else plain(value)
+            self._array[position] = number
         except (TypeError, ValueError, OverflowError) as error:
             raise FieldError(f"cannot store {value!r} in '{self.name}', a field of {self.dtype}: {error}") from None
 
@@ -529,6 +548,11 @@ def _forget(buffer: Buffer) -> None:
     for companion in (buffer.adjoint, buffer.tangent):
         if companion is not None:
             companion.primal = None
+
+
+def _has_several(key: Any) -> bool:
+    """Whether an index is that of several dimensions."""
+    return type(key) is not int and isinstance(key, tuple | list | Matrix)
 
 
 def _is_plain(value: Any) -> bool:

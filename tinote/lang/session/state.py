@@ -163,6 +163,7 @@ class Session:
         self.owners: weakref.WeakKeyDictionary[Buffer, int] = (
             weakref.WeakKeyDictionary()
         )  # the owner of a gradient, if a view has computed it
+        self.has_owners = False  # whether there may be any; asked by each tape, where asking `owners` would tell
         self.watchers: tuple[Watcher, ...] = ()  # of all contexts
         self.launches = 0
         self.warned: set[str] = set()
@@ -206,7 +207,7 @@ def gradient_memories() -> tuple[Memory, ...]:
 
 def is_only_owner() -> bool:
     """Whether all gradients are the present owner's."""
-    return current_owner.get() == SESSION and not session.owners
+    return current_owner.get() == SESSION and not (session.has_owners and session.owners)
 
 
 def claim_gradients(tasks: Iterable[TaskSummary], *, clear: bool) -> None:
@@ -220,6 +221,7 @@ def claim_gradients(tasks: Iterable[TaskSummary], *, clear: bool) -> None:
         for buffer in chain(*task.accesses):
             if buffer.primal is not None and session.owners.get(buffer, SESSION) != mine:
                 session.owners[buffer] = mine
+                session.has_owners = True
                 forget_gradients()
                 if clear:
                     memory_of(buffer).clear()
@@ -230,6 +232,7 @@ def take_all_gradients() -> None:
     mine = current_owner.get()
     if not is_only_owner():
         session.owners.update((f.grad.buffer, mine) for f in session.fields if f.has_grad)
+        session.has_owners = bool(session.owners)
         forget_gradients()
 
 
@@ -252,7 +255,8 @@ def watch(watcher: Watcher) -> Token[Watcher | None]:
 
 def end_watch(watcher: Watcher, token: Token[Watcher | None]) -> None:
     """The end of what `watch` began."""
-    session.watchers = tuple([other for other in session.watchers if other is not watcher])
+    others = session.watchers
+    session.watchers = () if others == (watcher,) else tuple([other for other in others if other is not watcher])
     _own_watcher.reset(token)
 
 
@@ -271,7 +275,7 @@ def note_python_write(buffer: Buffer, position: Any = ..., value: Any = None, so
     open_recorder = recorder.get()
     if open_recorder is not None:
         open_recorder.writing(buffer, position, value, source)
-    if session.watchers:
+    if session.watchers and session.watchers != (open_recorder,):
         _tell_watchers(buffer, position)
 
 
@@ -442,5 +446,6 @@ def reset() -> None:
     session.fields = weakref.WeakSet()
     session.gradients = {}
     session.has_views = bool(session.views)
+    session.has_owners = bool(session.owners)
     for callback in list(session.on_reset):
         callback()

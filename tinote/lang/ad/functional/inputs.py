@@ -209,7 +209,7 @@ class Bound:
         fields: list[tuple[Field, Array]] = []
         for one, direction in zip(self.inputs, directions, strict=True):
             if one.number is not None:
-                one.number.along(float(direction))
+                one.number.tangent = float(direction)
             elif one.field is not None:
                 fields.append((one.field, direction))
         return fields

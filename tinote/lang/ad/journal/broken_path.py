@@ -8,7 +8,7 @@ those that the user has declared. What the user has declared to have none is con
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from tinote.errors import Note, broken_gradient_path
 from tinote.ir.nodes import Buffer
@@ -25,8 +25,10 @@ class LostValues:
     needed.
     """
 
-    def __init__(self, *, tangents: bool = False, at_first: dict[Buffer, Span] | None = None) -> None:
-        self.spans: dict[Buffer, Span] = dict(at_first or {})
+    __slots__ = ("_tangents", "numbers", "spans")
+
+    def __init__(self, at_first: Mapping[Buffer, Span] | None = None, *, tangents: bool = False) -> None:
+        self.spans: dict[Buffer, Span] = {} if at_first is None else dict(at_first)
         self.numbers: dict[int, Buffer] = {}  # that were read of such fields, or computed of these
         self._tangents = tangents
 
@@ -78,8 +80,7 @@ class LostValues:
             self.refuse_number(number, Note("from there this kernel gets them as an argument", launch.span))
 
     def _numbers_to_field(self, write: Write) -> None:
-        assert write.numbers is not None
-        written = set(write.numbers.ravel().tolist())
+        written = set(write.sources)
         if self._companion(write.target) is None:
             if not write.target.no_adjoint and not written.isdisjoint(self.numbers):
                 self.spans.setdefault(write.target, write.span)

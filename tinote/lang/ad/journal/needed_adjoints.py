@@ -58,7 +58,7 @@ def needed_adjoints(
                     used.update([number for _, number, _ in event.flow.inputs])
         elif isinstance(event, Write):
             if event.target.adjoint is not None or event.target in reached:
-                used.update([] if event.numbers is None else event.numbers.ravel().tolist())
+                used.update(event.sources)
                 if event.source is not None and event.source in active:
                     reached.add(event.source)
         elif isinstance(event, Custom):
@@ -96,4 +96,4 @@ def chosen(launch: Launch, *, lends: bool) -> Launch:
     assert arguments.plain is not None
     if not lends and not arguments.external_arrays and launch.old_values is None and not arguments.plain.has_old_values:
         arguments = arguments.plain
-    return launch._replace(arguments=arguments, regions=arguments.own_regions(launch.values))
+    return launch.differentiated_as(arguments)

@@ -24,6 +24,8 @@ from tinote.lang.session.state import recorder
 
 __all__ = ["Sweep"]
 
+Array = np.ndarray[Any, Any]
+
 _ZERO = Dual(0.0)
 
 
@@ -34,14 +36,28 @@ class Sweep:
     `adjoints`: of traced numbers; they may be seeded. `temporaries`: of memory without a gradient, while it runs.
     """
 
+    __slots__ = (
+        "_active",
+        "_arrays",
+        "_done",
+        "_events",
+        "_gradients",
+        "_has_initialising_writes",
+        "_rewind",
+        "_saved",
+        "_tangents",
+        "adjoints",
+        "at",
+        "temporaries",
+    )
+
     def __init__(
         self,
         events: Sequence[Event],
         saved: SavedValues,
         gradients: Request,
-        done: Callable[[Custom], None] | None = None,
-        *,
-        initialising_writes: bool = True,
+        done: Callable[[Custom], None] | None,
+        initialising_writes: bool,
         active: Collection[Buffer] = (),
         tangents: Mapping[Buffer, Buffer] | None = None,
     ) -> None:
@@ -53,6 +69,8 @@ class Sweep:
         self._gradients = gradients
         self._done = done
         self._has_initialising_writes = initialising_writes
+        self._rewind = saved.log.rewind()
+        self._arrays: dict[Buffer, Array] = {}
         self.at: Event | None = None
         self.adjoints: dict[int, Dual] = {}
 
@@ -79,18 +97,17 @@ class Sweep:
         self._run(needed.events, restore=restore)
 
     def _run(self, events: Sequence[Event], *, restore: bool) -> None:
-        log, saves = self._saved.log, self._saved.between_launches
-        overwrites_read = (
-            _read_before(events, self.adjoints, self.temporaries) if self._has_initialising_writes else set[int]()
-        )
+        rewind, saves = self._rewind, self._saved.between_launches
+        overwrites_read = _read_before(events, self.adjoints, self.temporaries) if self._has_initialising_writes else ()
+        position = len(events)
         try:
-            log.begin(restores=restore)
-            for position in range(len(events) - 1, -1, -1):
-                event = events[position]
+            rewind.begin(restores=restore)
+            for event in reversed(events):
+                position -= 1
                 if isinstance(event, Launch):
                     self.at = self._events[position]
-                    if saves and log.shown > event.after:
-                        log.undo_to(event.after)
+                    if saves and rewind.shown > event.after:
+                        rewind.undo_to(event.after)
                     if event.regions.live_in_before:
                         self._restore(event)
                     self.launch(event)
@@ -103,11 +120,11 @@ class Sweep:
                         self.write(event)
                 else:
                     self.at = self._events[position]
-                    if saves and log.shown > event.after:
-                        log.undo_to(event.after)
+                    if saves and rewind.shown > event.after:
+                        rewind.undo_to(event.after)
                     self.custom(event)
         finally:
-            log.end()
+            rewind.end()
 
     def _restore(self, launch: Launch) -> None:
         """Bring back what the gradient reads of the values from before the launch. It runs the launch's effects on
@@ -117,8 +134,8 @@ class Sweep:
         for buffer, region in launch.regions.written:
             for one in (buffer, tangent_of(buffer, self._tangents or {})):
                 if one in live_in:
-                    self._saved.log.disturb(one, region)
-        self._saved.log.undo_between(launch.before, launch.after, live_in)
+                    self._rewind.disturb(one, region)
+        self._rewind.undo_between(launch.before, launch.after, live_in)
 
     def launch(self, launch: Launch) -> None:
         """Run the gradient of one launch."""
@@ -139,7 +156,7 @@ class Sweep:
             for k, _, tangent in flow.inputs:
                 given[k] = tangent
             values += [*given, *[seed.tangent for seed in seeds]]
-        request = Request(request.derivative, arguments=True, checks=request.checks, temporaries=lent)
+        request = (request.lending(lent) if lent else request).with_arguments
         results = code(request).launch(self.temporaries.values(launch.arguments, values, request) if lent else values)
         for k, number, _ in flow.inputs:
             self.add(number, Dual(results[k], results[flow.floats + k] if flow.tangents else 0.0))
@@ -151,13 +168,26 @@ class Sweep:
             return
         tangent = adjoint.tangent
         if write.numbers is not None:
-            values = numbers(adjoint)[write.position]
-            tangents = np.zeros_like(values) if tangent is None else numbers(tangent)[write.position]
+            values = self._array(adjoint)[write.position]
+            tangents = None if tangent is None else self._array(tangent)[write.position]
             self._add_all(write.numbers, values, tangents)
         source = None if write.source is None else self.temporaries.of(write.source)
-        _move(adjoint, source, write)
+        self._move(adjoint, source, write)
         if tangent is not None:
-            _move(tangent, None if source is None else source.tangent, write)
+            self._move(tangent, None if source is None else source.tangent, write)
+
+    def _array(self, buffer: Buffer) -> Array:
+        """All numbers of a field (`numbers`)."""
+        found = self._arrays.get(buffer)
+        if found is None:
+            found = self._arrays[buffer] = numbers(buffer)
+        return found
+
+    def _move(self, target: Buffer, source: Buffer | None, write: Write) -> None:
+        values = self._array(target)
+        if source is not None:
+            self._array(source)[...] += values
+        values[write.position] = 0
 
     # ---- traced numbers
 
@@ -174,23 +204,26 @@ class Sweep:
         known = self.adjoints.get(number)
         self.adjoints[number] = adjoint if known is None else known + adjoint
 
-    def _add_all(self, targets: np.ndarray[Any, Any], values: Any, tangents: Any) -> None:
+    def _add_all(self, targets: Array | int, values: Any, tangents: Any) -> None:
         """Accumulate the adjoints of elements that were written into the numbers that were written there."""
+        if isinstance(targets, int):
+            self.add(targets, Dual(_total(values), 0.0 if tangents is None else _total(tangents)))
+            return
         shape = np.shape(values)
         spread = np.broadcast_to(targets, shape).ravel()
-        adjoints = np.ravel(values), np.ravel(tangents)
+        adjoints = [np.ravel(one) for one in (values, tangents) if one is not None]
         for number in np.unique(targets).tolist():
             if number:
                 chosen = spread == number
-                self.add(number, Dual(*[float(one[chosen].sum()) for one in adjoints]))
+                self.add(number, Dual(*[_total(one[chosen]) for one in adjoints]))
 
     def read(self, read: Read) -> None:
         """The adjoint of a number that was read is that of the element."""
         found, adjoint = self.adjoints.pop(read.number, None), self.temporaries.of(read.buffer)
         if found is not None and adjoint is not None:
-            numbers(adjoint)[read.position] += found.value
+            self._array(adjoint)[read.position] += found.value
             if adjoint.tangent is not None:
-                numbers(adjoint.tangent)[read.position] += found.tangent
+                self._array(adjoint.tangent)[read.position] += found.tangent
 
     def computed(self, event: Computed) -> None:
         """The adjoint of a number that Python computed goes to the operands. One of zero reaches nothing, whatever the
@@ -199,16 +232,15 @@ class Sweep:
         found = self.adjoints.pop(event.number, None)
         if found is None or not (found.value or found.tangent):
             return
-        assert event.rule.slopes is not None
-        slopes = event.rule.slopes(event.result, *event.operands)
-        for number, slope in zip(event.sources, slopes, strict=True):
-            if number:
-                self.add(number, found * slope)
+        for operand, slope in zip(event.operands, event.slopes(), strict=True):
+            if type(operand) is Traced:
+                self.add(operand.number, found * slope)
 
     def custom(self, custom: Custom) -> None:
         """Run a custom VJP."""
-        stale = self._saved.log.stale
-        inner = CustomSweep(self._gradients, custom.name, custom.span, stale, self.adjoints, self.temporaries)
+        inner = CustomSweep(
+            self._gradients, custom.name, custom.span, self._rewind.stale, self.adjoints, self.temporaries
+        )
         for buffer in custom.scratch:
             if buffer.dtype.kind == "f":  # a read before it is computed shows
                 inner.overwriting(buffer)
@@ -230,24 +262,24 @@ class Sweep:
         The last runs first, as the log of overwritten values is read backwards; raises the `KernelFiniteError` of the
         first launch that has one. For a journal that keeps what launches read.
         """
-        log = self._saved.log
+        rewind = self._rewind
         first: KernelFiniteError | None = None
         try:
-            log.begin(restores=True)
+            rewind.begin(restores=True)
             for event in reversed(self._events):
                 if not isinstance(event, Launch):
                     continue
-                log.undo_to(event.before)
+                rewind.undo_to(event.before)
                 for buffer, region in event.regions.written:
-                    log.disturb(buffer, region)
+                    rewind.disturb(buffer, region)
                 try:
                     event.instance.specialisation.code(Request(checks=Checks.FINITE)).launch(event.replay_arguments())
                 except KernelFiniteError as error:
                     first, self.at = error, event
                 # Earlier launches find again what this one has overwritten once more.
-                log.undo_between(event.before, event.after, event.written)
+                rewind.undo_between(event.before, event.after, event.written)
         finally:
-            log.end()
+            rewind.end()
         if first is not None:
             raise first
 
@@ -266,8 +298,8 @@ def _read_before(events: Sequence[Event], seeds: Collection[int], temporaries: T
             if event.flow is not None:
                 used.update([number for _, number, _ in event.flow.inputs])
         elif isinstance(event, Write):
-            if event.numbers is not None and temporaries.of(event.target) is not None:
-                used.update(event.numbers.ravel().tolist())
+            if temporaries.of(event.target) is not None:
+                used.update(event.sources)
         elif isinstance(event, Custom):
             used |= event.numbers
         elif event.number in used:
@@ -283,8 +315,6 @@ def _written(event: Event) -> Buffer:
     return event.target
 
 
-def _move(target: Buffer, source: Buffer | None, write: Write) -> None:
-    values = numbers(target)
-    if source is not None:
-        numbers(source)[...] += values
-    values[write.position] = 0
+def _total(values: Any) -> float:
+    """The sum of an array, or a number."""
+    return float(values.sum() if values.ndim else values)
