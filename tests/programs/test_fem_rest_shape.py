@@ -1,5 +1,5 @@
-"""A loaded cantilever of triangles whose rest shape is found by derivative: the inverse edges and areas at rest, which a
-kernel computes from the rest positions, are scratch fields without gradients.
+"""A strained beam of triangles and its energy by the rest shape. The inverse edges and areas at rest, which a kernel
+computes from the rest positions, are scratch fields without gradients.
 """
 
 import numpy as np
