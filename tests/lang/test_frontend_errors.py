@@ -265,7 +265,7 @@ TOPICS: dict[str, str] = {
                 pass
         ---
         def k():
-            f = lambda a: a
+            f = lambda a: (yield a)
         ---
         def k():
             import math

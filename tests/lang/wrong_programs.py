@@ -64,7 +64,7 @@ k()
 ---
 @ti.kernel
 def k():
-    f = lambda a: a
+    f = lambda a: f(a)
     x[0] = f(1)
 k()
 ---
@@ -81,7 +81,7 @@ k()
 @ti.kernel
 def k():
     def inner(a):
-        return a
+        yield a
     x[0] = inner(1)
 k()
 ---

@@ -1,5 +1,7 @@
-"""The gradient of a function, and what makes it trustworthy: what it reads again, what it must not read, and where the
-path from parameter to loss would break.
+"""Reverse mode: adds the sweep that computes adjoints from the loss back to the parameters.
+
+And what makes a gradient trustworthy: what it reads again, what it must not read, and where the path from parameter to
+loss would break.
 """
 
 from __future__ import annotations

@@ -42,6 +42,7 @@ from tinote.compiler.passes.offload import offload
 from tinote.compiler.passes.order_iterations import order_iterations
 from tinote.compiler.passes.privatise import privatise
 from tinote.compiler.passes.promote_locals import promote_locals
+from tinote.compiler.passes.rearrange import rearrange
 from tinote.compiler.passes.scalarise import scalarise
 from tinote.compiler.requests import PRIMAL, Checks, Derivative, Request, defaults_of
 from tinote.config import Config
@@ -180,6 +181,10 @@ def _check_overflow(fn: Function, context: Context) -> Function:
     return check_overflow(fn) if context.config.reports_overflow else fn
 
 
+def _rearrange(fn: Function, context: Context) -> Function:
+    return rearrange(fn) if context.config.fast_math else fn
+
+
 INFERENCE = Step(lambda fn, context: infer_types(fn, context.defaults), Form.TYPED, "infer_types")
 
 SIMPLIFICATION: Steps = (
@@ -202,6 +207,7 @@ LOWERING: Steps = (
     _plain(lower_arrays, Form.TASKS),
     _plain(mark_vector_loops, Form.TASKS),
     _plain(flatten_branches, Form.TASKS),
+    Step(_rearrange, Form.TASKS, "rearrange"),
     _plain(lower_access, Form.LOWERED),
     _simplify(Form.LOWERED),
 )

@@ -25,7 +25,7 @@ from tinote.compiler.frontend.functions import inline
 from tinote.compiler.frontend.literals import evaluate_all
 from tinote.compiler.frontend.names import captured, outside
 from tinote.compiler.frontend.plain_functions import Target, plain_source_of, target_of
-from tinote.compiler.frontend.scopes import Constant, Frame
+from tinote.compiler.frontend.scopes import Constant, Frame, LocalFunction, Scope
 from tinote.compiler.frontend.side_effects import find_side_effect, mutates, variation_of
 from tinote.compiler.frontend.values import POISON, BoundMethod, UnboundMethod, is_fixed, is_number, is_plain
 from tinote.compiler.protocol import (
@@ -286,18 +286,18 @@ def _inline_call(e: Emitter, call: Call, callee: Any, source: FunctionSource) ->
     owner = callee.__tinote_self__
     arguments = _match(e, call if owner is None else call.after(Target(callee, (owner,))), source)
     if getattr(callee, "__tinote_replacement__", None) is None:
-        return _inlined(e, source, arguments)
+        return _inlined(e, source, arguments, callee.inner_scope() if isinstance(callee, LocalFunction) else None)
     _refuse_recursion(e, source, arguments)
     own = source.parameters[: int(owner is not None)]
     given = [q.arg for q in source.parameters if q not in own and not is_template_parameter(e, source, q)]
     return inline_custom_vjp(e, source, callee, arguments, given)
 
 
-def _inlined(e: Emitter, source: FunctionSource, arguments: dict[str, Any]) -> Any:
+def _inlined(e: Emitter, source: FunctionSource, arguments: dict[str, Any], scope: Scope | None = None) -> Any:
     _refuse_recursion(e, source, arguments)
     in_static, e.in_static = e.in_static, 0
     try:
-        return inline(e, source, arguments)
+        return inline(e, source, arguments, scope)
     finally:
         e.in_static = in_static
 

@@ -331,7 +331,9 @@ class BoundKernel(functools.partial[Any]):
 
 
 def kernel(function: Callable[..., Any]) -> Kernel:
-    """Make a kernel of a function. Its outermost `for` loops run in parallel."""
+    """Make a kernel of a function. Its outermost `for` loops run in parallel. It calls device functions (`ti.func`) and
+    plain functions, lambdas, methods and partial applications, all of which become part of it.
+    """
     made = Kernel(plain_function(function))
     old = _bound_to_name_of(function)
     if isinstance(old, Kernel):

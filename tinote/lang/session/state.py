@@ -380,13 +380,21 @@ def init(
 
     `arch`: `ti.cpu`, or `ti.python`, which runs kernels as plain Python that a debugger can step through; others fall
     back to the CPU with one warning; of a list, the first that is there. `default_fp`, `default_ip`: the types of
-    literals and of `float` and `int`. `fast_math`: permit reassociation and approximations (NaN and infinity stay).
+    literals and of `float` and `int`. `fast_math`: permit other roundings, as below.
     `num_threads`: the most threads a launch uses. `random_seed`: of `ti.random`. `bounds_check`: check indices that
     are not proved in range. `opt_level`: how much LLVM optimises, from 0 to 3. `debug`: report overflow of signed
     integers, and verify each step of the compiler. `memory_limit`: bytes that one launch may save for its gradient, and
     a tape of what is overwritten. `print_ir`: print the IR after every step that changes it. `kernel_profiler`: measure
     what each task takes (`ti.profiler`). `offline_cache`: keep machine code on disk for later sessions. Raises
     `FieldError` for an option that does not exist or has a value that it cannot have.
+
+    With `fast_math` a result may be rounded differently from IEEE arithmetic, in the order in which the program has it:
+    a product and an addition are one instruction, a division is a product with a reciprocal, functions are approximated
+    to a few units in the last place, the terms of a sum are added in another order. NaN and infinity stay what they
+    are, and none comes of finite numbers: where all that the program computes on the way is finite, and the sum of the
+    absolute values of what it adds up is, too, so is what fast maths computes. Factors are never reordered so that a
+    product on the way overflows or vanishes; up to two binary digits are lost next to the limits of a type. What
+    depends on the last digit, as the root of a difference of equal numbers does, may come out otherwise.
     """
     if default_fp not in (f32, f64):
         raise FieldError(f"default_fp must be ti.f32 or ti.f64, not {default_fp!r}")
