@@ -456,7 +456,7 @@ ti.MeshBuilder()
 ---
 ti.aot.Module()
 ---
-ti.graph.GraphBuilder()
+ti.tools.write_vtk(x, "x")
 """,
     "captured objects": """
 ti.reset()

@@ -26,6 +26,7 @@ from tinote.compiler.protocol import (
     FunctionSource,
     Lowered,
     Warned,
+    single_arguments,
 )
 from tinote.compiler.requests import GRADIENT, PRIMAL, Derivative, Request
 from tinote.compiler.single_flight import SingleFlight
@@ -83,7 +84,7 @@ class Specialisation:
         self.source = source
         self.arguments = tuple(arguments)
         #: the parameters that are memory known at launch only; a launch's values begin with them
-        self.arrays = tuple([a.buffer for a in self.arguments if isinstance(a, ArrayArgument)])
+        self.arrays = tuple([a.buffer for a in single_arguments(self.arguments) if isinstance(a, ArrayArgument)])
         self.config = config
         self.front_end_seconds = 0.0
         self._memory_of = memory_of

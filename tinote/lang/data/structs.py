@@ -36,7 +36,7 @@ from tinote.ir.types import Scalar, Tensor
 from tinote.lang.data import types
 from tinote.lang.data.fields import Field, MatrixField, ScalarField
 from tinote.lang.data.layout import Layout, offset_given, order_named, shape_given
-from tinote.lang.data.matrix import Matrix, Vector, numpy_type
+from tinote.lang.data.matrix import Matrix, Vector, as_stored, numpy_type
 from tinote.lang.data.members import Members
 from tinote.lang.data.nodes import Node
 from tinote.lang.data.traced import holds_traced, plain, traced_array
@@ -120,10 +120,10 @@ class StructType:
             if isinstance(t, Scalar):
                 if found.ndim:
                     raise ValueError("one number is needed")
-                return found.astype(numpy_type(t)).item()
+                return as_stored(found, t).astype(numpy_type(t)).item()
             if found.ndim and found.shape != t.shape:
                 raise ValueError(f"its shape should be {t.shape}")
-            filled = np.broadcast_to(found, t.shape).astype(numpy_type(t.dtype))
+            filled = np.broadcast_to(as_stored(found, t.dtype), t.shape).astype(numpy_type(t.dtype))
         except (TypeError, ValueError) as error:
             raise FieldError(f"member '{member}' of '{self.__name__}' cannot be {value!r}: {error}") from None
         return (Vector if len(t.shape) == 1 else Matrix)(filled)
