@@ -22,7 +22,7 @@ from tinote.lang.data.exchange import Exchanged
 from tinote.lang.data.layout import LETTERS, Layout, Placement, array_over, dense
 from tinote.lang.data.matrix import Matrix, Vector, as_stored
 from tinote.lang.data.nodes import Located
-from tinote.lang.data.traced import plain, tangents_in
+from tinote.lang.data.traced import plain
 from tinote.lang.session.state import (
     clears_duals,
     forget_gradients,
@@ -64,8 +64,8 @@ class Field(Located, Exchanged):
         element: tuple[int, ...],
         made_at: Span,
         name: str,
-        needs_grad: bool = False,
-        needs_dual: bool = False,
+        needs_grad: bool | None = None,
+        needs_dual: bool | None = None,
     ) -> None:
         if needs_grad and dtype.kind != "f":
             raise FieldError(
@@ -88,6 +88,8 @@ class Field(Located, Exchanged):
         #: gradient and dual that were asked for, by kind, while nothing has a place yet
         self._companions: dict[str, Field] = {}
         self._needed = {kind for kind, needed in (("grad", needs_grad), ("dual", needs_dual)) if needed}
+        #: in which modes its values are constants, since the user has said that it has no gradient (no dual)
+        self._constant = needs_grad is False, needs_dual is False or (needs_dual is None and needs_grad is False)
 
     def __getattr__(self, name: str) -> Any:
         if name in _PLACED:
@@ -152,6 +154,7 @@ class Field(Located, Exchanged):
             element_strides=at.element_strides,
             offset=at.offset,
         )
+        self.buffer.no_adjoint, self.buffer.no_tangent = self._constant
         self._array = array_over(self.buffer, self.memory)
         session.memories[self.buffer] = self.memory
         session.fields.add(self)
@@ -332,8 +335,6 @@ class Field(Located, Exchanged):
     def _wrote(self, position: Any, value: Any, source: Buffer | None = None) -> None:
         """Python is about to write `value` at `position` (`...`: everywhere), or what is in the field `source`."""
         note_python_write(self.buffer, position, value, source)
-        if self._dual is not None and clears_duals():
-            self._dual._array[position] = tangents_in(value)
 
     def _source(self, value: Any) -> np.ndarray[Any, Any]:
         """`value` as an array of numbers of this field's type, or of one that fits into it; fractions are cut off.
@@ -438,8 +439,6 @@ class Field(Located, Exchanged):
             return
         self._wrote(..., None, other.buffer)
         self._array[...] = source
-        if self._dual is not None and other._dual is not None and clears_duals():
-            self._dual._array[...] = other._dual._array
 
     def __repr__(self) -> str:
         called = self._word if self.name == self._word else f"{self._word} {self.name}"

@@ -50,12 +50,16 @@ class Instance:
         "result",
         "returns_floats",
         "specialisation",
+        "taped",
+        "with_temporaries",
         "writes_copies",
     )
 
     def __init__(self, specialisation: Specialisation) -> None:
         self.specialisation = specialisation
         self.arguments: Any = None  # what launches without arrays do to memory (`arguments.py`)
+        self.taped: Any = None  # the same under a tape that lends no gradients to what it touches
+        self.with_temporaries: dict[Request, Any] = {}  # the same with temporary gradients
         self.kernel_name = specialisation.source.name
         self.primal = specialisation.code(PRIMAL)
         self.needs_seed = specialisation.uses_random
