@@ -32,6 +32,7 @@ __all__ = [
     "IndexRange",
     "MemoryPlace",
     "NdRange",
+    "PackValue",
     "PartPlace",
     "Place",
     "Poison",
@@ -154,6 +155,12 @@ class StructValue:
     def is_place(self) -> bool:
         """Whether it can be assigned."""
         return any(m.is_place() if isinstance(m, StructValue) else isinstance(m, Place) for m in self.members.values())
+
+
+class PackValue(StructValue):
+    """An argument pack: what each of its members is as an argument of the kernel. It is passed on as it is."""
+
+    __slots__ = ()
 
 
 class BoundMethod(NamedTuple):
