@@ -162,14 +162,14 @@ def source(program: Program, start: dict[str, object], driver: str) -> str:
     text = program.text
     head, *parts = LIBRARY.split("\n\n\n")
     used: list[str] = []
-    for part in parts:
+    for part in reversed(parts):  # what a part uses stands before it
         name = re.search(
             r"^(?:def |class )?(\w+)", part[part.find("\n") + 1 :] if part[0] == "@" else part, re.MULTILINE
         )
         assert name is not None
         known = name[1].replace("Body", "body")
-        if re.search(rf"\b{known}\b", text):
-            used.append(part)
+        if re.search(rf"\b{known}\b", "\n".join([text, *used])):
+            used.insert(0, part)
     given = ["held, log = [], []"]
     for name, value in start.items():
         if name in FIELDS:

@@ -12,7 +12,7 @@ from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.scopes import Annotated, Frame, Results, Scope, Variable
 from tinote.compiler.frontend.statements import lower_body
-from tinote.compiler.frontend.values import CellPlace, Place
+from tinote.compiler.frontend.values import CellPlace, PackValue, Place
 from tinote.compiler.protocol import FunctionSource, is_template, struct_of, type_of
 from tinote.ir.types import Scalar, Tensor, element_type, shape_of
 
@@ -73,6 +73,9 @@ def _bind_parameter(e: Emitter, source: FunctionSource, parameter: ast.arg, fron
     annotation = annotation_value(e, source, parameter.annotation, name)
     if annotation is not None and not is_template(annotation):
         front = _as_annotated(e, name, annotation, front)
+    if isinstance(front, PackValue):
+        e.bind(name, front, "argument pack")
+        return
     struct = structs.as_struct(e, front)
     if struct is not None:
         if struct.is_place():  # a template, or what a method is called on

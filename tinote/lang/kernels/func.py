@@ -67,7 +67,7 @@ def func(function: Callable[..., Any]) -> Func:
     Kernels also call functions that are not decorated. These are inlined in the same way, their annotations by Python's
     own types (`float`, `int`) apart, which say nothing. Where that is impossible (no source, `try`, recursion, …) and
     all arguments are known at compile time, Python calls the function while the kernel is compiled, and again at each
-    launch, to see whether the answer is still the same. Raises `KernelTypeError` for what is no function.
+    launch, to see whether the answer is still the same. Raises `KernelTypeError` for what is not a function.
     """
     return Func(plain_function(function))
 
