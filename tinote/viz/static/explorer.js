@@ -148,12 +148,10 @@ class Explorer {
         onchange: (event) => this.#chooseStage(number, event.target.value),
       });
       lines.info = make("span", { class: "info" });
-      lines.about = make("p", { class: "about" });
       lines.pane = make(
         "section",
         { class: `pane ${side}`, "aria-label": label },
         make("div", { class: "pane-head" }, lines.choice, lines.info),
-        lines.about,
         lines.element,
       );
       return lines;
@@ -192,11 +190,13 @@ class Explorer {
     this.words = make("span", { class: "words" });
     this.status.append(this.words, this.counts);
     this.problem = make("pre", { class: "problem", role: "alert", hidden: true });
+    this.about = make("p", { class: "about" });
     this.body = make(
       "div",
       { class: "body" },
       this.list.element,
       this.source.section,
+      this.about,
       this.panes[0].pane,
       this.panes[1].pane,
       this.problem,
@@ -404,12 +404,15 @@ class Explorer {
           ? [counted(fact.operations, nounOf(fact.kind)), duration(fact.seconds)]
           : [];
       lines.info.replaceChildren(...parts.filter(Boolean).map((part) => make("span", {}, part)));
-      const about = (fact && this.shown.about[fact.name.split(" %")[0]]) || "";
-      const target = side ? targetParts(found[side]?.target, (text) => this.#say(text)) : [];
-      lines.about.replaceChildren(make("span", { class: "sentence", title: about }, about), ...target);
       lines.pane.classList.toggle("is-waiting", !found[side]);
       lines.pane.classList.toggle("is-problem", Boolean(found[side]?.problem));
     });
+    const { name } = facts[1];
+    const sentence = this.shown.about[name.split(" %")[0]];
+    this.about.replaceChildren(
+      make("span", { class: "sentence" }, make("b", {}, name), sentence ? ` ${sentence}` : ""),
+      ...targetParts(found[1]?.target, (text) => this.#say(text)),
+    );
     if (!found[0] || !found[1]) return; // Again when the lines have come.
     const [left, right] = found;
     this.docs = found;
