@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 import linecache
 import math
@@ -10,7 +11,7 @@ import random
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -157,6 +158,31 @@ class Steel(Material):
         return super().mass(volume) + 1
 
 
+class Pair(NamedTuple):
+    first: float
+    second: float = 4.0
+
+    def product(self, a):
+        return self.first * self.second * a
+
+
+class Colour(enum.Enum):
+    RED = 3
+
+    def weight(self, a):
+        return a * self.value
+
+
+colour = Colour.RED
+multiples = [lambda a, k=k: a * k for k in range(3)]
+OVER_LINES = [
+    (
+        lambda a, b=2: (
+            # what it gives
+            a + b
+        )
+    )
+]
 material, steel = Material(2.0), Steel(4.0)
 
 CALLS = [
@@ -203,6 +229,14 @@ CALLS = [
     "a * np.array([1.0, 2.0])[1] + np.array([[1, 2], [3, 4]])[1, 0]",
     "math.gamma(4) * a + math.comb(5, 2)",
     "max(map(square, (1, 2, 3))) * a",
+    "sum(map(square, [a, 2.0, 3.0])) + list(map(operator.mul, [a, 1.0], [2.0, 3.0]))[1]",
+    "functools.reduce(operator.add, [a, 2.0, 3.0]) + functools.reduce(lambda p, q: p * q, [2.0, 3.0], a)",
+    "sum(filter(lambda n: n > 1, [1, 2, 3])) + a",
+    "sorted([3, 1, 2], key=lambda n: -n)[0] + a",
+    "Pair(a, 2.0).second + Pair(1.0).product(a) + Pair(second=a, first=2.0).first",
+    "multiples[0](a) + multiples[1](a) * 10 + multiples[2](a) * 100",
+    "OVER_LINES[0](a)",
+    "colour.weight(a)",
 ]
 
 

@@ -112,6 +112,11 @@ class Scope:
             scope = scope.parent
         return None
 
+    def constants(self) -> list[tuple[str, Any]]:
+        """The names that stand for one value each, those of inner blocks last."""
+        around = [] if self.parent is None else [(n, v) for n, v in self.parent.constants() if n not in self.own]
+        return [*around, *[(name, b.value) for name, b in self.names.items() if isinstance(b, Constant)]]
+
     def all_names(self) -> list[str]:
         found: list[str] = []
         scope: Scope | None = self
