@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+from tinote.autodiff.activity import Broken
 from tinote.autodiff.atomic_old_values import NO_OLD_VALUES, plan_old_values, record
 from tinote.autodiff.forward import forward
 from tinote.autodiff.gradient import Gradient, reverse
@@ -84,6 +85,7 @@ class Context:
         self.config = config
         self.defaults = defaults_of(config)
         self.gradient: Gradient | None = None
+        self.broken_paths: tuple[Broken, ...] = ()
         self.old_values = NO_OLD_VALUES
         self.checks: CheckedAccesses | None = None
 
@@ -131,7 +133,14 @@ def _simplify(form: Form, *, keep_checks: bool = False) -> Fixpoint:
 
 def _differentiate(fn: Function, context: Context, *, arguments: bool) -> Function:
     context.gradient = reverse(fn, context.defaults, arguments=arguments)
+    context.broken_paths += context.gradient.broken
     return context.gradient.function
+
+
+def _push_forward(fn: Function, context: Context, *, arguments: bool) -> Function:
+    found = forward(fn, context.defaults, arguments=arguments)
+    context.broken_paths += found.broken
+    return found.function
 
 
 def _reverse(*, arguments: bool, once: bool) -> Steps:
@@ -147,7 +156,7 @@ def _reverse(*, arguments: bool, once: bool) -> Steps:
 
 def _forward(*, arguments: bool) -> Steps:
     return (
-        Step(lambda fn, context: forward(fn, context.defaults, arguments=arguments), Form.PROMOTED, "forward"),
+        Step(lambda fn, context: _push_forward(fn, context, arguments=arguments), Form.PROMOTED, "forward"),
         _plain(drop_adjoints, Form.PROMOTED),
         _plain(scalarise, Form.SCALAR),
         _simplify(Form.SCALAR),

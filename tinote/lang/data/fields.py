@@ -20,9 +20,9 @@ from tinote.lang.data.assigned import assigned_name
 from tinote.lang.data.components import ComponentField, Element
 from tinote.lang.data.exchange import Exchanged
 from tinote.lang.data.layout import LETTERS, Layout, Placement, array_over, dense
-from tinote.lang.data.matrix import Matrix, Vector
+from tinote.lang.data.matrix import Matrix, Vector, as_stored
 from tinote.lang.data.nodes import Located
-from tinote.lang.data.traced import plain, tangents_in
+from tinote.lang.data.traced import plain
 from tinote.lang.session.state import (
     clears_duals,
     forget_gradients,
@@ -38,7 +38,8 @@ from tinote.source import Span, caller
 
 __all__ = ["Field", "MatrixField", "ScalarField"]
 
-_EXACT = 1 << 53  # up to here, double precision has all integers
+_LARGEST = 65504  # what every type of floats holds
+_NUMBERS = (int, float, np.number)
 #: What a field has only once its place in memory is settled.
 _PLACED = ("_array", "buffer", "memory", "shape")
 
@@ -63,8 +64,8 @@ class Field(Located, Exchanged):
         element: tuple[int, ...],
         made_at: Span,
         name: str,
-        needs_grad: bool = False,
-        needs_dual: bool = False,
+        needs_grad: bool | None = None,
+        needs_dual: bool | None = None,
     ) -> None:
         if needs_grad and dtype.kind != "f":
             raise FieldError(
@@ -87,6 +88,8 @@ class Field(Located, Exchanged):
         #: gradient and dual that were asked for, by kind, while nothing has a place yet
         self._companions: dict[str, Field] = {}
         self._needed = {kind for kind, needed in (("grad", needs_grad), ("dual", needs_dual)) if needed}
+        #: in which modes its values are constants, since the user has said that it has no gradient (no dual)
+        self._constant = needs_grad is False, needs_dual is False or (needs_dual is None and needs_grad is False)
 
     def __getattr__(self, name: str) -> Any:
         if name in _PLACED:
@@ -151,6 +154,7 @@ class Field(Located, Exchanged):
             element_strides=at.element_strides,
             offset=at.offset,
         )
+        self.buffer.no_adjoint, self.buffer.no_tangent = self._constant
         self._array = array_over(self.buffer, self.memory)
         session.memories[self.buffer] = self.memory
         session.fields.add(self)
@@ -331,11 +335,11 @@ class Field(Located, Exchanged):
     def _wrote(self, position: Any, value: Any, source: Buffer | None = None) -> None:
         """Python is about to write `value` at `position` (`...`: everywhere), or what is in the field `source`."""
         note_python_write(self.buffer, position, value, source)
-        if self._dual is not None and clears_duals():
-            self._dual._array[position] = tangents_in(value)
 
     def _source(self, value: Any) -> np.ndarray[Any, Any]:
-        """`value` as an array of numbers that this field's type holds; fractions are cut off. Raises `FieldError`."""
+        """`value` as an array of numbers of this field's type, or of one that fits into it; fractions are cut off.
+        Raises `FieldError`.
+        """
         try:
             if recorder.get() is not None:
                 value = plain(value)
@@ -344,14 +348,10 @@ class Field(Located, Exchanged):
             raise FieldError(f"cannot store {value!r} in '{self.name}': {error}") from None
         if source.dtype.kind not in "biuf":
             raise FieldError(f"cannot store {value!r} in '{self.name}', a field of {self.dtype}")
-        if self.dtype.kind in "iu" and source.size and not np.can_cast(source.dtype, self._array.dtype):
-            # NaN compares false with everything.
-            if not (source.min() >= self.dtype.lowest and source.max() <= self.dtype.highest):
-                raise FieldError(
-                    f"'{self.name}' is a field of {self.dtype}, which holds numbers from {self.dtype.lowest} "
-                    f"to {self.dtype.highest}: cannot store {value!r}"
-                )
-        return source
+        try:
+            return as_stored(source, self.dtype)
+        except ValueError as error:
+            raise FieldError(f"cannot store {value!r} in '{self.name}', a field of {self.dtype}: {error}") from None
 
     def __len__(self) -> int:
         return self.shape[0] if self.shape else 1
@@ -439,8 +439,6 @@ class Field(Located, Exchanged):
             return
         self._wrote(..., None, other.buffer)
         self._array[...] = source
-        if self._dual is not None and other._dual is not None and clears_duals():
-            self._dual._array[...] = other._dual._array
 
     def __repr__(self) -> str:
         called = self._word if self.name == self._word else f"{self._word} {self.name}"
@@ -472,10 +470,12 @@ class ScalarField(Field):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         position = self._position(key)
-        number = value
+        number = plain(value)
+        fits = _is_plain(number) and (self.dtype.kind == "f" or type(number) is int)
+        if not fits and isinstance(number, _NUMBERS):
+            number = self._source(number)
         if recorder.get() is not None or session.watchers:
             self._wrote(position, value)
-            number = plain(value)
         try:
             if value is None:  # which NumPy reads as NaN
                 raise TypeError("it is not a number")
@@ -559,4 +559,4 @@ def _has_several(key: Any) -> bool:
 def _is_plain(value: Any) -> bool:
     """Whether any array of floats takes the value as it is; each tape fills three times."""
     kind = type(value)
-    return kind is float or (kind is int and -_EXACT <= value <= _EXACT)
+    return (kind is float or kind is int) and -_LARGEST <= value <= _LARGEST

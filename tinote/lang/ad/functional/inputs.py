@@ -73,7 +73,7 @@ class Derivative:
 
     def require_scalar(self) -> None:
         """Raise unless the loss is a single number."""
-        if self.loss is not None and shape_of(self.loss) != ():
+        if self.loss is not None and size_of(self.loss) != 1:
             raise DifferentiationError(
                 f"the loss of ti.ad.{self.what} must be a single number, but '{self.loss.name}' has shape "
                 f"{shape_of(self.loss)}",

@@ -68,6 +68,15 @@ class Launch:
         self.old_values = old_values
         self.flow = flow
 
+    def differentiated_as(self, arguments: Arguments) -> Launch:
+        """The same launch with another gradient: with temporary adjoints or without."""
+        regions = arguments.own_regions(self.values)
+        made = Launch(
+            self.instance, self.values, arguments, regions, self.before, self.after, self.old_values, self.flow
+        )
+        made.copies, made.input_copies = self.copies, self.input_copies
+        return made
+
     @property
     def name(self) -> str:
         """The kernel's."""
@@ -156,7 +165,10 @@ class Custom:
     they were at the end of the stretch. `after`: how long the log of overwritten values was then. `gradient_tasks`:
     what the gradient is known to launch; `release` lets go of the memory that it holds. `copies`: what external arrays
     held then. `notices_stale`: what is launched and read in it is checked for elements whose values are gone, so that
-    not all has to be kept. `numbers`: the traced numbers from outside that went into it.
+    not all has to be kept. `numbers`: the traced numbers from outside that went into it. `active`: of what it loaded,
+    the memory without a gradient that held differentiated values, with the place where these were put there.
+    `reads_active`: of a stretch that passes adjoints of such memory on: from where those are that something behind it
+    needs, also where those are that it needs itself.
     """
 
     name: str
@@ -173,6 +185,8 @@ class Custom:
     notices_stale: bool = False
     copies: dict[Buffer, Memory] = field(default_factory=dict)
     numbers: frozenset[int] = frozenset()
+    active: dict[Buffer, Span] = field(default_factory=dict)
+    reads_active: Callable[[set[Buffer]], set[Buffer]] | None = None
 
     @property
     def touched(self) -> set[Buffer]:

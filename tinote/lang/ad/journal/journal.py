@@ -7,25 +7,33 @@ swept in reverse.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import Token
 from typing import Any
 
 import numpy as np
 
 from tinote.compiler.requests import GRADIENT, Request
-from tinote.errors import DifferentiationError
+from tinote.errors import DifferentiationError, TinoteError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.broken_path import LostValues
 from tinote.lang.ad.journal.events import Custom, Event, Launch, Read, Write
-from tinote.lang.ad.journal.number_flow import NumberFlow, look_for_plain
+from tinote.lang.ad.journal.needed_adjoints import needed_adjoints
+from tinote.lang.ad.journal.number_flow import PUSHFORWARD, NumberFlow, look_for_plain
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saved_values import SavedValues, living_buffers, refuse_old_values
 from tinote.lang.ad.journal.sweep import Sweep
+from tinote.lang.ad.journal.temporary_adjoints import (
+    LendingLaunch,
+    TemporaryAdjoints,
+    tangent_of,
+    temporary_companion,
+    write_tangents,
+)
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, objects, traced_array
 from tinote.lang.index_regions import IndexRegion, is_element, region_at
-from tinote.lang.kernels.arguments import Arguments, arguments_of, own
+from tinote.lang.kernels.arguments import Arguments, arguments_of, lendable, lending, own
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import (
     Recorder,
@@ -40,6 +48,9 @@ from tinote.lang.session.state import (
 from tinote.source import NOWHERE, Span, caller
 
 __all__ = ["Journal", "living_buffers"]
+
+
+_NOTHING_ACTIVE: dict[Buffer, Span] = {}
 
 
 class Journal(Recorder):
@@ -63,6 +74,14 @@ class Journal(Recorder):
     _pending: Launch | None = None
     #: what a launch was let pass with, for observers to judge first
     _refused: DifferentiationError | None = None
+    #: memory without a gradient that holds active values, and where these were first put there
+    active: dict[Buffer, Span] = _NOTHING_ACTIVE
+    #: its temporary duals, if there are any
+    tangents: dict[Buffer, Buffer] | None = None
+    #: of what most launches run is known, as long as no memory is active
+    _usual: Request | None = GRADIENT
+    #: launches without arrays with temporary gradients, and for how much active memory
+    _lent: dict[tuple[Instance, Request], tuple[int, Arguments]]
     _tokens: tuple[Token[Recorder | None], Token[Watcher | None]] | None = None
 
     def __init__(
@@ -82,6 +101,8 @@ class Journal(Recorder):
         self.saved = SavedValues(self._observers, saves, keep, self.derivative.has_tangents, fit)
         self._uses: dict[Buffer, bool] = {}
         self._read: set[Buffer] = set()
+        if self.derivative.has_tangents:
+            self.tangents = self.saved.temporary_tangents = {}
 
     @property
     def records(self) -> list[Launch | Custom]:
@@ -108,14 +129,15 @@ class Journal(Recorder):
     # ---- launches
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
-        given, flow = values, self.flow(instance, values)
-        request, arguments = self.derivative, instance.arguments
+        given, flow, arguments = values, self.flow(instance, values), instance.taped
         if flow is not None:
-            request, values = request.with_arguments, constants(values)
-        if arguments is None or arguments.request is not request:
-            arguments = arguments_of(instance, values, request)
+            values, arguments = constants(values), None
+        elif arguments is not None and arguments.request is not self._usual:
+            arguments = None
         launch: Launch | None = None
         try:
+            if arguments is None:
+                arguments = self.arguments(instance, values, flow)
             if arguments.values:
                 arguments.refuse_shared()
             launch = self.saved.launching(instance, values, arguments, self.saves_by, flow)
@@ -123,6 +145,8 @@ class Journal(Recorder):
             if not self._checks_before_refusal:
                 raise
             self._refused = self._refused or error
+            if arguments is None:
+                arguments = arguments_of(instance, values)
         self._pending = launch
         if self.trace.root.taken_out is not None:
             look_for_plain(self.trace, given, arguments)
@@ -131,8 +155,19 @@ class Journal(Recorder):
             native = self._told(instance, arguments, native)
         if flow is None:
             return native
+        if self.tangents and arguments.request.temporaries:
+            native = self._with_temporary_tangents(native, arguments, self.tangents)
         flow.runs = native
         return flow
+
+    @staticmethod
+    def _with_temporary_tangents(native: Any, arguments: Arguments, tangents: Mapping[Buffer, Buffer]) -> Any:
+        """What runs the pushforward of a launch, or `native` in its place."""
+        temporaries = TemporaryAdjoints((), tangents)
+        if native is None:
+            return LendingLaunch(temporaries, arguments, PUSHFORWARD.lending(arguments.request.temporaries))
+        native.lend = lambda values: temporaries.values(arguments, values, native.mode)
+        return native
 
     def _told(self, instance: Instance, arguments: Arguments, native: Any) -> Any:
         """Tell the observers of a launch. Gives what is to be launched: what one of them puts in the place of
@@ -157,6 +192,91 @@ class Journal(Recorder):
             return NumberFlow(self.trace, instance, tangents=tangents)
         return None
 
+    def request(self, flow: NumberFlow | None) -> Request:
+        """Which of a kernel's gradients is for such a launch."""
+        return self.derivative if flow is None else self.derivative.with_arguments
+
+    # ---- memory without a gradient
+
+    def arguments(self, instance: Instance, values: tuple[Any, ...], flow: NumberFlow | None) -> Arguments:
+        """What a launch does to memory; it has temporary gradients where differentiated values go through memory
+        without one. Raises `DifferentiationError`.
+        """
+        found = arguments_of(instance, values, self.request(flow))
+        if self.active or found.stores_to_none:
+            return self._lending(instance, found)
+        if flow is None and not found.values:
+            instance.taped = found
+        return found
+
+    def _lending(self, instance: Instance, plain: Arguments) -> Arguments:
+        if "_lent" not in self.__dict__:
+            self._lent = {}
+        key = instance, plain.request
+        known = None if plain.values else self._lent.get(key)
+        if known is not None and known[0] == len(self.active):
+            return known[1]
+        found = self._with_temporaries(instance, plain)
+        if not plain.values:
+            self._lent[key] = len(self.active), found
+        return found
+
+    def _with_temporaries(self, instance: Instance, plain: Arguments) -> Arguments:
+        """The launch with temporary gradients. One that has no gradient then is refused at the end, if it is needed."""
+        specialisation = instance.specialisation
+        try:
+            request = lending(plain, self.active)
+            if not request.temporaries:
+                plain.refuse_broken_paths()
+                return plain
+            self._activate_all(map(plain.actual, request.temporaries), plain)
+            found = None if plain.values else instance.with_temporaries.get(request)
+            if found is None:
+                found = Arguments(specialisation, plain.values, request, self.tangents)
+                found.plain = plain
+                if not plain.values and self.tangents is None:
+                    instance.with_temporaries[request] = found
+            found.refuse_broken_paths()
+        except TinoteError as error:
+            if any(path.at is not None for path in plain.broken_paths):
+                raise
+            found = Arguments(specialisation, plain.values, plain.request)
+            found.refused = error
+            self._activate_all(plain.accesses.written, plain)
+        return found
+
+    def _activate_all(self, buffers: Iterable[Buffer], arguments: Arguments) -> None:
+        places = {path.buffer: path.span for path in arguments.broken_paths}
+        for buffer in buffers:
+            if buffer not in self.active and lendable(buffer):
+                self.activate(buffer, places.get(buffer, arguments.specialisation.source.span))
+
+    def activate(self, buffer: Buffer, span: Span) -> None:
+        """Memory without a gradient holds active values from now on, which were put there at `span`."""
+        if self.active is _NOTHING_ACTIVE:
+            self.active = {}
+        self.active[buffer] = span
+        self._usual = None
+        if self.tangents is not None and buffer.tangent is None:
+            self.tangents[buffer] = temporary_companion(buffer, "dual")
+
+    def note_active(self, custom: Custom) -> None:
+        """A custom VJP does not see what memory that its stretch uses has of temporary adjoints."""
+        if self.active and custom.reads_active is None:
+            custom.active = {b: span for b, span in self.active.items() if b in custom.touched}
+
+    @property
+    def temporaries(self) -> frozenset[Buffer]:
+        """The memory without a gradient that would have a temporary adjoint in a reverse sweep now."""
+        try:
+            return needed_adjoints(self.events, self.active, ()).buffers
+        except TinoteError:  # one that is refused
+            return frozenset(self.active)
+
+    def is_followed(self, buffer: Buffer) -> bool:
+        """Whether what is in memory has an adjoint, of its own or a temporary one."""
+        return buffer.adjoint is not None or buffer in self.active
+
     def launched(self) -> None:
         launch = self._pending
         if launch is not None:
@@ -164,7 +284,7 @@ class Journal(Recorder):
             self.saved.launched(launch)
             self.events.append(launch)
             external = launch.arguments.external_arrays
-            if external and any(buffer in external for buffer, _ in launch.arguments.gradient_facts.broken_paths):
+            if external and any(path.buffer in external for path in launch.arguments.broken_paths):
                 self.trace.note_taken_out()  # an active value is in an array that anybody may read
             if session.has_views:
                 self.saved.distrust_views(launch)
@@ -180,6 +300,7 @@ class Journal(Recorder):
         """A stretch with a custom VJP has ended well."""
         for one in self._observers:
             one.custom(custom)
+        self.note_active(custom)
         kept = self.saved.custom(custom)
         self.events.append(custom)
         if session.has_views:
@@ -192,6 +313,11 @@ class Journal(Recorder):
             self.overwriting(buffer, region_at(buffer, position))
         traced = None if source is not None else self._numbers_in(value, buffer)
         records = source is not None or traced is not None or self._was_used(buffer, position)
+        followed = traced is not None or (source is not None and self.is_followed(source))
+        if followed and buffer not in self.active and lendable(buffer):
+            self.activate(buffer, caller())
+        if self.tangents is not None:
+            write_tangents(buffer, position, value, source, self.tangents)
         if not (records or self.keep or self._observers or buffer in self._read):
             return
         span = caller() if records and (position is ... or buffer.adjoint is None) else NOWHERE
@@ -224,7 +350,7 @@ class Journal(Recorder):
         there before.
         """
         if isinstance(position, tuple) and position[:1] != (...,):
-            if buffer.adjoint is None or not is_element(buffer, position[: buffer.rank]):
+            if not self.is_followed(buffer) or not is_element(buffer, position[: buffer.rank]):
                 return False
         return self.touches(buffer)
 
@@ -235,7 +361,7 @@ class Journal(Recorder):
             one.sharing(buffer)
 
     def taking(self, buffer: Buffer) -> None:
-        if buffer.dtype.kind == "f" and buffer.adjoint is not None:
+        if buffer.dtype.kind == "f" and self.is_followed(buffer):
             self.trace.note_taken_out()
 
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
@@ -250,8 +376,9 @@ class Journal(Recorder):
 
     def _number_at(self, buffer: Buffer, position: tuple[int, ...], value: float) -> Traced:
         found = self.trace.new(value)
-        if buffer.tangent is not None and self.derivative.has_tangents:
-            found.tangent = numbers(buffer.tangent)[position].item()
+        tangent = None if self.tangents is None else tangent_of(buffer, self.tangents)
+        if tangent is not None:
+            found.tangent = numbers(tangent)[position].item()
         self.events.append(Read(found.number, buffer, position))
         return found
 
@@ -309,6 +436,8 @@ class Journal(Recorder):
             raise self._refused
         values = LostValues(lost)
         values.follow(self.events)
+        if self.active:
+            needed_adjoints(self.events, self.active, ())
         return values
 
     def claim(self, *, clear: bool) -> None:
@@ -326,7 +455,15 @@ class Journal(Recorder):
 
     def sweep(self, gradients: Request | None = None, done: Callable[[Custom], None] | None = None) -> Sweep:
         """A reverse sweep through all that was recorded, to be run; by default of `derivative`."""
-        return Sweep(self.events, self.saved, gradients or self.derivative, done, self._has_initialising_writes)
+        return Sweep(
+            self.events,
+            self.saved,
+            gradients or self.derivative,
+            done,
+            self._has_initialising_writes,
+            self.active,
+            self.tangents,
+        )
 
     def forget(self) -> None:
         """Let the copies go, unless they are to be kept: nothing will be reversed any more."""

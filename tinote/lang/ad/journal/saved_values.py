@@ -9,7 +9,7 @@ overwrite at any time, each launch gets a copy of what it needs.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tinote.compiler.requests import Request
@@ -19,6 +19,7 @@ from tinote.lang.ad.journal.events import Custom, Event, Launch
 from tinote.lang.ad.journal.number_flow import NumberFlow
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saving_launch import SavingLaunch
+from tinote.lang.ad.journal.temporary_adjoints import tangent_of
 from tinote.lang.ad.memory.undo import UndoLog
 from tinote.lang.index_regions import IndexRegion, whole_region
 from tinote.lang.kernels.access_region import NOTHING
@@ -49,7 +50,7 @@ class SavedValues:
 
     __slots__ = (
         "_fit", "_has_copies", "_known", "_looks_at_all", "_observers", "_other_bytes", "_tangents", "again",
-        "between_launches", "copied", "count", "is_complete", "log",
+        "between_launches", "copied", "count", "is_complete", "log", "temporary_tangents",
     )  # fmt: skip
 
     def __init__(
@@ -68,6 +69,7 @@ class SavedValues:
         self.count = 0
         self._observers = observers
         self._tangents = tangents
+        self.temporary_tangents: Mapping[Buffer, Buffer] = {}
         self._fit = fit
         # Whether every write is looked at, not only what is written over something needed.
         self._looks_at_all = again or (len(observers) > 0 and any(one.sees_every_write for one in observers))
@@ -165,7 +167,7 @@ class SavedValues:
         """
         for one in self._observers:
             one.overwriting(buffer, exempt=exempt)
-        for each in (buffer, buffer.tangent) if self._tangents else (buffer,):
+        for each in (buffer, tangent_of(buffer, self.temporary_tangents)) if self._tangents else (buffer,):
             if each is not None and self.log.keeps(each):
                 nbytes = self.log.overwrite(each, region, self._make_room, self._most_optional)
                 if nbytes:
@@ -206,6 +208,8 @@ class SavedValues:
     ) -> SavingLaunch:
         """A launch that saves the old values which its gradient needs."""
         buffer, _ = arguments.gradient_facts.old_values[0]
+        if arguments.request.temporaries:
+            saves_by = saves_by.lending(arguments.request.temporaries)
         saving = SavingLaunch(instance.specialisation, values, saves_by, lambda n: self._make_room(buffer, n))
         self._other_bytes += saving.nbytes
         return saving

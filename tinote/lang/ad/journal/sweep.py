@@ -4,7 +4,7 @@ it, and what Python and custom VJPs did between them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,9 @@ from tinote.errors import KernelFiniteError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Computed, Custom, Event, Launch, Read, Write
+from tinote.lang.ad.journal.needed_adjoints import needed_adjoints
 from tinote.lang.ad.journal.saved_values import SavedValues
+from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS, TemporaryAdjoints, tangent_of
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.traced import Traced
 from tinote.lang.maths_derivatives import Dual
@@ -29,11 +31,13 @@ _ZERO = Dual(0.0)
 
 class Sweep:
     """A sweep through `events`. `gradients`: which of a kernel's gradients runs. `done` is told of each custom VJP that
-    has run. `initialising_writes`: whether there may be any (`Write.initialises`). `at`: the launch or custom stretch
-    that was run last. `adjoints`: of traced numbers; they may be seeded.
+    has run. `initialising_writes`: whether there may be any (`Write.initialises`). `active`: memory without a gradient
+    that holds active values; `tangents`: its temporary duals. `at`: the launch or custom stretch that was run last.
+    `adjoints`: of traced numbers; they may be seeded. `temporaries`: of memory without a gradient, while it runs.
     """
 
     __slots__ = (
+        "_active",
         "_arrays",
         "_done",
         "_events",
@@ -41,8 +45,10 @@ class Sweep:
         "_has_initialising_writes",
         "_rewind",
         "_saved",
+        "_tangents",
         "adjoints",
         "at",
+        "temporaries",
     )
 
     def __init__(
@@ -52,7 +58,12 @@ class Sweep:
         gradients: Request,
         done: Callable[[Custom], None] | None,
         initialising_writes: bool,
+        active: Collection[Buffer] = (),
+        tangents: Mapping[Buffer, Buffer] | None = None,
     ) -> None:
+        self._active = active
+        self._tangents = tangents
+        self.temporaries = NO_ADJOINTS
         self._events = events
         self._saved = saved
         self._gradients = gradients
@@ -60,22 +71,41 @@ class Sweep:
         self._has_initialising_writes = initialising_writes
         self._rewind = saved.log.rewind()
         self._arrays: dict[Buffer, Array] = {}
-        self.at: Launch | Custom | None = None
+        self.at: Event | None = None
         self.adjoints: dict[int, Dual] = {}
 
     def run(self, *, restore: bool = True) -> None:
         """Accumulate the gradients. Afterwards the fields hold again what they hold now, unless `restore` is false and
         nobody asks for that.
         """
+        if not self._active:
+            self._run(self._events, restore=restore)
+            return
+        needed = needed_adjoints(self._events, self._active, self.adjoints)
+        self.temporaries = TemporaryAdjoints(needed.buffers, self._tangents)
+        try:
+            self._run(needed.events, restore=restore)
+        finally:
+            self.temporaries = NO_ADJOINTS
+
+    def run_within(self, temporaries: TemporaryAdjoints, wanted: Collection[Buffer], *, restore: bool) -> None:
+        """The same as a part of another sweep, which has the temporary adjoints; those of `wanted` are perhaps not
+        zero.
+        """
+        needed = needed_adjoints(self._events, self._active, self.adjoints, wanted)
+        self.temporaries = temporaries
+        self._run(needed.events, restore=restore)
+
+    def _run(self, events: Sequence[Event], *, restore: bool) -> None:
         rewind, saves = self._rewind, self._saved.between_launches
-        overwrites_read = _read_before(self._events, self.adjoints) if self._has_initialising_writes else ()
-        position = len(self._events)
+        overwrites_read = _read_before(events, self.adjoints, self.temporaries) if self._has_initialising_writes else ()
+        position = len(events)
         try:
             rewind.begin(restores=restore)
-            for event in reversed(self._events):
+            for event in reversed(events):
                 position -= 1
                 if isinstance(event, Launch):
-                    self.at = event
+                    self.at = self._events[position]
                     if saves and rewind.shown > event.after:
                         rewind.undo_to(event.after)
                     if event.regions.live_in_before:
@@ -89,7 +119,7 @@ class Sweep:
                     if not event.initialises or position in overwrites_read:
                         self.write(event)
                 else:
-                    self.at = event
+                    self.at = self._events[position]
                     if saves and rewind.shown > event.after:
                         rewind.undo_to(event.after)
                     self.custom(event)
@@ -102,7 +132,7 @@ class Sweep:
         """
         live_in = {buffer for buffer, _ in launch.regions.live_in_before}
         for buffer, region in launch.regions.written:
-            for one in (buffer, buffer.tangent):
+            for one in (buffer, tangent_of(buffer, self._tangents or {})):
                 if one in live_in:
                     self._rewind.disturb(one, region)
         self._rewind.undo_between(launch.before, launch.after, live_in)
@@ -111,8 +141,13 @@ class Sweep:
         """Run the gradient of one launch."""
         code = launch.instance.specialisation.code
         request, flow = self._gradients, launch.flow
+        lent = launch.arguments.request.temporaries
         if flow is None:
-            code(request).launch(launch.gradient_arguments())
+            if lent:
+                request = request.lending(lent)
+                code(request).launch(self.temporaries.values(launch.arguments, launch.gradient_arguments(), request))
+            else:
+                code(request).launch(launch.gradient_arguments())
             return
         seeds = [self.adjoints.pop(number, _ZERO) for number in flow.outputs]
         values = [*launch.gradient_arguments(), *[seed.value for seed in seeds]]
@@ -121,13 +156,14 @@ class Sweep:
             for k, _, tangent in flow.inputs:
                 given[k] = tangent
             values += [*given, *[seed.tangent for seed in seeds]]
-        results = code(request.with_arguments).launch(values)
+        request = (request.lending(lent) if lent else request).with_arguments
+        results = code(request).launch(self.temporaries.values(launch.arguments, values, request) if lent else values)
         for k, number, _ in flow.inputs:
             self.add(number, Dual(results[k], results[flow.floats + k] if flow.tangents else 0.0))
 
     def write(self, write: Write) -> None:
         """Move the gradient of the new values to where they came from."""
-        adjoint = write.target.adjoint
+        adjoint = self.temporaries.of(write.target)
         if adjoint is None:
             return
         tangent = adjoint.tangent
@@ -135,7 +171,7 @@ class Sweep:
             values = self._array(adjoint)[write.position]
             tangents = None if tangent is None else self._array(tangent)[write.position]
             self._add_all(write.numbers, values, tangents)
-        source = None if write.source is None else write.source.adjoint
+        source = None if write.source is None else self.temporaries.of(write.source)
         self._move(adjoint, source, write)
         if tangent is not None:
             self._move(tangent, None if source is None else source.tangent, write)
@@ -183,7 +219,7 @@ class Sweep:
 
     def read(self, read: Read) -> None:
         """The adjoint of a number that was read is that of the element."""
-        found, adjoint = self.adjoints.pop(read.number, None), read.buffer.adjoint
+        found, adjoint = self.adjoints.pop(read.number, None), self.temporaries.of(read.buffer)
         if found is not None and adjoint is not None:
             self._array(adjoint)[read.position] += found.value
             if adjoint.tangent is not None:
@@ -202,7 +238,9 @@ class Sweep:
 
     def custom(self, custom: Custom) -> None:
         """Run a custom VJP."""
-        inner = CustomSweep(self._gradients, custom.name, custom.span, self._rewind.stale, self.adjoints)
+        inner = CustomSweep(
+            self._gradients, custom.name, custom.span, self._rewind.stale, self.adjoints, self.temporaries
+        )
         for buffer in custom.scratch:
             if buffer.dtype.kind == "f":  # a read before it is computed shows
                 inner.overwriting(buffer)
@@ -214,6 +252,8 @@ class Sweep:
         finally:
             recorder.reset(token)
             inner.bring_back()
+        for buffer in custom.fully_overwritten:
+            self.temporaries.clear(buffer)
         if self._done is not None:
             self._done(custom)
 
@@ -244,7 +284,7 @@ class Sweep:
             raise first
 
 
-def _read_before(events: Sequence[Event], seeds: Collection[int]) -> set[int]:
+def _read_before(events: Sequence[Event], seeds: Collection[int], temporaries: TemporaryAdjoints) -> set[int]:
     """Positions of the initialising writes that replace values which something has used after all: numbers that Python
     had read there.
     """
@@ -258,7 +298,7 @@ def _read_before(events: Sequence[Event], seeds: Collection[int]) -> set[int]:
             if event.flow is not None:
                 used.update([number for _, number, _ in event.flow.inputs])
         elif isinstance(event, Write):
-            if event.target.adjoint is not None:
+            if temporaries.of(event.target) is not None:
                 used.update(event.sources)
         elif isinstance(event, Custom):
             used |= event.numbers
