@@ -34,8 +34,8 @@ the running cell.
 class Screen(LiveView):
     """The widget: a canvas that shows JPEG frames and sends back keys, pointer and wheel."""
 
-    _esm = static_source("view.js", "gui.js")
-    _css = static_source("gui.css")
+    _esm = static_source("kernel.js", "view.js", "gui.js")
+    _css = static_source("gui.css", "kernel.css")
 
     width = traitlets.Int().tag(sync=True)
     height = traitlets.Int().tag(sync=True)

@@ -32,8 +32,10 @@
   const MARGIN = 4;
   const LARGEST_GAP = 12;
   const STRIP = { height: 20, font: 12 };
-  const LIVE = ".tinote-view, .tinote-gui"; // Views whose pixels the kernel sends; others do not change by themselves.
-  const LEFT_OUT = "button, .tinote-controls, .tinote-announce, .tinote-notice";
+  const LIVE = ".tinote-view, .tinote-gui"; // Views that the kernel sends frames to.
+  const PAINTED = `${LIVE}, .widget-slider`;
+  const KEPT = ".tinote-explorer, .tinote-rules"; // What they showed first stays: they do not change by themselves.
+  const LEFT_OUT = "button, details:not([open]) > :not(summary), .tinote-controls, .tinote-announce, .tinote-notice";
 
   /** The part that two rectangles have in common. */
   function common(one, other) {
@@ -42,6 +44,28 @@
   }
 
   const opaque = (color) => !["transparent", "rgba(0, 0, 0, 0)"].includes(color);
+
+  /** Paint the background of `node`, what it shows if it is a canvas, and its edges. */
+  function paintBox(context, node, box, style) {
+    const width = (side) => parseFloat(style[`border${side}Width`]) || 0;
+    const [above, right, below, left] = ["Top", "Right", "Bottom", "Left"].map(width);
+    if (opaque(style.backgroundColor)) {
+      context.fillStyle = style.backgroundColor;
+      context.beginPath();
+      context.roundRect(box.left, box.top, box.width, box.height, parseFloat(style.borderTopLeftRadius) || 0);
+      context.fill();
+    }
+    if (node instanceof HTMLCanvasElement && node.width && node.height)
+      context.drawImage(node, box.left + left, box.top + above, box.width - left - right, box.height - above - below);
+    const edge = (color, ...rectangle) => {
+      context.fillStyle = color;
+      context.fillRect(...rectangle);
+    };
+    edge(style.borderTopColor, box.left, box.top, box.width, above);
+    edge(style.borderRightColor, box.right - right, box.top, right, box.height);
+    edge(style.borderBottomColor, box.left, box.bottom - below, box.width, below);
+    edge(style.borderLeftColor, box.left, box.top, left, box.height);
+  }
 
   /** The strokes that paint what `node` shows, each with the rectangle that it fills. */
   function* strokes(node, clip) {
@@ -53,33 +77,7 @@
     const style = getComputedStyle(node);
     if (style.display === "none" || style.visibility === "hidden") return;
     const box = node.getBoundingClientRect();
-    if (box.width && box.height) {
-      const radius = parseFloat(style.borderTopLeftRadius) || 0;
-      const edge = parseFloat(style.borderTopWidth) || 0;
-      const fill = opaque(style.backgroundColor) && style.backgroundColor;
-      const line = edge && parseFloat(style.borderBottomWidth) && opaque(style.borderTopColor) && style.borderTopColor;
-      if (fill || line)
-        yield {
-          box,
-          clip,
-          paint: (context) => {
-            context.beginPath();
-            const half = line ? edge / 2 : 0;
-            const [width, height] = [box.width - 2 * half, box.height - 2 * half];
-            context.roundRect(box.left + half, box.top + half, width, height, radius);
-            context.fillStyle = fill;
-            if (fill) context.fill();
-            [context.strokeStyle, context.lineWidth] = [line, edge];
-            if (line) context.stroke();
-          },
-        };
-      if (node instanceof HTMLCanvasElement && node.width && node.height)
-        yield {
-          box,
-          clip,
-          paint: (context) => context.drawImage(node, box.left, box.top, box.width, box.height),
-        };
-    }
+    if (box.width && box.height) yield { box, clip, paint: (context) => paintBox(context, node, box, style) };
     const inside = style.overflow === "visible" ? clip : common(clip, box);
     for (const child of node.childNodes) yield* strokes(child, inside);
   }
@@ -119,24 +117,26 @@
   function closedUp(drawn) {
     const order = [...drawn.keys()].sort((one, other) => drawn[one].seen.top - drawn[other].seen.top);
     const moved = new Array(drawn.length);
-    let [reached, total] = [Infinity, 0];
+    let [reached, total] = [drawn[order[0]].seen.top, 0];
     for (const at of order) {
       total += Math.max(0, drawn[at].seen.top - reached - LARGEST_GAP);
       moved[at] = total;
-      reached = Math.max(reached === Infinity ? -Infinity : reached, drawn[at].seen.bottom);
+      reached = Math.max(reached, drawn[at].seen.bottom);
     }
     return moved;
   }
 
   /** What `root` shows as a PNG file in base 64; nothing where it shows no frame of a view, or is not laid out. */
   function pictureOf(root) {
-    const views = [...root.querySelectorAll(LIVE)];
-    if (!views.length || !views.every((view) => Number(view.dataset.painted) > 0)) return null;
+    const empty = (view) => view.matches(LIVE) && !Number(view.dataset.painted);
+    if (!root.querySelector(PAINTED) || root.querySelector(KEPT)) return null;
+    if ([...root.querySelectorAll(LIVE)].some(empty)) return null;
     const whole = root.getBoundingClientRect();
     if (!whole.width || !whole.height) return null;
     const drawn = [...strokes(root, whole)]
       .map((stroke) => ({ ...stroke, seen: common(stroke.box, stroke.clip) }))
       .filter(({ seen }) => seen.right > seen.left && seen.bottom > seen.top);
+    if (!drawn.length) return null; // Scrolled away inside of something, or folded.
     const reach = (side, most) => Math[most](...drawn.map(({ seen }) => seen[side]));
     const [left, top] = [Math.floor(reach("left", "min")) - MARGIN, Math.floor(reach("top", "min")) - MARGIN];
     const moved = closedUp(drawn);
