@@ -1,5 +1,5 @@
-"""What a notebook shows that was saved and is opened without its kernel: the pictures seen last. And what a view says of
-a kernel that is busy, out of reach or gone.
+"""What a saved notebook shows that is opened without its kernel, the pictures seen last; and what a view says of a
+kernel that is busy, out of reach or gone.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import nbformat
@@ -150,7 +149,8 @@ def test_what_was_seen_last_stays_when_the_kernel_is_gone(notebook, reopened, la
         assert {VIEW_TYPE, WIDGET, "image/png", "text/plain"} == set(kept["data"])
         # The stage, at the same size and place but for a margin; where it was at first is another place.
         drawn = red(picture(kept))
-        assert abs(int(drawn.sum()) - int(red(seen).sum())) < 0.05 * red(seen).sum()
+        assert abs(int(drawn.sum()) - int(red(seen).sum())) < 0.1 * red(seen).sum()
+        assert picture(kept).shape[1] < 400
         assert drawn[:-CAPTION_HEIGHT].any() and picture(kept)[-CAPTION_HEIGHT:].min() < 160
         page.page.evaluate(f"() => {KERNEL}.shutdown()")
         page.wait(f"{VIEW}.dataset.kernel === 'gone'")
@@ -167,7 +167,16 @@ def test_what_was_seen_last_stays_when_the_kernel_is_gone(notebook, reopened, la
         assert without_model(again) == []
         page = again
     for form, mark in (("html", "data:image/png;base64,"), ("markdown", ".png)")):
-        command = [sys.executable, "-m", "nbconvert", "--to", form, "--output-dir", str(tmp_path), str(lab.folder / name)]
+        command = [
+            sys.executable,
+            "-m",
+            "nbconvert",
+            "--to",
+            form,
+            "--output-dir",
+            str(tmp_path),
+            str(lab.folder / name),
+        ]
         subprocess.run(command, check=True, capture_output=True, timeout=300)
         text = next(file for file in tmp_path.iterdir() if file.suffix in (f".{form}", ".md")).read_text("utf-8")
         assert mark in text and "model_id" not in text
@@ -180,7 +189,7 @@ def test_every_kind_of_view_leaves_its_picture(notebook, reopened, lab, pictures
     page = notebook(*EVERY_KIND)
     page.run_all()
     page.wait_idle()
-    page.wait(f"[...document.querySelectorAll('.tinote-view')].every((view) => Number(view.dataset.painted) >= 1)")
+    page.wait("[...document.querySelectorAll('.tinote-view')].every((view) => Number(view.dataset.painted) >= 1)")
     page.page.evaluate(SAVE)
     name = name_of(page)
     page.page.evaluate(f"() => {KERNEL}.shutdown()")
@@ -287,7 +296,7 @@ def test_a_view_says_what_becomes_of_its_kernel(notebook, pictures):
 
     # The connection is lost, and comes back.
     page.page.context.set_offline(True)
-    page.page.evaluate(f"() => {KERNEL}._ws.close()")
+    page.page.evaluate(f"() => {{ {KERNEL}.reconnect().catch(() => null) }}")
     page.wait(f"document.querySelector('{NOTICE}').textContent === 'reconnecting'")
     assert page.page.locator(".tinote-view .tinote-controls button:enabled").count() == 0
     page.page.context.set_offline(False)
@@ -322,6 +331,9 @@ def test_a_kernel_that_dies_is_gone_for_its_views(notebook, end):
     page.run_cell(2)
     page.wait(f"{VIEW}.dataset.kernel === 'gone'")
     assert page.page.locator(".tinote-notice").all_inner_texts() == ["kernel gone: run the cell again"] * 2
+    # The server starts another one, and the front end says so.
+    page.page.locator(".jp-Dialog button").first.click()
+    wait_ready(page.page)
 
 
 def test_new_data_is_not_shown_under_an_earlier_step(notebook):

@@ -41,7 +41,11 @@ _ROW = re.compile(r"( *\d* +\| )(.*)", re.DOTALL)
 
 def error_as_html(error: BaseException) -> str:
     """`error` as one element with a style sheet of its own, without scripts. What comes from the user is escaped."""
-    located = _located(error) if isinstance(error, TinoteError) else _raised(error) + _line("message", str(error) or type(error).__name__)
+    located = (
+        _located(error)
+        if isinstance(error, TinoteError)
+        else _raised(error) + _line("message", str(error) or type(error).__name__)
+    )
     more = "".join(filter(None, (_manual_link(error), _way_here(error))))
     name = html.escape(type(error).__name__)
     return (
@@ -63,12 +67,12 @@ def _located(error: TinoteError) -> str:
 
 
 def _raised(error: BaseException) -> str:
-    """Where the user's own code stood last, if it did, when something was raised that has no place of its own."""
-    rows = traceback.extract_tb(users_trace(error))
-    if not rows:
-        return ""
-    last = rows[-1]
-    return _excerpt(Span(last.filename, last.lineno or 0, last.colno or 0, last.end_lineno or 0, last.end_colno or 0))
+    """An exception that has no place of its own: where the user's code stood last, if it did, and what it says."""
+    place = ""
+    for last in traceback.extract_tb(users_trace(error))[-1:]:
+        columns = last.colno or 0, last.end_lineno or 0, last.end_colno or 0
+        place = _excerpt(Span(last.filename, last.lineno or 0, *columns))
+    return place + _line("message", str(error) or type(error).__name__)
 
 
 def _line(kind: str, text: str) -> str:

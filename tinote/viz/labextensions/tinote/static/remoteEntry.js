@@ -45,6 +45,12 @@
 
   const opaque = (color) => !["transparent", "rgba(0, 0, 0, 0)"].includes(color);
 
+  /** Whether anything of `node` is seen but what stands in it. */
+  function paintsItself(node, style) {
+    const edges = ["Top", "Right", "Bottom", "Left"].some((side) => parseFloat(style[`border${side}Width`]));
+    return edges || opaque(style.backgroundColor) || node instanceof HTMLCanvasElement;
+  }
+
   /** Paint the background of `node`, what it shows if it is a canvas, and its edges. */
   function paintBox(context, node, box, style) {
     const width = (side) => parseFloat(style[`border${side}Width`]) || 0;
@@ -77,7 +83,8 @@
     const style = getComputedStyle(node);
     if (style.display === "none" || style.visibility === "hidden") return;
     const box = node.getBoundingClientRect();
-    if (box.width && box.height) yield { box, clip, paint: (context) => paintBox(context, node, box, style) };
+    if (box.width && box.height && paintsItself(node, style))
+      yield { box, clip, paint: (context) => paintBox(context, node, box, style) };
     const inside = style.overflow === "visible" ? clip : common(clip, box);
     for (const child of node.childNodes) yield* strokes(child, inside);
   }
