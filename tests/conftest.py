@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import difflib
 import os
 import re
+import shutil
 import signal
 import sys
+import tempfile
 from collections.abc import Callable, Generator, Iterator
 from pathlib import Path
 from typing import TypeVar
@@ -17,6 +20,11 @@ from hypothesis import settings
 # Every test compiles what it tests; those of the cache on disk ask for one of their own.
 os.environ["TINOTE_CACHE_LIMIT"] = "0"
 
+# IPython's history is a database of the developer's, to which two processes cannot write at once. An open shell writes
+# to it last of all, but before what was registered earlier.
+os.environ["IPYTHONDIR"] = tempfile.mkdtemp(prefix="tinote-tests-ipython-")
+atexit.register(shutil.rmtree, os.environ["IPYTHONDIR"], ignore_errors=True)
+
 # A shell without job control starts what runs in the background deaf to interrupts, and its children with it.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -24,6 +32,11 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 # Compiling makes the first example of a property slow: the time of a single one says nothing.
 settings.register_profile("tinote", deadline=None)
 settings.load_profile("tinote")
+
+
+MOST_WORKERS = 4
+"""Each has a browser, a JupyterLab and threads of its own; with more of them, a run takes as long as its longest file.
+"""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -56,6 +69,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         metavar="SEED",
         help="the seed of the first of them, so that a long run can be made in parts (default: %(default)s)",
     )
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_auto_num_workers() -> int:
+    """`-n auto`: as many workers as there are cores, up to `MOST_WORKERS`."""
+    return min(len(os.sched_getaffinity(0)), MOST_WORKERS)
 
 
 Report = TypeVar("Report", pytest.TestReport, pytest.CollectReport)

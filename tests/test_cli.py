@@ -247,7 +247,7 @@ def test_explore_leaves_a_page_and_says_only_where(tmp_path: Path) -> None:
     assert done.stdout == f"{Path('out/page.html')}\n"
     assert "the program's own words" in done.stderr and "as a program" not in done.stderr
     page = (tmp_path / "out" / "page.html").read_text(encoding="utf-8")
-    assert "x[i] = a * i" in page and '"vectorise"' in page
+    assert "x[i] = a * i" in page and '"mark_vector_loops"' in page
 
 
 def test_explore_runs_the_program_and_finds_the_kernels_of_its_objects(

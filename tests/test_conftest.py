@@ -13,11 +13,11 @@ CONFTEST = Path(__file__).with_name("conftest.py")
 
 
 def run_pytest(folder: Path, *arguments: str, ci: bool = False) -> subprocess.CompletedProcess[str]:
-    """pytest in a child process, on a folder that has our conftest."""
+    """pytest in a child process, on a folder that has our conftest; with no plugins but those of the arguments."""
     (folder / "tests").mkdir(exist_ok=True)
     (folder / "tests" / "conftest.py").write_text(CONFTEST.read_text(encoding="utf-8"), encoding="utf-8")
     (folder / "pytest.ini").write_text("[pytest]\naddopts = -p no:cacheprovider\n", encoding="utf-8")
-    environment = {**os.environ, "CI": "true" if ci else ""}
+    environment = {**os.environ, "CI": "true" if ci else "", "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
     command = [sys.executable, "-m", "pytest", "-q", *arguments]
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, timeout=900)
 
@@ -62,12 +62,20 @@ def test_a_skip_of_any_kind_fails_in_ci_alone(tmp_path: Path) -> None:
     (tmp_path / "notebooks").mkdir()
     nbformat.write(notebook, tmp_path / "notebooks" / "one.ipynb")
 
-    arguments = ("--nbval-lax", "--nbval-current-env", "--continue-on-collection-errors", "tests", "notebooks")
+    arguments = (
+        "-p",
+        "nbval.plugin",
+        "--nbval-lax",
+        "--nbval-current-env",
+        "--continue-on-collection-errors",
+        "tests",
+        "notebooks",
+    )
     relaxed = run_pytest(tmp_path, *arguments)
     assert relaxed.returncode == 0
     assert "4 skipped, 1 xfailed" in relaxed.stdout
 
-    strict = run_pytest(tmp_path, *arguments, ci=True)
+    strict = run_pytest(tmp_path, "-p", "xdist", "-n", "2", *arguments, ci=True)  # with workers, as CI runs them
     assert strict.returncode == 1
     # The mark skips in the set-up phase, the module while it is collected: pytest calls these errors.
     assert "3 failed, 2 errors" in strict.stdout

@@ -88,7 +88,8 @@ def project_table() -> dict[str, object]:
 def test_readme_shows_one_command_to_start_and_one_to_test() -> None:
     """`.ci/run` takes its command from here, so that the two cannot differ."""
     commands = re.findall(r"^python3 -m venv .*$", (PROJECT / "README.md").read_text(encoding="utf-8"), re.MULTILINE)
-    assert [command.split("&&")[-1].strip() for command in commands] == [".venv/bin/tinote lab", ".venv/bin/pytest"]
+    last = [command.split("&&")[-1].strip() for command in commands]
+    assert last == [".venv/bin/tinote lab", ".venv/bin/pytest -n auto"]
     assert all("pip install" in command for command in commands)
     assert "'.[test]'" in commands[1]
 

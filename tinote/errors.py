@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from itertools import groupby
 from typing import NamedTuple
 
-from tinote.source import NOWHERE, Span, line_text, place_name
+from tinote.source import NOWHERE, Span, line_text, location_name
 
 __all__ = [
     "AccessRuleError",
@@ -23,6 +23,7 @@ __all__ = [
     "CompilerBug",
     "DifferentiationError",
     "FieldError",
+    "KernelArgumentError",
     "KernelAssertionError",
     "KernelFiniteError",
     "KernelIndexError",
@@ -30,6 +31,7 @@ __all__ = [
     "KernelNameError",
     "KernelOverflowError",
     "KernelRuntimeError",
+    "KernelSubscriptError",
     "KernelSyntaxError",
     "KernelTypeError",
     "KernelZeroDivisionError",
@@ -51,7 +53,7 @@ __all__ = [
 
 
 class Note(NamedTuple):
-    """A second place that explains an error, with what happened there."""
+    """A further span that explains an error, with what happened there."""
 
     text: str
     span: Span
@@ -63,7 +65,7 @@ def excerpt(span: Span) -> list[str]:
         return []
     text = line_text(span)
     if not text.strip():
-        return [place_name(span)]
+        return [location_name(span)]
     stop = span.end_column if span.end_line == span.line and span.end_column > span.column else len(text.rstrip())
     # `ast` counts columns in UTF-8 bytes; the caret stands under characters.
     encoded = text.encode()
@@ -72,20 +74,20 @@ def excerpt(span: Span) -> list[str]:
     stop = max(len(encoded[:stop].decode(errors="ignore")), start + 1)
     margin = f"{span.line:>5} | "
     pad = "".join("\t" if c == "\t" else " " for c in text[:start])
-    return [place_name(span), f"{margin}{text}", f"{' ' * 5} | {pad}{'^' * (stop - start)}"]
+    return [location_name(span), f"{margin}{text}", f"{' ' * 5} | {pad}{'^' * (stop - start)}"]
 
 
 def excerpts(span: Span) -> list[str]:
     """The same, with the calls through which it was inlined."""
     found: list[str] = []
     # A function that was inlined in itself shows its call once.
-    for place, again in groupby(span.chain(), lambda span: span._replace(inlined_at=None)):
+    for site, again in groupby(span.chain(), lambda span: span._replace(inlined_at=None)):
         spans = list(again)
         if spans[0] is not span:
             found.append("called from" if len(spans) == 1 else f"called {len(spans)} times from")
         elif len(spans) > 1:
             found.append(f"inlined in itself {len(spans)} times")
-        found += excerpt(place)
+        found += excerpt(site)
     return found
 
 
@@ -140,7 +142,7 @@ _HOUSE = ("tinote", "IPython", "ipykernel", "runpy", "functools")
 class TinoteError(Exception):
     """Base of all errors about a user's program.
 
-    `span` is the place in the user's program, `hint` one sentence on what to do, `notes` further places. `str(error)`
+    `span` is where in the user's program, `hint` one sentence on what to do, `notes` further spans. `str(error)`
     holds the whole located text.
     """
 
@@ -181,7 +183,9 @@ class CompilationError(TinoteError):
 
 
 class KernelSyntaxError(CompilationError):
-    """A statement or expression that the kernel language does not have."""
+    """A statement or expression that the kernel language does not have. It is no `SyntaxError`: IPython shows these in
+    a way of its own, without the line of the kernel and what helps.
+    """
 
 
 @contextmanager
@@ -208,21 +212,21 @@ class DifferentiationError(CompilationError):
 
 
 def broken_gradient_path(
-    name: str, place: Span, notes: Sequence[Note], *, tangents: bool = False
+    name: str, span: Span, notes: Sequence[Note], *, tangents: bool = False
 ) -> DifferentiationError:
     """The error for differentiated values that go through the field `name`, which has no gradient (no dual, in forward
-    mode), and are needed behind it; `place`: where they were put there.
+    mode), and are needed after it; `span`: where they were stored there.
     """
     missing, option = ("dual", "needs_dual") if tangents else ("gradient", "needs_grad")
     return DifferentiationError(
         f"'{name}' has no {missing}, but values that are differentiated go through it",
-        place,
+        span,
         hint=f"make '{name}' with {option}=True",
         notes=notes,
     )
 
 
-class FieldError(TinoteError, ValueError):
+class FieldError(CompilationError, RuntimeError, ValueError):
     """A field that is declared or used in a way it cannot be."""
 
 
@@ -238,16 +242,24 @@ class KernelRuntimeError(TinoteError, RuntimeError):
     """A fault while a kernel ran."""
 
 
-class KernelIndexError(KernelRuntimeError, IndexError):
-    """An index outside of a field's shape."""
-
-
 class KernelZeroDivisionError(KernelRuntimeError, ZeroDivisionError):
     """An integer division or remainder by zero."""
 
 
 class KernelAssertionError(KernelRuntimeError, AssertionError):
     """An `assert` in a kernel that did not hold."""
+
+
+class KernelIndexError(KernelAssertionError, IndexError):
+    """An index outside of a field's shape."""
+
+
+class KernelSubscriptError(KernelTypeError, KernelIndexError):
+    """An index that is wrong whatever the kernel is run on: a number outside of a vector, too many or too few."""
+
+
+class KernelArgumentError(KernelTypeError, KernelRuntimeError, ValueError):
+    """An argument of a call that does not fit the kernel's parameter."""
 
 
 class AccessRuleError(DifferentiationError, KernelAssertionError):
@@ -302,8 +314,8 @@ def raise_together(errors: Sequence[TinoteError]) -> None:
     """
     if errors:
         first = errors[0]
-        places: dict[Span, TinoteError] = {}
+        first_at: dict[Span, TinoteError] = {}
         for error in errors:
-            places.setdefault(error.span, error)
-        first.others = tuple(places.values())[1:]
+            first_at.setdefault(error.span, error)
+        first.others = tuple(first_at.values())[1:]
         raise first

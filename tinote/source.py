@@ -12,7 +12,7 @@ import sys
 from itertools import islice
 from typing import NamedTuple
 
-__all__ = ["NOWHERE", "Span", "caller", "line_text", "place_name"]
+__all__ = ["NOWHERE", "Span", "caller", "line_text", "location_name"]
 
 
 class Span(NamedTuple):
@@ -65,8 +65,8 @@ def caller(*others: str) -> Span:
     return Span(code.co_filename, line, column, end_line, end_column)
 
 
-def place_name(span: Span) -> str:
-    """How a person calls the place: `Cell In[5], line 3` in a notebook, `file.py, line 3` elsewhere."""
+def location_name(span: Span) -> str:
+    """A location in words: `Cell In[5], line 3` in a notebook, `file.py, line 3` elsewhere."""
     return f"{_cell_name(span.file) or span.file}, line {span.line}"
 
 

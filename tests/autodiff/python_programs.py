@@ -204,7 +204,7 @@ class Expr:
 @dataclass(frozen=True)
 class Stmt:
     """A statement, or one with a block: `form` with the `parts` put in, the `body` indented below it, and `after` that.
-    `lossy`: it makes constants of what varies; `look`: it looks at values and does nothing else.
+    `lossy`: it makes constants of active numbers; `look`: it looks at values and does nothing else.
     """
 
     form: str
@@ -242,7 +242,7 @@ class Program:
 
     @property
     def lossy(self) -> bool:
-        """Whether plain numbers are taken out of what varies and come back: then a warning or an error may say so."""
+        """Whether plain numbers are taken out of active ones and come back: then a warning or an error may say so."""
         return any(one.lossy for one in walk(self))
 
     @property
@@ -338,8 +338,8 @@ TAKEN_OUT = (
 
 
 class _Writer:
-    """`flow`: "none" (numbers in Python are constants), "calls" (they vary through arguments, what kernels return and
-    arithmetic) or "full".
+    """`flow`: "none" (numbers in Python are constants), "calls" (they are active through arguments, what kernels return
+    and arithmetic) or "full".
     """
 
     def __init__(self, seed: int, flow: str) -> None:
@@ -408,7 +408,7 @@ class _Writer:
         return Expr(f"0.3 * {form}", (self.number(names, depth - 1),))
 
     def number(self, names: list[str], depth: int = 2) -> Expr:
-        """An expression of numbers; a constant where numbers do not vary."""
+        """An expression of numbers; a constant where numbers are not active."""
         if self.flow == "none":
             return self.constant()
         if depth <= 0 or self.chance(0.2):
@@ -472,7 +472,7 @@ class _Writer:
             "spread(q, {0})" if not self.inside else "scaled({0})",
             "ripple(q)" if not self.inside else "advance({0})",
             "body.decay()",
-            # What a kernel returns in a step that runs again is a number that varies.
+            # What a kernel returns in a step that runs again is an active number.
             "body.step({0})" if self.flow == "full" or not self.inside else "spin({0})",
             "use_c()",
         )
@@ -558,7 +558,7 @@ class _Writer:
         return Stmt(form, (value,))
 
     def taken(self, names: list[str], depth: int) -> Stmt:
-        """Plain numbers are taken out of what varies and come back."""
+        """Plain numbers are taken out of active ones and come back."""
         if self.chance(0.6):
             return self.element(names, depth)
         form = self.pick(
@@ -612,15 +612,15 @@ class _Writer:
     def function(self, names: list[str], depth: int) -> Stmt:
         """A function of the user's that launches kernels, and one call of it."""
         name, argument = self.name("helper"), self.name("u")
-        varies = self.flow != "none"
-        body = self.block([argument] if varies else [], depth - 1)
+        is_active = self.flow != "none"
+        body = self.block([argument] if is_active else [], depth - 1)
         result = self.name("n")
         value = self.number([argument], 1)
         body = (*body, Stmt("return {0}", (value,)))
         made = Stmt(
             f"def {name}({argument}):", body=body, after=Stmt(f"{result} = {name}({{0}})", (self.bounded(names, 1),))
         )
-        if varies:
+        if is_active:
             names.append(result)
         return made
 

@@ -25,8 +25,8 @@ from tinote.ir.verify import Form, verify
 
 def _line(report: Any) -> str:
     """The source line of the first finding, without what stands around it."""
-    place = report.first.place
-    return inspect.getsource(inspect.getmodule(_line)).splitlines()[place.line - 1].strip()  # type: ignore[arg-type]
+    span = report.first.span
+    return inspect.getsource(inspect.getmodule(_line)).splitlines()[span.line - 1].strip()  # type: ignore[arg-type]
 
 
 def _differentiated(loss: Any, *launches: Any, keep: bool = False) -> Any:

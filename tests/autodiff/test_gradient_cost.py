@@ -21,7 +21,7 @@ def test_a_straight_line_saves_nothing():
     cost = squares.grad_cost()
     assert cost.saved == () and cost.bytes_saved == 0 and cost.atomics == ()
     assert repr(cost).splitlines()[0] == "the gradient of 'squares' saves nothing"
-    assert [one.place.line for one in cost.recomputed] and cost.values_recomputed == 1  # x[i] is read again
+    assert [one.span.line for one in cost.recomputed] and cost.values_recomputed == 1  # x[i] is read again
 
 
 def test_loops_with_a_carried_value():
@@ -207,10 +207,10 @@ def test_the_table_is_as_wide_as_a_narrow_page():
     head, first, *below, last = lines[3:]
     assert head.split() == ["saved", "line", "type", "how", "many", "count", "bytes"]
     velocity, old = cost.saved
-    assert first.split()[:3] == ["velocity", str(velocity.place.line), "f64"] and first.endswith(f"{velocity.nbytes:,}")
+    assert first.split()[:3] == ["velocity", str(velocity.span.line), "f64"] and first.endswith(f"{velocity.nbytes:,}")
     assert last.split() == [
         old.name,
-        str(old.place.line),
+        str(old.span.line),
         "f64",
         *old.expression.split(),
         "an",

@@ -25,9 +25,9 @@ import tinote as ti
 from tests.autodiff.python_programs import FIELDS, LIBRARY, Program, smaller, source, write
 from tinote.errors import DifferentiationError
 
-#: Whether numbers vary in Python, in every way and under every interface. Where not, programs are of two kinds: those
-#: whose numbers in Python are constants, and those whose numbers vary by arithmetic alone and that are differentiated
-#: as functions of their arguments.
+#: Whether numbers in Python are active, in every way and under every interface. Where not, programs are of two kinds:
+#: those whose numbers in Python are constants, and those whose numbers are active through arithmetic alone and that are
+#: differentiated as functions of their arguments.
 TRACED = True
 
 Array = np.ndarray[Any, Any]

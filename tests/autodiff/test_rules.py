@@ -196,7 +196,7 @@ def assert_result_is_not_float(prim: Primitive, dtype: Scalar) -> None:
 
 
 def test_shared_local_read_by_a_parallel_loop() -> None:
-    """A varying value from outside of a parallel loop collects the adjoints of all iterations."""
+    """An active value from outside of a parallel loop collects the adjoints of all iterations."""
     program, b = Program(), Builder()
     with b.region() as top:
         shared = b.prim(p.sin, b.load(program.x, (Lit(2, i32),)))

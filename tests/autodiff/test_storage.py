@@ -1,4 +1,4 @@
-"""Storage: reverse code is emitted against primal variables, and each of them is supplied in one of four ways."""
+"""Storage: reverse code is emitted against primal variables, and each of them has one of four sources."""
 
 from __future__ import annotations
 

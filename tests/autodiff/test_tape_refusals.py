@@ -107,7 +107,7 @@ def test_a_field_without_gradient_in_the_path() -> None:
 
 
 def test_a_broken_path_through_python() -> None:
-    """A number that varies is written to a field without a gradient, and read from there."""
+    """An active number is written to a field without a gradient, and read from there."""
     x, loss = scalar(), scalar()
     c = ti.field(ti.f64, shape=())
 

@@ -17,8 +17,8 @@ import pytest
 
 import tinote as ti
 from tinote.errors import DifferentiationError
-from tinote.lang.data.duals import RULES, Dual
 from tinote.lang.data.traced import Traced
+from tinote.lang.maths_derivatives import RULES, Dual
 
 
 @pytest.fixture(autouse=True)

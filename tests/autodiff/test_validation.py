@@ -36,15 +36,15 @@ def only(loss: Any, run: Any) -> Violation:
     (found,) = collected(loss, run)
     with pytest.raises(AccessRuleError) as raised, ti.ad.Tape(loss, validation=True) as tape:
         run()
-    assert raised.value.span == found.later.place
+    assert raised.value.span == found.later.span
     assert [repr(v) for v in tape.violations] == [repr(found)]
     return found
 
 
 def lines(found: Violation) -> tuple[str, str]:
     """The source under the carets of the earlier and of the later access."""
-    places = (found.earlier.place, found.later.place)
-    return tuple(line_text(p)[p.column : p.end_column] for p in places)  # type: ignore[return-value]
+    spans = (found.earlier.span, found.later.span)
+    return tuple(line_text(p)[p.column : p.end_column] for p in spans)  # type: ignore[return-value]
 
 
 # ---- the examples of the dialect

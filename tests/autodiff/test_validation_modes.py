@@ -162,7 +162,7 @@ def test_all_violations_in_their_order() -> None:
     for one in found:
         assert one.rule == 1
         for access in (one.earlier, one.later):
-            assert access.place.file == __file__ and access.place.end_column > access.place.column
+            assert access.span.file == __file__ and access.span.end_column > access.span.column
             assert access.kernel in ("sum_up", "move")
 
 

@@ -54,12 +54,14 @@ def found(body: str) -> tuple[list[str], list[str]]:
             id="every other element",
         ),
         pytest.param(
-            "  for %i: i32 in 0i32 .. 4i32:\n    store @g[%i, %i], 0.0f32\n", [], id="a diagonal is not its box"
+            "  for %i: i32 in 0i32 .. 4i32:\n    store @g[%i, %i], 0.0f32\n",
+            [],
+            id="a diagonal is not its bounding region",
         ),
         pytest.param(
             "  for %i: i32 in 0i32 .. 4i32:\n    for %j: i32 in 0i32 .. %i:\n      store @g[%i, %j], 0.0f32\n",
             [],
-            id="a triangle is not its box",
+            id="a triangle is not its bounding region",
         ),
         pytest.param(
             "  for %i: i32 in 0i32 .. 8i32:\n    for %j: i32 in 0i32 .. %n:\n      store @x[%i], 0.0f32\n",

@@ -1,6 +1,9 @@
 """Control flow: branches, jumps, serial loops, unrolling, early returns."""
 
+from typing import Any
+
 import numpy as np
+import pytest
 
 import tinote as ti
 
@@ -317,3 +320,81 @@ def test_the_walrus_and_chained_assignment() -> None:
         return x * 100 + y * 10 + z
 
     assert run(3) == 543
+
+
+@pytest.mark.parametrize("arch", [ti.cpu, ti.python], ids=str)
+def test_a_loop_that_only_a_return_ends(arch: Any) -> None:
+    ti.init(arch=arch)
+
+    @ti.func
+    def root(n):
+        i = 0
+        while True:
+            i += 1
+            if i * i > n:
+                return i
+
+    @ti.func
+    def nested(n, endless: ti.template()):
+        if ti.static(endless):
+            while 1:
+                n += 7
+                while True:
+                    n += 1
+                    if n % 5 == 0:
+                        break
+                if n % 3 == 0:
+                    return n
+        else:
+            return -n
+
+    @ti.kernel
+    def k(first: ti.i32) -> ti.i32:
+        n = first
+        while True:
+            if n > 100:
+                return n
+            n = n * 2 + root(n)
+
+    @ti.kernel
+    def both(n: ti.i32) -> ti.i32:
+        return nested(n, True) * 1000 + nested(n, False)
+
+    def expected(n: int) -> int:
+        while n <= 100:
+            n = n * 2 + int(n**0.5) + 1
+        return n
+
+    assert [k(n) for n in (0, 1, 17, 101)] == [expected(n) for n in (0, 1, 17, 101)]
+    assert both(2) == 30 * 1000 - 2
+
+
+def test_a_loop_with_a_break_may_end_without_a_return() -> None:
+    @ti.kernel
+    def k(first: ti.i32) -> ti.i32:
+        n = first
+        while True:
+            if n > 100:
+                return n
+            if n < 0:
+                break
+            n = n * 2
+
+    with pytest.raises(ti.errors.KernelTypeError, match="does not return a value on every path"):
+        k(1)
+
+
+@pytest.mark.parametrize("arch", [ti.cpu, ti.python], ids=str)
+def test_no_dimensions_have_one_index(arch: Any) -> None:
+    ti.init(arch=arch)
+    x = ti.field(ti.i32, ())
+
+    @ti.kernel
+    def k():
+        for none in ti.grouped(ti.ndrange()):
+            x[none] += 1
+        for none in ti.static(ti.grouped(ti.ndrange())):
+            x[none] += 10
+
+    k()
+    assert x[None] == 11

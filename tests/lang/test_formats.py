@@ -3,6 +3,7 @@
 import pytest
 
 import tinote as ti
+from tests.lang.test_python_agrees import run
 
 
 def test_formats_are_pythons(capsys: pytest.CaptureFixture[str]) -> None:
@@ -105,14 +106,14 @@ def test_values_in_assertions() -> None:
     def braces(a: ti.i32):
         assert a > 3, "neither {} nor {a}"
 
-    for run, message in (
+    for program, message in (
         (formatted, "{a} is 0002, x is [0.0, 0.0]"),
         (together, "('a is', 2)"),
         (braces, "neither {} nor {a}"),
     ):
-        run(4)
+        program(4)
         with pytest.raises(AssertionError) as caught:
-            run(2)
+            program(2)
         assert caught.value.message == message
 
 
@@ -133,3 +134,63 @@ def test_the_gradient_of_a_kernel_that_prints(debug: bool, capsys: pytest.Captur
         run()
     assert x.grad.to_numpy().tolist() == [2.0, 4.0]
     assert capsys.readouterr().out == "5.00\n"
+
+
+C_FORMATS = [
+    ("{:i}|{:u}|{:d}", "(n, 7, n)", "-42|7|-42"),
+    ("{:.4d}|{:8.4d}|{:<8.4d}|{:+.3d}|{:.2x}", "(n, n, n, -n, -n)", "-0042|   -0042|-0042   |+042|2a"),
+    ("{:.4d}|{:lld}|{:lu}", "(7, 7, 7)", "0007|7|7"),
+]
+
+
+@pytest.mark.parametrize("template, values, expected", C_FORMATS)
+def test_formats_of_whole_numbers_as_c_has_them(
+    template: str, values: str, expected: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for arch in (ti.cpu, ti.python):
+        ti.init(arch=arch)
+        names = {"ti": ti, "template": template, "__name__": "program"}
+        run(f"@ti.kernel\ndef k(n: ti.i32):\n    print(template.format(*{values}))\n", names)
+        names["k"](-42)
+        assert capsys.readouterr().out == expected + "\n"
+
+
+def test_f_strings_take_them_too(capsys: pytest.CaptureFixture[str]) -> None:
+    @ti.kernel
+    def k(n: ti.i32, u: ti.u32):
+        v = ti.Vector([n, -n])
+        print(f"{n:i} {u:u} {v:.3d} {-n:.3d} {5:.3d} {n:06d}")
+
+    k(42, 7)
+    assert capsys.readouterr().out == "42 7 [042, -042] -042 005 000042\n"
+
+
+PERCENT = [
+    ("%d", "n"),
+    ("%5d|%-5d|%05d|%+d|% d|%i|%.4d|%#x|%o", "(n, n, n, n, n, n, n, n, n)"),
+    ("%f|%.2f|%8.1f|%-8.1f|%e|%g|%+.1f|%08.2f", "(h, h, h, h, h, h, h, h)"),
+    ("%d|%f", "(h, n)"),
+    ("%s|%r|%5s|%-5s|", "(n, n, n, n)"),
+    ("%d%% of %s, %s", "(n, 'all', 3)"),
+    ("%(a)d and %(b).1f and %(a)d", "{'a': n, 'b': h}"),
+]
+
+
+@pytest.mark.parametrize("template, values", PERCENT)
+def test_the_percent_operator_is_pythons(template: str, values: str, capsys: pytest.CaptureFixture[str]) -> None:
+    for arch in (ti.cpu, ti.python):
+        ti.init(arch=arch)
+        names = {"ti": ti, "template": template, "__name__": "program"}
+        run(f"@ti.kernel\ndef k(n: ti.i32, h: ti.f64):\n    print(template % {values})\n", names)
+        for n, h in ((42, 3.75), (-7, -0.5)):
+            names["k"](n, h)
+            assert capsys.readouterr().out == template % eval(values, {"n": n, "h": h}) + "\n"
+
+
+def test_assertions_take_the_percent_operator() -> None:
+    @ti.kernel
+    def k(n: ti.i32, h: ti.f64):
+        assert n < 0, "n=%d h=%.2f %s" % (n, h, ti.Vector([n, 2]))  # noqa: UP031
+
+    with pytest.raises(ti.TaichiAssertionError, match=r"n=3 h=0.25 \[3, 2\]"):
+        k(3, 0.25)

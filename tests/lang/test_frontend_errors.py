@@ -137,7 +137,7 @@ TOPICS: dict[str, str] = {
             y[None] = None
         ---
         def k():
-            y[None] = x[0] @ x[1]
+            y[None] = x[0] @ ti.Vector([1.0, 2.0, 3.0])
         ---
         def k():
             y[None] = n[None] ** -1
@@ -300,7 +300,7 @@ TOPICS: dict[str, str] = {
             y[None] = add(1, c=2)
         ---
         def k():
-            y[None] = plain(1.0)
+            y[None] = plain(y[None])
         ---
         def k():
             y[None] = forever(3)
@@ -373,7 +373,8 @@ FUNCTIONS = """
         return 3
 
     def plain(a):
-        return a
+        import math
+        return math.gamma(a)
 """
 
 

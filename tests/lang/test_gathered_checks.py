@@ -1,4 +1,4 @@
-"""Indices from memory: the checks of many turns are made at once in front of them, and a fault is the user's own."""
+"""Indices from memory: the checks of many turns are made at once before them, and a fault is the user's own."""
 
 from typing import Any
 

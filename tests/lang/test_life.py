@@ -323,7 +323,7 @@ def test_the_profiler_attributes_time_to_tasks(capsys: pytest.CaptureFixture[str
     assert table[0].total > 10 * sum(row.total for row in table if row.task != "work.0" and row.task != "work.2")
     assert table[0].least <= table[0].mean <= table[0].most <= table[0].total
     lines = open(__file__, encoding="utf-8").read().splitlines()  # noqa: SIM115
-    assert lines[table[0].place.line - 1].strip() == "for i in x:"
+    assert lines[table[0].span.line - 1].strip() == "for i in x:"
     ti.profiler.print_kernel_profiler_info()
     printed = capsys.readouterr().out.splitlines()
     assert re.split(" {2,}", printed[0])[:4] == ["task", "place", "share", "launches"]

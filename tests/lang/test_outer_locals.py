@@ -21,7 +21,7 @@ from tinote.ir.query import buffers_of
 #: Enough for several threads to take part.
 N = 100_000
 
-#: name: the statements in front of the loop, its head, its body, what is returned, and whether it stays parallel.
+#: name: the statements before the loop, its head, its body, what is returned, and whether it stays parallel.
 PROGRAMS: dict[str, tuple[str, str, str, str, bool]] = {
     "maximum": ("a = -1e30", "i in x", "a = ti.max(a, x[i])", "a", True),
     "the other operand": ("a = x[0]", "i in x", "a = max(x[i], a)", "a", True),

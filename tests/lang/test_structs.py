@@ -478,3 +478,43 @@ def test_structs_in_a_tuple_that_is_returned() -> None:
 
     first, second = twice()
     assert first.v.to_list() == [1, 2] and second.v.to_list() == [3, 4]
+
+
+@pytest.mark.parametrize("arch", [ti.cpu, ti.python], ids=str)
+def test_a_number_stands_for_the_first_member(arch: Any) -> None:
+    ti.init(arch=arch)
+    inner = ti.types.struct(a=ti.i32, b=ti.f32)
+    outer = ti.types.struct(s=inner, v=ti.types.vector(2, ti.f32))
+    deepest = ti.types.struct(o=outer, c=ti.f32)
+
+    @ti.kernel
+    def k(n: ti.i32) -> deepest:
+        return deepest(n)
+
+    for found in (deepest(3), k(3)):
+        assert found.to_dict()["o"]["s"] == {"a": 3, "b": 0} and found.c == 0 and found.o.v.to_list() == [0, 0]
+    assert outer(s=2, v=1).v.to_list() == [1, 1]
+
+
+@pytest.mark.parametrize("arch", [ti.cpu, ti.python], ids=str)
+def test_a_dataclass_of_methods_only(arch: Any) -> None:
+    ti.init(arch=arch)
+
+    @ti.dataclass
+    class Tools:
+        @ti.func
+        def twice(self, x):
+            return 2 * x
+
+    kit = Tools()
+
+    @ti.kernel
+    def k(x: ti.i32) -> ti.i32:
+        own = Tools()
+        return own.twice(x) + kit.twice(1)
+
+    assert k(4) == 10 and kit.twice(5) == 10
+    with pytest.raises(ti.errors.FieldError, match="has no members"):
+        Tools.field(shape=3)
+    with pytest.raises(ti.errors.FieldError, match="needs members"):
+        ti.types.struct()

@@ -109,9 +109,31 @@ def test_eight_loop_indices() -> None:
     assert x[1, 2, 0, 1, 1, 0, 2, 1] == wanted[1, 2, 0, 1, 1, 0, 2, 1]
 
 
-def test_nine_dimensions_are_refused() -> None:
-    with pytest.raises(FieldError, match="at most 8 dimensions, not 9"):
-        ti.field(ti.f32, shape=(1,) * 9)
+def test_twelve_dimensions() -> None:
+    extents = (2, 1, 3, 1, 1, 1, 1, 2, 1, 1, 1, 2)
+    x = ti.field(ti.i32, shape=extents)
+    y = ti.field(ti.i32)
+    ti.root.dense(ti.axes(*range(12)), extents).place(y)
+
+    @ti.kernel
+    def number(a: ti.types.ndarray(dtype=ti.i32, ndim=12)):
+        for index in ti.grouped(x):
+            x[index] = index[0] + 2 * index[2] + 6 * index[7] + 12 * index[11]
+            a[index] = 1 + x[index]
+            y[index] = 2 + x[index]
+
+    a = np.zeros(extents, np.int32)
+    number(a)
+    along = np.indices(extents)
+    wanted = along[0] + 2 * along[2] + 6 * along[7] + 12 * along[11]
+    for found, more in ((x.to_numpy(), 0), (a, 1), (y.to_numpy(), 2)):
+        np.testing.assert_array_equal(found, wanted + more)
+    assert x[1, 0, 2, 0, 0, 0, 0, 1, 0, 0, 0, 1] == 23
+
+
+def test_thirteen_dimensions_are_refused() -> None:
+    with pytest.raises(FieldError, match="at most 12 dimensions, not 13"):
+        ti.field(ti.f32, shape=(1,) * 13)
 
 
 @pytest.mark.parametrize("order", ["".join(p) for p in permutations("ijk")])

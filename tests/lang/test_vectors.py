@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
+from tests.lang.test_python_agrees import run
 
 
 def check(out: Any, expected: Any, tolerance: float = 1e-12) -> None:
@@ -419,7 +420,7 @@ SHAPES = [
     (ti.Matrix.field, (1, 3), False, (2, 5, 1, 3)),
     (ti.Matrix.field, (2, 3), False, (2, 5, 2, 3)),
     (ti.Vector.field, (3,), False, (2, 5, 3)),
-    (ti.Vector.field, (3,), True, (2, 5, 3)),
+    (ti.Vector.field, (3,), True, (2, 5, 3, 1)),
     (ti.Vector.field, (1,), False, (2, 5, 1)),
 ]
 
@@ -432,10 +433,130 @@ def test_matrices_of_one_column_are_vectors_in_numpy(make: Any, size: Any, keep:
     found = f.to_numpy(keep_dims=keep)
     assert found.shape == shape
     np.testing.assert_array_equal(found, content)
-    assert np.asarray(f).shape == np.array(f).shape == f.to_numpy(keep_dims=True).shape == (2, 5, *size)
+    assert np.asarray(f).shape == np.array(f).shape == (2, 5, *size)
     assert f.to_numpy(np.float64).dtype == np.float64
-    full = content.reshape(2, 5, *size) + 1
-    f.from_numpy(full)
-    np.testing.assert_array_equal(f.to_numpy(keep_dims=True), full)
+    for full in (content.reshape(2, 5, *size) + 1, content.reshape(2, 5, *size, *(1,) * (2 - len(size))) + 2):
+        f.from_numpy(full)
+        np.testing.assert_array_equal(f.to_numpy(keep_dims=True), full.reshape(2, 5, *size, *(1,) * (2 - len(size))))
     with pytest.raises(ti.errors.FieldError, match="needs an array of shape"):
         f.from_numpy(np.zeros((2, 5, 7)))
+
+
+# ---- vectors beside matrices, numbers and truth values
+
+PRODUCTS = {
+    "row": ("v @ m", "v @ ti.Matrix(M)", [9.0, 12.0, 15.0]),
+    "column": ("m @ w", "ti.Matrix(M) @ ti.Vector([1.0, 0.5, 2.0])", [8.0, 18.5]),
+    "inner": ("ti.Vector([v @ v, 0.0])", "ti.Vector([v @ v, 0.0])", [5.0, 0.0]),
+    "outer": ("(v @ r)[:, 1]", "(v @ ti.Matrix([[2.0, 0.5]]))[:, 1]", [0.5, 1.0]),
+    "constants": ("ti.Vector([1.0, 2.0]) @ ti.Matrix(M)", "v @ ti.Matrix(M)", [9.0, 12.0, 15.0]),
+}
+M = [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+@pytest.mark.parametrize("arch", [ti.cpu, ti.python], ids=str)
+def test_products_of_vectors_and_matrices(name: str, arch: Any) -> None:
+    ti.init(arch=arch)
+    in_kernel, in_python, expected = PRODUCTS[name]
+    out = ti.field(ti.f64, len(expected))
+    text = f"""
+@ti.kernel
+def k():
+    v, w = ti.Vector([1.0, 2.0]), ti.Vector([1.0, 0.5, 2.0])
+    m, r = ti.Matrix(M), ti.Matrix([[2.0, 0.5]])
+    found = {in_kernel}
+    for i in ti.static(range({len(expected)})):
+        out[i] = found[i]
+k()
+"""
+    run(text, {"ti": ti, "M": M, "out": out, "__name__": "program"})
+    assert out.to_numpy().tolist() == expected
+    assert eval(in_python, {"ti": ti, "M": M, "v": ti.Vector([1.0, 2.0])}).to_list() == expected
+
+
+def test_products_of_vectors_are_differentiated() -> None:
+    ti.init(default_fp=ti.f64)
+    x = ti.Vector.field(2, ti.f64, shape=(), needs_grad=True)
+    loss = ti.field(ti.f64, shape=(), needs_grad=True)
+    x[None] = [0.5, -1.5]
+
+    @ti.kernel
+    def measure():
+        m = ti.Matrix([[1.0, 2.0], [3.0, 4.0]])
+        v = x[None]
+        loss[None] += (v @ m) @ v
+
+    with ti.ad.Tape(loss):
+        measure()
+    m, v = np.array([[1.0, 2.0], [3.0, 4.0]]), np.array([0.5, -1.5])
+    np.testing.assert_allclose(x.grad[None].to_list(), (m + m.T) @ v)
+
+
+@pytest.mark.parametrize("arch", [ti.cpu, ti.python], ids=str)
+def test_a_number_beside_a_vector_in_a_conditional(arch: Any) -> None:
+    ti.init(arch=arch, default_fp=ti.f64)
+    x = ti.Vector.field(2, ti.f64, shape=4, needs_grad=True)
+    y = ti.Vector.field(2, ti.f64, shape=4)
+    loss = ti.field(ti.f64, shape=(), needs_grad=True)
+    x.from_numpy(np.arange(8.0).reshape(4, 2))
+
+    @ti.kernel
+    def choose():
+        for i in range(4):
+            # `x[i - 1]` is read for i > 0 only; a number that is read becomes a vector, too
+            found = 0 if i == 0 else x[i - 1]
+            again = x[i] if i % 2 else x[i][0] * 2
+            y[i] = found + again
+            loss[None] += (found * found + again).sum()
+
+    with ti.ad.Tape(loss):
+        choose()
+    assert y.to_numpy().tolist() == [[0, 0], [2, 4], [10, 11], [10, 12]]
+    # the squares of x[0..2], x[i] of odd i, and four times x[i][0] of even i
+    assert x.grad.to_numpy().tolist() == [[4, 2], [5, 7], [12, 10], [1, 1]]
+
+
+LOGIC = {
+    "a or b": [[0, 1, 1], [0, 1, 1]],
+    "a and b": [[0, 0, 0], [0, 0, 1]],
+    "not a": [[1, 0, 1], [1, 0, 0]],
+    "not (a or b)": [[1, 0, 0], [1, 0, 0]],
+    "a > 0 and b > 0": [[0, 0, 0], [0, 0, 1]],
+    "c or a": [[0, 1, 0], [1, 1, 1]],
+    "c and b": [[0, 0, 0], [0, 0, 1]],
+    "a and c": [[0, 0, 0], [0, 1, 1]],
+    "c or b.x > 0 or x[c]": [[0, 7, 0], [1, 1, 1]],
+    "ti.Vector([0, 1, 1]) and not ti.Vector([0, 0, 2])": [[0, 1, 0], [0, 1, 0]],
+}
+
+
+@pytest.mark.parametrize("expression", LOGIC)
+@pytest.mark.parametrize("arch", [ti.cpu, ti.python], ids=str)
+def test_and_or_not_take_each_component(expression: str, arch: Any) -> None:
+    ti.init(arch=arch)
+    x = ti.Vector.field(3, ti.i32, shape=1)  # with an index 1 out of range: it is read where it decides only
+    x[0] = [0, 7, 0]
+    text = f"""
+@ti.kernel
+def k(c: ti.i32) -> ti.types.vector(3, ti.i32):
+    a, b = ti.Vector([0, 1, c]), ti.Vector([0, 0, 1])
+    found = {expression}
+    return ti.cast(found, ti.i32)
+"""
+    names = {"ti": ti, "x": x, "__name__": "program"}
+    run(text, names)
+    expected = [[int(bool(n)) for n in row] for row in LOGIC[expression]]
+    assert [names["k"](c).to_list() for c in (0, 1)] == expected
+
+
+def test_the_truth_of_a_vector_is_still_refused() -> None:
+    @ti.kernel
+    def k(c: ti.i32) -> ti.i32:
+        found = 0
+        if ti.Vector([c, 1]) or ti.Vector([1, c]):
+            found = 1
+        return found
+
+    with pytest.raises(ti.TaichiTypeError, match="the truth of a vector of 2 u1 is not defined"):
+        k(1)

@@ -64,7 +64,7 @@ def test_each_step_is_told_up_to_llvm(shown, monkeypatch):
 
     entered = steps_of(unheard_of, monkeypatch)
     assert entered[0] == "front end" and entered[-3:] == ["LLVM IR", "LLVM optimises", "LLVM makes machine code"]
-    assert {"infer_types", "offload", "vectorise"} <= set(entered)
+    assert {"infer_types", "offload", "mark_vector_loops"} <= set(entered)
     assert steps_of(unheard_of, monkeypatch) == [], "what is compiled is not told again"
 
 

@@ -55,7 +55,7 @@ k()
 ---
 @ti.kernel
 def k():
-    a = numpy.zeros(3)
+    a = numpy.zeros(int(x[0]))
 k()
 ---
 @ti.kernel
@@ -251,18 +251,20 @@ k(1 << 40)
 @ti.dataclass
 class Body:
     mass: ti.f32
+    @property
     def weight(self):
         return 9.8 * self.mass
 @ti.kernel
 def k():
-    x[0] = Body(2.0).weight()
+    x[0] = Body(2.0).weight
 k()
 ---
 class Body:
-    pass
+    def __init__(self, mass):
+        self.mass = mass
 @ti.kernel
 def k():
-    body = Body()
+    body = Body(x[0])
 k()
 ---
 @ti.kernel

@@ -339,10 +339,13 @@ def k():
 k()
 ---
 def plain(a):
-    return a
+    try:
+        return a
+    except ValueError:
+        return 0
 @ti.kernel
 def k():
-    x[0] = plain(1)
+    x[0] = plain(x[1])
 k()
 ---
 @ti.kernel
@@ -548,7 +551,22 @@ k(1)
 ---
 @ti.kernel
 def k(n: ti.i32):
-    print("%d" % n)
+    print("%c" % n)
+k(1)
+---
+@ti.kernel
+def k(n: ti.i32):
+    print("%d and %d" % n)
+k(1)
+---
+@ti.kernel
+def k(n: ti.i32):
+    print("%d" % (n, n))
+k(1)
+---
+@ti.kernel
+def k(n: ti.i32):
+    print("%d%" % n)
 k(1)
 ---
 @ti.kernel

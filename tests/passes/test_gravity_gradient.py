@@ -59,7 +59,7 @@ def stages() -> dict[str, Function]:
 
 
 def test_the_inner_loop_is_tight(stages: dict[str, Function]) -> None:
-    fn = stages["vectorise"]
+    fn = stages["mark_vector_loops"]
     (task,) = fn.region.body
     assert isinstance(task, Task) and task.parallel
     assert [(p.target.name, p.prim.name) for p in task.privates] == [("x.grad", "add")]
@@ -72,7 +72,7 @@ def test_the_inner_loop_is_tight(stages: dict[str, Function]) -> None:
     assert len(atomics) == 4 and all(op.plain and op.buffer.kind is BufferKind.PRIVATE for op in atomics)
 
 
-@pytest.mark.parametrize("stage", ["reverse", "offload", "privatise", "vectorise", "end"])
+@pytest.mark.parametrize("stage", ["reverse", "offload", "privatise", "mark_vector_loops", "end"])
 def test_it_is_the_gradient(stages: dict[str, Function], stage: str) -> None:
     fn = stages[stage]
     rng = random.Random(3)

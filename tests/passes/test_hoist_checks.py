@@ -1,4 +1,4 @@
-"""Checks move in front of loops, and refuse exactly the launches that they refused inside."""
+"""Checks move before loops, and refuse exactly the launches that they refused inside."""
 
 from __future__ import annotations
 

@@ -21,8 +21,11 @@ from tinote.runtime import jit
 
 PACKAGE = f"{Path(ti.__file__).parent}/"
 
-FEW, FOLD = 16, 4
+FEW, FOLD = 8, 4
 """Kernels are compiled with `FEW` repetitions and with `FOLD` times as many."""
+
+TOLERANCE = 1.3
+"""1 + n/72 calls for each of n repetitions exceed it; what a kernel costs besides them makes it 1.11 at most."""
 
 BEFORE: dict[str, str] = {
     "inner loops": "    for q in a:\n        s = 0.0\n",
@@ -106,7 +109,7 @@ def calls_of(work: Callable[[], str]) -> tuple[Counter[str], str]:
 @pytest.mark.parametrize("gradient", [False, True], ids=["primal", "gradient"])
 @pytest.mark.parametrize("name", PARTS)
 def test_passes_are_linear(name: str, gradient: bool) -> None:
-    """No function is called more than twice as often for each repetition as it is in the shorter kernel."""
+    """No function is called noticeably more often for each repetition than it is in the shorter kernel."""
     counts, texts = [], []
     for times in (2, FEW, FEW * FOLD):  # The first time, modules are loaded.
         specialisation = repeated(name, times).specialise()
@@ -122,17 +125,17 @@ def test_passes_are_linear(name: str, gradient: bool) -> None:
     superlinear = {
         function: (few[function], number)
         for function, number in many.items()
-        if number > 8 * FEW * FOLD and number > 2 * FOLD * few[function]
+        if number > 8 * FEW * FOLD and number > TOLERANCE * FOLD * few[function]
     }
     assert superlinear == {}
-    assert len(texts[2]) < 1.3 * FOLD * len(texts[1])
+    assert len(texts[2]) < TOLERANCE * FOLD * len(texts[1])
 
 
 @pytest.mark.parametrize("name", ["sums", "sums into fields of their own", "loops over one field"])
 def test_no_function_of_llvm_takes_in_all_tasks(name: str) -> None:
     """LLVM's work grows with the square of a function's length."""
     work = []
-    for times in (FEW, 2 * FEW):
+    for times in (2 * FEW, 4 * FEW):
         specialisation = repeated(name, times).specialise()
         last = specialisation.snapshots()[-1].after
         optimised = jit.optimise(generate(last).text)

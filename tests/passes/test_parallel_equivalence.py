@@ -19,12 +19,12 @@ from tinote.compiler.passes.gather import gather
 from tinote.compiler.passes.hoist_invariants import hoist_invariants
 from tinote.compiler.passes.infer_types import infer_types
 from tinote.compiler.passes.lower_arrays import lower_arrays
+from tinote.compiler.passes.mark_vector_loops import mark_vector_loops
 from tinote.compiler.passes.narrow_loops import narrow_loops
 from tinote.compiler.passes.offload import offload
 from tinote.compiler.passes.privatise import privatise
 from tinote.compiler.passes.promote_locals import promote_locals
 from tinote.compiler.passes.scalarise import scalarise
-from tinote.compiler.passes.vectorise import vectorise
 from tinote.ir.nodes import Atomic, For, Function, Task
 from tinote.ir.parse import parse
 from tinote.ir.primitives import Defaults
@@ -45,7 +45,7 @@ STEPS: tuple[tuple[Pass, Form], ...] = (
     (privatise, Form.TASKS),
     (demote_atomics, Form.TASKS),
     (lower_arrays, Form.TASKS),
-    (vectorise, Form.TASKS),
+    (mark_vector_loops, Form.TASKS),
     (flatten_branches, Form.TASKS),
 )
 

@@ -8,7 +8,7 @@ import pytest
 
 from tests.passes.running import agrees
 from tests.passes.support import becomes
-from tinote.compiler.passes.vectorise import vectorise
+from tinote.compiler.passes.mark_vector_loops import mark_vector_loops
 from tinote.ir.nodes import For, NewStack, Pop, Push, Task
 from tinote.ir.parse import parse
 from tinote.ir.query import walk
@@ -31,7 +31,7 @@ def program(lines: str) -> str:
 
 def test_a_value_that_a_loop_carries() -> None:
     becomes(
-        vectorise,
+        mark_vector_loops,
         program("""
 %b: i32 = for %k: i32 in 1i32 .. 3i32 carrying %v: i32 = %a:
   %w: i32 = mul %v, %k
@@ -52,7 +52,7 @@ store @y[%i], %u2
 
 def test_a_loop_and_its_reverse_with_a_stack_between() -> None:
     fn = agrees_in_tasks(
-        vectorise,
+        mark_vector_loops,
         program("""
 %s: stack i32 = stack 6i64
 %b: i32 = for %k: i32 in 0i32 .. 6i32 carrying %v: i32 = %a:
@@ -84,7 +84,7 @@ store @y[%i], %d
 
 def test_a_nest_and_a_loop_without_turns() -> None:
     fn = agrees_in_tasks(
-        vectorise,
+        mark_vector_loops,
         program("""
 %b: i32 = for reverse %k: i32 in 0i32 .. 3i32 carrying %v: i32 = %a:
   %c: i32 = for %l: i32 in 2i32 .. 4i32 carrying %w: i32 = %v:
@@ -125,7 +125,7 @@ STAYING = {
 
 @pytest.mark.parametrize("reason", STAYING)
 def test_what_stays(reason: str) -> None:
-    fn = vectorise(parse(program(STAYING[reason])))
+    fn = mark_vector_loops(parse(program(STAYING[reason])))
     (task,) = fn.region.body
     assert isinstance(task, Task) and not task.vectorize
     assert any(isinstance(op, For) for op in walk(task.body))
@@ -135,7 +135,7 @@ def test_turns_that_sum_up_are_written_out_without_a_promise() -> None:
     head = "buffer @s: i32 field ()\nbuffer @s.private: i32 private ()\n"
     text = program(f"%b: i32 = for %k: i32 in 0i32 .. 3i32 carrying %v: i32 = %a:\n{BODY}")
     text = head + text.replace("8i32:\n", "8i32:\n    private add @s.private of @s\n", 1)
-    fn = vectorise(parse(text + "    atomic plain add @s.private[], %b\n"))
+    fn = mark_vector_loops(parse(text + "    atomic plain add @s.private[], %b\n"))
     verify(fn, Form.TASKS)
     (task,) = fn.region.body
     assert isinstance(task, Task) and not task.vectorize

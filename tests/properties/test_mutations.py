@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -16,7 +17,7 @@ from tests.properties.test_programs import SIZE, SMOOTH_SIZE, STRICT, changed_me
 from tinote.autodiff import gradient, reverse, storage
 from tinote.autodiff.overwriting import plan_storage
 from tinote.autodiff.rules import RULES
-from tinote.autodiff.storage import Supply
+from tinote.autodiff.storage import ValueSource
 from tinote.compiler.codegen.llvm import module as llvm
 from tinote.compiler.codegen.llvm.primitives import EMITTERS
 from tinote.compiler.passes import (
@@ -25,8 +26,8 @@ from tinote.compiler.passes import (
     demote_atomics,
     forward_stores,
     hoist_invariants,
+    mark_vector_loops,
     privatise,
-    vectorise,
 )
 from tinote.compiler.pipeline import Fixpoint, Snapshot, Step, run_pipeline, steps_for
 from tinote.compiler.requests import PRIMAL
@@ -52,7 +53,13 @@ def caught(
 
 
 def programs(make: Callable[[int, int], Program], size: int) -> Iterator[Program]:
-    return (make(seed, size) for seed in range(PROGRAMS))
+    return (made(make, seed, size) for seed in range(PROGRAMS))
+
+
+@functools.cache
+def made(make: Callable[[int, int], Program], seed: int, size: int) -> Program:
+    """Nothing that is broken here has a part in the making of a program: each serves all tests."""
+    return make(seed, size)
 
 
 def uses(prim: Primitive) -> Callable[[Program], bool]:
@@ -110,11 +117,11 @@ def nothing_reaches_the_start(reverser: Any, carried: Any, outs: Any, initial: A
 _backward_write, _settle = reverse.Reverser.backward_write, reverse.Reverser.settle
 
 
-def read_again(_storage: Any, op: Op, frame: Any) -> Supply:
-    return Supply.READ_AGAIN if isinstance(op, Load) else _supply_of(_storage, op, frame)
+def read_again(_storage: Any, op: Op, frame: Any) -> ValueSource:
+    return ValueSource.READ_AGAIN if isinstance(op, Load) else _value_source(_storage, op, frame)
 
 
-_supply_of = storage._Storage.supply_of
+_value_source = storage._Storage.value_source
 DIFFERENTIATION = {
     "overwritten values are not noticed": (gradient, "find_overwrites", lambda fn, loads: ()),
     "no copies between loops": (
@@ -124,9 +131,9 @@ DIFFERENTIATION = {
     ),
     "the adjoint of an overwritten element stays": (reverse.Reverser, "backward_write", adjoint_stays),
     "initial values of loops have no part": (reverse.Reverser, "settle", nothing_reaches_the_start),
-    "what was overwritten is read again": (storage._Storage, "supply_of", read_again),
+    "what was overwritten is read again": (storage._Storage, "value_source", read_again),
     "no branch is reversed": (reverse.Reverser, "backward_if", lambda self, op, adjoints: None),
-    "no value varies in loops": (reverse.Reverser, "outer_varied", lambda self, *regions: []),
+    "no outer value is active in loops": (reverse.Reverser, "outer_active", lambda self, *regions: []),
 }
 
 
@@ -199,7 +206,7 @@ def promise_broken(program: Program) -> list[str]:
     marked: list[Function] = []
 
     def listen(snapshot: Snapshot) -> None:
-        if snapshot.step == "vectorise":
+        if snapshot.step == "mark_vector_loops":
             marked.append(snapshot.after)
 
     run_pipeline(program.function, PRIMAL_STEPS, STRICT, listen)
@@ -208,7 +215,7 @@ def promise_broken(program: Program) -> list[str]:
 
 MARKS = {
     "every update is alone": (demote_atomics._Demoter, "alone", lambda *_: True),
-    "every loop is independent": (vectorise._Vectoriser, "independent", lambda *_: True),
+    "every loop is independent": (mark_vector_loops._Marker, "independent", lambda *_: True),
 }
 
 

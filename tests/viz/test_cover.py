@@ -52,7 +52,7 @@ def test_a_view_of_very_many_shows_their_density_in_any_session():
     assert len(frame.buffers[0]) == 60 * 60 and frame.buffers[1] == b""
     image = picture_of(view)
     assert image[5:-5, 5:25, 1].mean() < 130 and (image[5:-5, 35:-5] == 255).all()
-    assert view.place(0.25, 0.5, True) == ((0.25, 0.5), None)
+    assert view.pick(0.25, 0.5, True) == ((0.25, 0.5), None)
     ti.reset()
 
 
@@ -92,7 +92,7 @@ def test_a_view_sends_the_smaller_of_positions_and_a_picture():
     frame = crowd.capture()
     assert len(frame.buffers[0]) == 3600 and frame.message["cover"]
     assert np.abs(picture_of(view) - picture_of(crowd)).mean() < 4
-    at = crowd.place(float(x[7, 0]), float(x[7, 1]), True)
+    at = crowd.pick(float(x[7, 0]), float(x[7, 1]), True)
     assert at[1] is not None and np.abs(x[at[1]] - x[7]).max() < 0.01
 
 

@@ -133,9 +133,9 @@ def test_a_gradient_says_what_it_saves_and_computes_again(kernels):
     costs = gradient_costs(stages.unlowered, stages.last)
     (saved,) = costs.saved
     assert (saved.name, saved.type, saved.size, saved.count, saved.per_iteration) == ("s", "f32", 4, 5, True)
-    assert line_of("# turned") <= saved.place.line <= line_of("# turned") + 1
+    assert line_of("# turned") <= saved.span.line <= line_of("# turned") + 1
     body = line_of("# turned") + 1
-    again = {found.place.line: (found.again, found.factors) for found in costs.recomputed}
+    again = {found.span.line: (found.again, found.factors) for found in costs.recomputed}
     assert again[body][0] > 0 and again[body][1] > 0  # the sine is computed again, the cosine for its derivative only
     assert {(a.target, a.how) for a in costs.accumulated} == {("x.grad", "plain"), ("weight.grad", "private")}
     assert next(a.nbytes for a in costs.accumulated if a.how == "private") == 64

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tinote.compiler.inspect.observe import CopiedMemory, Turns, observe
+from tinote.compiler.inspect.observe import CopiedMemory, IterationTracker, observe
 from tinote.compiler.inspect.observe_adjoints import observed_adjoints
 from tinote.compiler.inspect.stages import StageKind, stages_of
 from tinote.errors import TinoteError
@@ -185,13 +185,13 @@ def slope(fn, arguments, memory, variable, turn) -> float:
     """By how much the outputs of `fn`, weighted with what stands in their gradients, change with one variable in one
     turn, by differences: the interpreter runs `fn`, and somebody turns the variable a little when it is bound.
     """
-    turns = Turns(fn)
+    tracker = IterationTracker(fn)
     outputs = []
     for nudge in (1e-6, -1e-6):
         copy = CopiedMemory(memory)
 
         def observe(op, values, nudge=nudge):
-            if variable in op.outs and turns.of(op, values) == turn:
+            if variable in op.outs and tracker.of(op, values) == turn:
                 values[variable] += nudge
 
         interpret(fn, arguments, copy, observe=observe)
@@ -331,14 +331,14 @@ def test_in_a_loop_it_is_the_adjoint_of_the_turn_that_is_shown():
         s = values[k] + value
     wanted = {f"{values[k]:.7g}": differences(nudged, x, total, [4], 3, k) for k in range(4)}
     total.grad[None] = 1.0
-    turns = set()
+    tracker = set()
     chain(4)
     for stage, answer in gradient_answers(chain.specialisations()[-1], [3], [4]):
         for row in answer["rows"]:
             if row["cells"][0].startswith("%r") and row["adjoint"]:
                 assert float(row["adjoint"]) == pytest.approx(wanted[row["cells"][1]], rel=1e-5), stage
-                turns.add(row["cells"][1])
-    assert f"{values[3]:.7g}" in turns  # the last turn, in which the primal leaves it
+                tracker.add(row["cells"][1])
+    assert f"{values[3]:.7g}" in tracker  # the last turn, in which the primal leaves it
 
 
 def test_what_one_loop_passes_on_comes_from_all_turns_of_the_next():

@@ -17,7 +17,7 @@ BOX = np.array([[0.0, 1.0]] * 3)
 def test_from_the_x_axis_y_points_to_the_right_and_z_up():
     points = np.array([[0.5, 0.5, 0.5], [0.5, 0.9, 0.5], [0.5, 0.5, 0.9], [0.9, 0.5, 0.5]])
     seen = see(points, BOX, Camera(0.0, 0.0))
-    at = dict(zip(seen.index.tolist(), seen.places.tolist(), strict=True))
+    at = dict(zip(seen.index.tolist(), seen.positions.tolist(), strict=True))
     assert at[0] == pytest.approx([0.5, 0.5]) and at[3] == pytest.approx([0.5, 0.5])
     assert at[1][0] > 0.6 and at[1][1] == pytest.approx(0.5)
     assert at[2][1] > 0.6 and at[2][0] == pytest.approx(0.5)
@@ -28,7 +28,7 @@ def test_near_things_look_larger():
     ends = np.array([[0.9, 0.4, 0.5], [0.9, 0.6, 0.5], [0.1, 0.4, 0.5], [0.1, 0.6, 0.5]])
     seen = see(ends, BOX, Camera(0.0, 0.0))
     across = np.zeros(4)
-    across[seen.index] = seen.places[:, 0]
+    across[seen.index] = seen.positions[:, 0]
     assert across[1] - across[0] > 1.1 * (across[3] - across[2])
 
 
@@ -73,7 +73,7 @@ def test_a_place_and_a_depth_give_the_point_that_is_seen_there(aspect):
     points = rng.uniform(bounds[:, 0], bounds[:, 1], (20, 3))
     camera = Camera(rng.uniform(0, 360), rng.uniform(-89, 89), aspect)
     seen = see(points, bounds, camera)
-    for place, index in zip(seen.places, seen.index, strict=True):
+    for place, index in zip(seen.positions, seen.index, strict=True):
         found = point_at(tuple(place), depth(points[index], bounds, camera), bounds, camera)
         assert found == pytest.approx(points[index])
 
@@ -92,7 +92,9 @@ def test_a_particle_in_space_is_dragged_parallel_to_the_picture():
         page.say(kind="ready", view="page")
         await page.until(lambda: page.frames)
         camera = Camera(0.0, 0.0)
-        begin, end = (see(np.array([at]), BOX, camera).places[0].tolist() for at in ([0.9, 0.3, 0.5], [0.9, 0.6, 0.2]))
+        begin, end = (
+            see(np.array([at]), BOX, camera).positions[0].tolist() for at in ([0.9, 0.3, 0.5], [0.9, 0.6, 0.2])
+        )
         for phase, at in [("press", begin), ("move", end), ("release", end)]:
             page.say(kind="pointer", phase=phase, place=at)
         await page.until(lambda: told and not told[-1].pressed)
@@ -106,11 +108,11 @@ def test_a_particle_in_space_is_dragged_parallel_to_the_picture():
 def test_of_particles_in_space_the_one_in_front_is_grabbed_or_else_the_nearest():
     x = np.array([[0.9, 0.5, 0.5], [0.1, 0.5, 0.5], [0.5, 0.7, 0.5]])
     view = Particles(x, pointer=print, azimuth=0, elevation=0, radius=4, size=100)
-    assert view.place(0.5, 0.5, True)[1] == 0
-    assert view.place(0.42, 0.5, True)[1] in (0, 1)  # Beside both: within reach all the same.
-    assert view.place(0.5, 0.9, True) == (pytest.approx([0.5, 0.5, view.place(0.5, 0.9, False)[0][2]]), None)
+    assert view.pick(0.5, 0.5, True)[1] == 0
+    assert view.pick(0.42, 0.5, True)[1] in (0, 1)  # Beside both: within reach all the same.
+    assert view.pick(0.5, 0.9, True) == (pytest.approx([0.5, 0.5, view.pick(0.5, 0.9, False)[0][2]]), None)
     view.turn(180, 0)
-    assert view.place(0.5, 0.5, True)[1] == 1
+    assert view.pick(0.5, 0.5, True)[1] == 1
 
 
 def test_the_page_turns_the_camera_while_nothing_plays():

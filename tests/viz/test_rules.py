@@ -352,8 +352,8 @@ def test_the_page_holds_everything_and_escapes_it(changed_later, tmp_path):
     (violation,) = collected(loss, lambda: run(0))
     hostile = "x[i] = '</script><script>alert(1)</script><!--'\n"
     linecache.cache["<hostile>"] = (len(hostile), None, [hostile], "<hostile>")
-    place = violation.later.place
-    object.__setattr__(violation.later, "place", place._replace(file="<hostile>", line=1, column=0, end_line=1))
+    span = violation.later.span
+    object.__setattr__(violation.later, "span", span._replace(file="<hostile>", line=1, column=0, end_line=1))
     text = RuleView([violation]).save(tmp_path / "new" / "rules.html").read_text(encoding="utf-8")
     assert text.count("</script") == 2 and "<!--" not in text
     assert not re.search(r"""(?:src|href)\s*=|\bimport\b\s*[({"']|@import|url\(""", text)

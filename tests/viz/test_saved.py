@@ -73,7 +73,7 @@ def particles(**options) -> Particles:
 def test_an_output_holds_the_live_view_and_a_picture_that_says_how_to_get_it(person: None) -> None:
     view = particles()
     data, metadata = view._repr_mimebundle_()
-    assert list(data)[0] == front_end.VIEW_TYPE
+    assert next(iter(data)) == front_end.VIEW_TYPE
     assert data["application/vnd.jupyter.widget-view+json"]["model_id"] == view.model_id == view.identity
     image = np.asarray(Image.open(io.BytesIO(base64.b64decode(data["image/png"]))).convert("L"))
     assert image.shape == (100 + CAPTION_HEIGHT, 100)
@@ -129,6 +129,7 @@ def test_a_page_gets_the_frame_that_was_made_last() -> None:
     asyncio.run(body())
 
 
+@pytest.mark.slow
 def test_a_thousand_views_that_were_saved_and_closed_leave_nothing(person: None, tmp_path: Path) -> None:
     """Shown, played, stored, read back; then the view is closed, as everything is when a kernel ends."""
     file = tmp_path / "saved.ipynb"

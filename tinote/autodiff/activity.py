@@ -1,8 +1,8 @@
-"""Which variables vary: floats that depend, through differentiable operations, on a buffer that has a gradient, or on
-an argument where these are asked for.
+"""Which variables are active: floats that depend, through differentiable operations, on a buffer that has a gradient,
+or on an argument where these are asked for.
 
 Only these get an adjoint. Computed as a fixed point, because a loop's carried value may start constant, and a temporary
-varies once a varying value is stored into it.
+becomes active once an active value is stored into it.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from tinote.ir.types import Ref, Stack, is_float
 
 
 class _Activity:
-    """`source`: the one buffer whose values vary; without it, those of every buffer with a gradient."""
+    """`source`: the one buffer whose values are active; without it, those of every buffer with a gradient."""
 
     def __init__(self, source: ir.Buffer | None = None) -> None:
         self.source = source
-        self.varied: set[ir.Var] = set()
+        self.active: set[ir.Var] = set()
         self.temporaries: set[ir.Buffer] = set()
         self.changed = False
 
-    def is_varied(self, atom: ir.Atom) -> bool:
-        return type(atom) is ir.Var and atom in self.varied
+    def is_active(self, atom: ir.Atom) -> bool:
+        return type(atom) is ir.Var and atom in self.active
 
     def mark(self, var: ir.Var) -> None:
-        if var not in self.varied and not isinstance(var.type, Ref | Stack) and is_float(var.type):
-            self.varied.add(var)
+        if var not in self.active and not isinstance(var.type, Ref | Stack) and is_float(var.type):
+            self.active.add(var)
             self.changed = True
 
     def link(self, sources: tuple[ir.Atom, ...], targets: tuple[ir.Var, ...]) -> None:
         for source, target in zip(sources, targets, strict=True):
-            if self.is_varied(source):
+            if self.is_active(source):
                 self.mark(target)
 
-    def varies(self, buffer: ir.Buffer) -> bool:
+    def is_active_buffer(self, buffer: ir.Buffer) -> bool:
         if buffer.kind is ir.BufferKind.TEMPORARY:
             return buffer in self.temporaries
         return buffer.adjoint is not None if self.source is None else buffer is self.source
@@ -61,20 +61,20 @@ class _Activity:
             if isinstance(rule, NoDerivative) and rule.zero:
                 return
             sources = op.args[1:] if op.prim is p.surrogate else op.args
-            if any(self.is_varied(a) for a in sources):
+            if any(self.is_active(a) for a in sources):
                 self.mark(op.out)
         elif isinstance(op, ir.Load):
-            if self.varies(op.buffer):
+            if self.is_active_buffer(op.buffer):
                 self.mark(op.out)
         elif isinstance(op, ir.Store | ir.Atomic):
             if (
                 op.buffer.kind is ir.BufferKind.TEMPORARY
                 and op.buffer not in self.temporaries
-                and self.is_varied(op.value)
+                and self.is_active(op.value)
             ):
                 self.temporaries.add(op.buffer)
                 self.changed = True
-            if isinstance(op, ir.Atomic) and op.outs and self.varies(op.buffer):
+            if isinstance(op, ir.Atomic) and op.outs and self.is_active_buffer(op.buffer):
                 self.mark(op.out)
         elif isinstance(op, ir.If):
             self.region(op.then)
@@ -82,7 +82,7 @@ class _Activity:
             self.link(op.then.yields, op.outs)
             self.link(op.orelse.yields, op.outs)
         elif isinstance(op, CustomVJP):
-            if any(map(self.is_varied, op.inputs)):
+            if any(map(self.is_active, op.inputs)):
                 for out in op.outs:
                     self.mark(out)
         elif isinstance(op, ir.For | ir.While):
@@ -96,16 +96,16 @@ class _Activity:
             self.link(op.regions[-1].yields, op.outs)
 
 
-def varied_variables(fn: ir.Function, *, arguments: bool = False) -> tuple[set[ir.Var], set[ir.Buffer]]:
-    """The varied variables of `fn`, and the temporaries that hold varied values. `arguments`: whether its float
-    arguments vary.
+def active_variables(fn: ir.Function, *, arguments: bool = False) -> tuple[set[ir.Var], set[ir.Buffer]]:
+    """The active variables of `fn`, and the temporaries that hold active values. `arguments`: whether its float
+    arguments are active.
     """
     activity = _Activity()
     activity.settle(fn, arguments=arguments)
-    return activity.varied, activity.temporaries
+    return activity.active, activity.temporaries
 
 
-def can_vary(buffer: ir.Buffer, *, tangents: bool = False) -> bool:
+def may_be_active(buffer: ir.Buffer, *, tangents: bool = False) -> bool:
     """Whether a buffer may hold values that are differentiated: it has a gradient (a dual, for `tangents`), or is a
     temporary of floats.
     """
@@ -127,12 +127,12 @@ def reached_from(
     while pending:
         activity = _Activity(pending.pop())
         activity.settle(fn)
-        returned = returned or any(map(activity.is_varied, fn.region.yields))
+        returned = returned or any(map(activity.is_active, fn.region.yields))
         for op in walk(fn.region):
             if (
                 isinstance(op, ir.Store | ir.Atomic)
                 and op.buffer.kind is not ir.BufferKind.TEMPORARY
-                and activity.is_varied(op.value)
+                and activity.is_active(op.value)
             ):
                 found[op] = None
                 companion = op.buffer.tangent if tangents else op.buffer.adjoint

@@ -33,7 +33,7 @@ from tinote.ir.types import is_float
 
 
 def lift_values(fn: Function) -> Function:
-    """`fn` with all that its custom VJPs compute without adjoints from what they load in front of them, so that it is
+    """`fn` with all that its custom VJPs compute without adjoints from what they load before them, so that it is
     computed from memory as the primal function finds it.
     """
     return _Lift().run(fn)
@@ -66,13 +66,13 @@ def transposed_vjp(builder: Builder, op: CustomVJP, directions: Sequence[Atom]) 
     seeds, given = transposed.params[: len(op.outs)], transposed.params[len(op.outs) :]
     body = prune(Region((), transposed.body, transposed.yields))
     if used := set(seeds).intersection(free_variables(body)):
-        place = next((inner.loc for inner in walk(body) if used.intersection(inner.args)), op.loc)
+        span = next((inner.loc for inner in walk(body) if used.intersection(inner.args)), op.loc)
         raise DifferentiationError(
-            "forward mode cannot pass through this function: the gradient that was told for it does more to the "
+            "forward mode cannot pass through this function: its custom gradient does more to the "
             "adjoints than scale and add them",
             op.loc,
             hint="let the gradient be linear in the adjoints, or use reverse mode",
-            notes=[Note("in the gradient", place)],
+            notes=[Note("in the gradient", span)],
         )
     copy, _ = clone_region(body, dict(zip(given, directions, strict=True)))
     for inner in copy.body:

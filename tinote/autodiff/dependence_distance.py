@@ -49,7 +49,7 @@ def refuse_carried_dependence(dependence: CarriedDependence | None) -> None:
             f"each iteration of this parallel loop reads an element of '{dependence.read.buffer.name}' that another "
             "one changes: without an order there is no gradient",
             dependence.read.loc,
-            hint="write the new values to another field, or ti.loop_config(serialize=True) in front of the loop",
+            hint="write the new values to another field, or ti.loop_config(serialize=True) before the loop",
             notes=[Note("changed here", dependence.write.loc)],
         )
 
@@ -60,7 +60,7 @@ def find_carried_dependence(accesses: Accesses) -> CarriedDependence | None:
     """
     for op, loop in accesses.loops.items():
         if isinstance(op, For) and op.parallel:
-            inside = list(_in_most_turns(op.body, (), accesses, loop))
+            inside = list(_in_most_iterations(op.body, (), accesses, loop))
             reads = [(accesses.of(inner), ifs) for inner, ifs in inside if isinstance(inner, Load)]
             read = {access.buffer for access, _ in reads}
             writes = [(accesses.of(inner), ifs) for inner, ifs in inside if not isinstance(inner, Load)]
@@ -73,7 +73,7 @@ def find_carried_dependence(accesses: Accesses) -> CarriedDependence | None:
     return None
 
 
-def _in_most_turns(
+def _in_most_iterations(
     region: Region, ifs: tuple[Region, ...], accesses: Accesses, loop: Loop
 ) -> Iterator[tuple[Memory, tuple[Region, ...]]]:
     """The accesses to floats in most iterations of a loop, with the branches around each. Inner loops count if their
@@ -84,10 +84,10 @@ def _in_most_turns(
             yield op, ifs
         elif isinstance(op, For):
             if all(isinstance(bound, Lit) or accesses.invariant(bound, loop) for bound in (op.lo, op.hi)):
-                yield from _in_most_turns(op.body, ifs, accesses, loop)
+                yield from _in_most_iterations(op.body, ifs, accesses, loop)
         elif isinstance(op, If) and takes(op.condition, accesses) is Takes.MOST:
             for branch in op.regions:
-                yield from _in_most_turns(branch, (*ifs, branch), accesses, loop)
+                yield from _in_most_iterations(branch, (*ifs, branch), accesses, loop)
 
 
 def takes(condition: Atom, accesses: Accesses) -> Takes:
@@ -128,7 +128,7 @@ def _certainly_conflict(read: Access, write: Access, accesses: Accesses, loop: L
     assert loop.index is not None
     if distances is None or not distances.get(loop.index):
         return False
-    return all(_has_turns(v, distance, read, write, accesses) for v, distance in distances.items())
+    return all(_has_iterations_apart(v, distance, read, write, accesses) for v, distance in distances.items())
 
 
 def _distances(read: Access, write: Access, accesses: Accesses, loop: Loop) -> dict[Var, int] | None:
@@ -200,7 +200,7 @@ def _is_wide(divisor: Atom, form: Affine, accesses: Accesses) -> bool:
     return form.coefficient(v) == 1 and loop is not None and isinstance(loop.op, For) and loop.op.hi is divisor
 
 
-def _has_turns(v: Var, distance: int, read: Access, write: Access, accesses: Accesses) -> bool:
+def _has_iterations_apart(v: Var, distance: int, read: Access, write: Access, accesses: Accesses) -> bool:
     """Whether the loop over `v` has two iterations at that distance, one with the read and the other with the write. A
     loop of unknown length is taken to have two iterations.
     """

@@ -18,7 +18,7 @@ Method: tangent propagation; Griewank and Walther, "Evaluating Derivatives", 2nd
 
 from __future__ import annotations
 
-from tinote.autodiff.activity import can_vary, discardable_variables, reached_from
+from tinote.autodiff.activity import discardable_variables, may_be_active, reached_from
 from tinote.autodiff.custom_vjp import transposed_vjp
 from tinote.autodiff.rules import RULES, Emit, NoDerivative
 from tinote.autodiff.unfold import unfold_atomics
@@ -44,7 +44,7 @@ def forward(fn: ir.Function, defaults: Defaults = DEFAULTS, *, arguments: bool =
     located, for what has no derivative yet.
     """
     # Values and tangents are computed together: any order will do for what the iterations of a parallel loop share.
-    unfolded = unfold_atomics(fn, lambda op, conflicts: can_vary(op.buffer, tangents=True))
+    unfolded = unfold_atomics(fn, lambda op, conflicts: may_be_active(op.buffer, tangents=True))
     transform = _Forward(unfolded, defaults, arguments)
     tangent = transform.function()
     for lost in transform.lost:
@@ -75,14 +75,14 @@ class _Forward:
         self.tangents: dict[ir.Var, ir.Atom] = {}
         self.stacks: dict[ir.Var, ir.Var] = {}  # of values, and of their tangents
         self.temporaries: dict[ir.Buffer, ir.Buffer] = {}
-        self.lost: list[ir.Store | ir.Atomic] = []  # writes of a varying value to a field without a dual: broken paths
-        self.varied_temporaries = _temporaries_with_tangents(fn)
+        self.lost: list[ir.Store | ir.Atomic] = []  # writes of an active value to a field without a dual: broken paths
+        self.active_temporaries = _temporaries_with_tangents(fn)
 
     def function(self) -> ir.Function:
         region = self.fn.region
-        varying = [q for q in region.params if self.arguments and is_float(q.type)]
+        active = [q for q in region.params if self.arguments and is_float(q.type)]
         returned = [k for k, y in enumerate(region.yields) if self.arguments and is_float(y.type)]
-        result = self.region(region, [(q, ir.Var(q.type, f"d_{q.name}")) for q in varying], returned)
+        result = self.region(region, [(q, ir.Var(q.type, f"d_{q.name}")) for q in active], returned)
         return ir.Function(f"{self.fn.name}.dual", prune(result), self.fn.loc)
 
     def body(self, region: ir.Region) -> None:
@@ -103,7 +103,7 @@ class _Forward:
     def tangent_of(self, buffer: ir.Buffer) -> ir.Buffer | None:
         if buffer.kind not in _OF_THE_CODE:
             return buffer.tangent
-        if buffer not in self.varied_temporaries:
+        if buffer not in self.active_temporaries:
             return None
         found = self.temporaries.get(buffer)
         if found is None:
@@ -241,7 +241,7 @@ class _Forward:
 
 
 def _temporaries_with_tangents(fn: ir.Function) -> set[ir.Buffer]:
-    """Every temporary of floats: one that never varies gets a tangent that is pruned again."""
+    """Every temporary of floats: one that is never active gets a tangent that is pruned again."""
     return {
         op.buffer
         for op in walk(fn.region)

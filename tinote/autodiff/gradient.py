@@ -7,10 +7,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from typing import NamedTuple
 
-from tinote.autodiff.activity import can_vary, reached_from
+from tinote.autodiff.activity import may_be_active, reached_from
+from tinote.autodiff.atomic_old_values import NO_OLD_VALUES, OldValues, plan_old_values, replay
 from tinote.autodiff.custom_vjp import lift_values
 from tinote.autodiff.dependence_distance import CarriedDependence, refuse_carried_dependence
-from tinote.autodiff.old_values import NO_OLD_VALUES, OldValues, plan_old_values, replay
 from tinote.autodiff.overwriting import begins_anew, executed_loads, plan_storage, with_temporaries
 from tinote.autodiff.overwritten_inputs import Overwrite, find_overwrites, refuse_overwrite
 from tinote.autodiff.reverse import Adjoint, Reverser
@@ -31,12 +31,12 @@ DEFAULTS = Defaults()
 class Gradient(NamedTuple):
     """The gradient function, and what must be known to trust it.
 
-    `live_in_loads`: the primal loads that it executes again. `broken`: stores of a varying value into a buffer without
+    `live_in_loads`: the primal loads that it executes again. `broken`: stores of an active value into a buffer without
     a gradient, where the gradient path breaks if anybody reads that. `primal`: what was differentiated. `restored`: the
     buffers that must be as they were before the primal launch when the gradient begins, because of `overwrites`; those
     that the launch fills first need not be, since the gradient works on a temporary instead. `old_values`: what the
-    primal launch must have saved, in the order in which a launch gets it behind its arrays. `copies`: memory, and the
-    array that has its shape, which the launch gets behind these.
+    primal launch must have saved, in the order in which a launch gets it after its arrays. `copies`: memory, and the
+    array that has its shape, which the launch gets after these.
     """
 
     function: Function
@@ -84,7 +84,7 @@ def reverse(
 
 
 def _may_serialise(op: Atomic, conflicts: Sequence[Access]) -> bool:
-    return can_vary(op.buffer) and is_commutative(op, conflicts)
+    return may_be_active(op.buffer) and is_commutative(op, conflicts)
 
 
 def _refuse(
@@ -120,7 +120,7 @@ def _stored(fn: Function, adjoint: Adjoint, plan: StoragePlan, found: Set[Load],
 
 
 def _refuse_unavailable(region: Region, fn: Function) -> None:
-    """Raise where a gradient uses what storage cannot supply."""
+    """Raise where a gradient uses a value that storage cannot provide."""
     free = free_variables(region)
     if not free:
         return
@@ -132,13 +132,13 @@ def _refuse_unavailable(region: Region, fn: Function) -> None:
                 "which the iterations of a parallel loop ran, and is kept only where it is no differentiated value "
                 "itself and the number of iterations is known before the launch",
                 made[v].loc,
-                hint="write ti.loop_config(serialize=True) in front of the loop",
+                hint="write ti.loop_config(serialize=True) before the loop",
             )
 
 
-def refuse_broken_path(buffer: Buffer, place: Span, fn: Function, *, arguments: bool = False) -> list[Store | Atomic]:
+def refuse_broken_path(buffer: Buffer, span: Span, fn: Function, *, arguments: bool = False) -> list[Store | Atomic]:
     """Raise when `fn` carries values of `buffer`, which has no gradient, on into a field that has one, or returns them
-    where `arguments` says that this counts: they would silently count as constant. `place`: where a value that is
+    where `arguments` says that this counts: they would silently count as constant. `span`: where a value that is
     differentiated was put into `buffer`.
 
     Returns the writes that carry it into other fields without a gradient.
@@ -147,7 +147,7 @@ def refuse_broken_path(buffer: Buffer, place: Span, fn: Function, *, arguments: 
     notes = [Note(f"from there they reach '{w.buffer.name}'", w.loc) for w in writes if w.buffer.adjoint is not None]
     if notes or (returned and arguments):
         further = notes[:1] or [Note("from there this kernel returns them", fn.loc)]
-        raise broken_gradient_path(buffer.name, place, further)
+        raise broken_gradient_path(buffer.name, span, further)
     return writes
 
 
@@ -155,15 +155,15 @@ def refuse_gradient_access(fn: Function) -> None:
     """Raise for a kernel that itself works on gradients: it has no derivative by these rules, unless those that it
     reads are constants to it (`ti.stop_grad`).
     """
-    varying: set[Atom] = set()
+    used: set[Atom] = set()
     for op in walk(fn.region):
-        varying.update(op.args[1:] if isinstance(op, Prim) and _stops(op) else op.args)
-        varying.update(*[inner.yields for inner in op.regions])
-    varying.update(fn.region.yields)
+        used.update(op.args[1:] if isinstance(op, Prim) and _stops(op) else op.args)
+        used.update(*[inner.yields for inner in op.regions])
+    used.update(fn.region.yields)
     for op in walk(fn.region):
         if not isinstance(op, Load | Store | Atomic) or op.buffer.primal is None:
             continue
-        if isinstance(op, Load) and op.out not in varying:
+        if isinstance(op, Load) and op.out not in used:
             continue
         verb = "reads" if isinstance(op, Load) else "writes"
         read = f"read it under ti.stop_grad({op.buffer.name}) if it is a constant here, " if verb == "reads" else ""

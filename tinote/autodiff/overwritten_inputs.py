@@ -39,7 +39,7 @@ def refuse_overwrite(overwrite: Overwrite, hint: str) -> NoReturn:
 
 #: Where an operation stands: for each region around it, outermost first, the operation that owns the region, its number
 #: among that operation's regions, and the position inside.
-_Place = tuple[tuple[Op | None, int, int], ...]
+_Path = tuple[tuple[Op | None, int, int], ...]
 
 
 def find_overwrites(fn: Function, loads: tuple[Load, ...]) -> Iterator[Overwrite]:
@@ -48,7 +48,7 @@ def find_overwrites(fn: Function, loads: tuple[Load, ...]) -> Iterator[Overwrite
         return
     accesses = Accesses(fn)
     everything = accesses.all()
-    places = dict(_places(fn.region, ()))
+    paths = dict(_paths(fn.region, ()))
     order = {access.op: number for number, access in enumerate(everything)}
     writes: dict[Buffer, list[Access]] = {}
     for access in everything:
@@ -60,21 +60,21 @@ def find_overwrites(fn: Function, loads: tuple[Load, ...]) -> Iterator[Overwrite
         begins = accesses.first_within(read.loops[0]) if read.loops else read
         candidates = writes.get(root_of(read.buffer), [])
         for write in candidates[bisect_left(candidates, order[begins.op], key=lambda access: order[access.op]) :]:
-            if _meets_later(read, write, accesses, places):
+            if _meets_later(read, write, accesses, paths):
                 assert isinstance(write.op, Store | Atomic)
                 yield Overwrite(load, write.op)
                 break
 
 
-def _places(region: Region, above: _Place, owner: Op | None = None, number: int = 0) -> Iterator[tuple[Op, _Place]]:
+def _paths(region: Region, above: _Path, owner: Op | None = None, number: int = 0) -> Iterator[tuple[Op, _Path]]:
     for position, op in enumerate(region.body):
         here = (*above, (owner, number, position))
         yield op, here
         for k, inner in enumerate(op.regions):
-            yield from _places(inner, here, op, k)
+            yield from _paths(inner, here, op, k)
 
 
-def _meets_later(read: Access, write: Access, accesses: Accesses, places: dict[Op, _Place]) -> bool:
+def _meets_later(read: Access, write: Access, accesses: Accesses, paths: dict[Op, _Path]) -> bool:
     """Whether the write may touch, after the read, the element that was read."""
     shared = [loop for loop in read.loops if write.inside(loop)]
     for loop in shared:
@@ -83,12 +83,12 @@ def _meets_later(read: Access, write: Access, accesses: Accesses, places: dict[O
         meets = accesses.may_meet_across if unordered else accesses.may_meet_later
         if meets(read, write, loop):
             return True
-    if not _further_down(places[read.op], places[write.op]):
+    if not _further_down(paths[read.op], paths[write.op]):
         return False
     return accesses.may_meet_within(read, write, shared[-1]) if shared else accesses.may_meet(read, write)
 
 
-def _further_down(first: _Place, second: _Place) -> bool:
+def _further_down(first: _Path, second: _Path) -> bool:
     """Whether the second operation runs after the first in one iteration of the loops around both."""
     common = 0
     while common < min(len(first), len(second)) and first[common][:2] == second[common][:2]:

@@ -7,9 +7,10 @@
                                                atomic add @x.grad[%i], %d
 
 The adjoint of each operation is emitted in reverse order, against the *primal variables themselves* (`%i` and `%x`
-above), wherever these are in scope: **its free variables are exactly what must be supplied**. `storage.py` then decides
-how, for each of them. A parallel loop carries nothing, so that its reverse is a parallel loop. The reverse of a serial
-loop runs the iterations backwards and carries adjoints. The reverse of a branch is a branch on the same condition.
+above), wherever these are in scope: **its free variables are exactly the values that must be provided**. `storage.py`
+then decides how, for each of them. A parallel loop carries nothing, so that its reverse is a parallel loop. The reverse
+of a serial loop runs the iterations backwards and carries adjoints. The reverse of a branch is a branch on the same
+condition.
 
 Method: adjoint of structured programs; cf. Griewank and Walther, "Evaluating Derivatives", 2nd ed., 2008, chapters 3
 and 12.
@@ -20,7 +21,7 @@ from __future__ import annotations
 from itertools import product
 from typing import NamedTuple
 
-from tinote.autodiff.activity import discardable_variables, varied_variables
+from tinote.autodiff.activity import active_variables, discardable_variables
 from tinote.autodiff.rules import RULES, Emit, NoDerivative
 from tinote.errors import DifferentiationError
 from tinote.ir import nodes as ir
@@ -41,7 +42,7 @@ class Adjoint(NamedTuple):
     one. Its parameters are those of the function and the adjoints of the results asked for, its yields the adjoints of
     the parameters asked for. An operation that reverses a primal loop or branch has that one as its `origin`.
     `trip_counts`: the variable that stands for the number of iterations of each `while` that is reversed. `broken`:
-    stores of a varying value into a buffer without a gradient, where a gradient path breaks.
+    stores of an active value into a buffer without a gradient, where a gradient path breaks.
     """
 
     region: ir.Region
@@ -68,7 +69,7 @@ class Reverser:
     def __init__(self, fn: ir.Function, defaults: Defaults, *, arguments: bool = False) -> None:
         self.fn = fn
         self.arguments = arguments
-        self.varied, self.temporaries = varied_variables(fn, arguments=arguments)
+        self.active, self.temporaries = active_variables(fn, arguments=arguments)
         self.builder = Builder(defaults)
         self.emit = Emit(self.builder, definitions(fn.region), discardable_variables(fn))
         self.temporary_adjoints: dict[ir.Buffer, ir.Buffer] = {}
@@ -93,12 +94,12 @@ class Reverser:
 
     # ---- adjoint bookkeeping
 
-    def is_varied(self, atom: ir.Atom) -> bool:
-        return type(atom) is ir.Var and atom in self.varied
+    def is_active(self, atom: ir.Atom) -> bool:
+        return type(atom) is ir.Var and atom in self.active
 
     def accumulate(self, adjoints: dict[ir.Var, ir.Atom], target: ir.Atom, g: ir.Atom | None) -> None:
         """Add `g` to the adjoint of a primal variable."""
-        if g is None or not self.is_varied(target) or (isinstance(g, ir.Lit) and g.value == 0):
+        if g is None or not self.is_active(target) or (isinstance(g, ir.Lit) and g.value == 0):
             return
         assert isinstance(target, ir.Var)
         known = adjoints.get(target)
@@ -124,7 +125,7 @@ class Reverser:
         before = len(self.changing)
         for op in region.body:
             if isinstance(op, ir.Store | ir.Atomic):
-                changes = self.adjoint_of(op.buffer) is not None or self.is_varied(op.value)
+                changes = self.adjoint_of(op.buffer) is not None or self.is_active(op.value)
             else:
                 changes = True in [self.find_changing(inner) for inner in op.regions]
             if changes:
@@ -136,10 +137,10 @@ class Reverser:
         seeds = [adjoints.pop(v, None) for v in op.outs]
         return seeds if op in self.changing or any(g is not None for g in seeds) else None
 
-    def outer_varied(self, *regions: ir.Region) -> list[ir.Var]:
+    def outer_active(self, *regions: ir.Region) -> list[ir.Var]:
         found: dict[ir.Var, None] = {}
         for region in regions:
-            found.update(dict.fromkeys(v for v in free_variables(region) if v in self.varied))
+            found.update(dict.fromkeys(v for v in free_variables(region) if v in self.active))
         return list(found)
 
     # ---- the adjoint of one operation
@@ -176,7 +177,7 @@ class Reverser:
     def backward_prim(self, op: ir.Prim, g: ir.Atom, adjoints: dict[ir.Var, ir.Atom]) -> None:
         if op.prim is p.extract:
             tensor = op.args[0]
-            if not self.is_varied(tensor):
+            if not self.is_active(tensor):
                 return
             assert isinstance(tensor, ir.Var)
             index = op.args[1:]
@@ -188,7 +189,7 @@ class Reverser:
         if op.prim is p.insert:
             tensor, index, value = op.args[0], op.args[1:-1], op.args[-1]
             self.accumulate(adjoints, value, self.builder.extract(g, *index))
-            if self.is_varied(tensor):
+            if self.is_active(tensor):
                 assert isinstance(tensor.type, Tensor)
                 self.accumulate(adjoints, tensor, self.builder.insert(g, index, ir.Lit(0.0, tensor.type.dtype)))
             return
@@ -204,7 +205,7 @@ class Reverser:
     def backward_write(self, op: ir.Store | ir.Atomic, adjoints: dict[ir.Var, ir.Atom]) -> None:
         target = self.adjoint_of(op.buffer)
         if target is None:
-            if op.buffer.kind is not ir.BufferKind.TEMPORARY and self.is_varied(op.value):
+            if op.buffer.kind is not ir.BufferKind.TEMPORARY and self.is_active(op.value):
                 self.broken.append(op)
             return
         returned = [g for v in op.outs if (g := adjoints.pop(v, None)) is not None]
@@ -213,7 +214,7 @@ class Reverser:
             raise DifferentiationError(
                 f"{what} depends on the order in which the iterations of a parallel loop touch '{op.buffer.name}'",
                 op.loc,
-                hint="write ti.loop_config(serialize=True) in front of the loop",
+                hint="write ti.loop_config(serialize=True) before the loop",
             )
         g = self.builder.load(target, op.index)
         if isinstance(op, ir.Store):
@@ -241,7 +242,7 @@ class Reverser:
         seeds = self.seeds_of(op, adjoints)
         if seeds is None:
             return
-        outer = self.outer_varied(op.then, op.orelse)
+        outer = self.outer_active(op.then, op.orelse)
         before: list[ir.Atom] = [adjoints[v] if v in adjoints else self.zero_of(v) for v in outer]
         branches: list[tuple[list[ir.Op], list[ir.Atom]]] = []
         for region in op.regions:
@@ -260,23 +261,23 @@ class Reverser:
     # ---- loops
 
     def backward_parallel(self, op: ir.For, adjoints: dict[ir.Var, ir.Atom]) -> None:
-        """An outermost parallel loop. The adjoints of varying values from outside of it meet in temporaries."""
+        """An outermost parallel loop. The adjoints of active values from outside of it meet in temporaries."""
         if self.seeds_of(op, adjoints) is None:
             return
-        shared = {v: _shared_adjoint(v) for v in self.outer_varied(op.body)}
+        shared = {v: _shared_adjoint(v) for v in self.outer_active(op.body)}
         inner: dict[ir.Var, ir.Atom] = {}
         index = ir.Var(op.index.type, op.index.name)
         with self.builder.region(index) as opened:
             self.block(op.body, inner)
             for v, buffer in shared.items():
                 if v in inner:
-                    for place in _components(buffer):
-                        share = self.builder.extract(inner[v], *place) if place else inner[v]
-                        self.builder.atomic(p.add, buffer, place, share)
+                    for component in _components(buffer):
+                        share = self.builder.extract(inner[v], *component) if component else inner[v]
+                        self.builder.atomic(p.add, buffer, component, share)
         self.builder.emit(ir.For(op.lo, op.hi, (), opened.close(), (), op.loc, parallel=True, origin=op))
         for v, buffer in shared.items():
             if v in inner:
-                sums = [self.builder.load(buffer, place) for place in _components(buffer)]
+                sums = [self.builder.load(buffer, component) for component in _components(buffer)]
                 total = self.builder.pack(sums, v.type) if isinstance(v.type, Tensor) else sums[0]
                 self.accumulate(adjoints, v, total)
 
@@ -316,10 +317,10 @@ class Reverser:
         adjoints: dict[ir.Var, ir.Atom],
     ) -> tuple[ir.Region, _Carried]:
         """One iteration of a loop backwards, and what the reverse loop carries, which is free in it: the adjoint of
-        each varying value that the primal loop carries, and of each varying variable from outside.
+        each active value that the primal loop carries, and of each active variable from outside.
         """
-        outer = self.outer_varied(region)
-        active = [k for k, q in enumerate(params) if q in self.varied]
+        outer = self.outer_active(region)
+        active = [k for k, q in enumerate(params) if q in self.active]
         flowing = [ir.Var(params[k].type, f"d_{params[k].name}") for k in active]
         sums = [ir.Var(v.type, f"d_{v.name}") for v in outer]
         inner: dict[ir.Var, ir.Atom] = dict(zip(outer, sums, strict=True))

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Set
 from typing import NamedTuple
 
-from tinote.autodiff.activity import can_vary
+from tinote.autodiff.activity import may_be_active
 from tinote.autodiff.dependence_distance import CarriedDependence, find_carried_dependence, keeps_apart
 from tinote.ir.access import Access, Accesses
 from tinote.ir.buffers import Buffer, root_of
@@ -78,7 +78,7 @@ class _Search:
         loop = self.accesses.loops[op]
         touched: dict[Buffer, list[Access]] = {}
         for access in self.accesses.within(loop):
-            if can_vary(access.op.buffer) and not self._is_distinct(access):
+            if may_be_active(access.op.buffer) and not self._is_distinct(access):
                 touched.setdefault(root_of(access.buffer), []).append(access)
         for inside in touched.values():
             reads = [access for access in inside if isinstance(access.op, Load)]
@@ -102,10 +102,12 @@ class _Search:
                 return False
         around = (*self.branches[write.op], *self.branches[other.op])
         return not any(
-            keeps_apart(op.condition, other, write, accesses, loop) for op in around if self._varies(op, loop)
+            keeps_apart(op.condition, other, write, accesses, loop)
+            for op in around
+            if self._is_iteration_dependent(op, loop)
         )
 
-    def _varies(self, op: If, loop: Loop) -> bool:
+    def _is_iteration_dependent(self, op: If, loop: Loop) -> bool:
         """Whether a branch's condition differs between iterations of the loop."""
         home = self.accesses.loop_of(op)
         return home is not None and home.inside(loop)

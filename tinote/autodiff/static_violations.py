@@ -23,7 +23,7 @@ from tinote.source import Span
 
 class StaticViolation(NamedTuple):
     """Running this code breaks a rule: the element of `buffer` that was accessed at `earlier` is changed at `later`
-    (the same place, where one operation does both).
+    (the same operation, where one does both).
     """
 
     rule: int
@@ -45,7 +45,7 @@ class StaticViolation(NamedTuple):
 
 
 def find_static_violations(fn: Function) -> list[StaticViolation]:
-    """What is certain about `fn` (FIRST or TYPED form), in the order of the program; each pair of places once."""
+    """What is certain about `fn` (FIRST or TYPED form), in the order of the program; each pair of operations once."""
     if any(isinstance(op, Memory) and op.buffer.primal is not None for op in walk(fn.region)):
         return []
     search = _Search(fn)

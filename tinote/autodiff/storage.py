@@ -12,9 +12,9 @@
                                                    %h = mul %g, %c
                                                    yield %h
 
-`reverse.py` emits reverse code against the primal variables. Here each is *supplied* where it is used (`Supply`):
+`reverse.py` emits reverse code against the primal variables. Here each gets the source of its value (`ValueSource`):
 
-- **recomputed**: the operation that binds it is executed again, on operands that are supplied in turn;
+- **recomputed**: the operation that binds it is executed again, on operands that get theirs in the same way;
 - **read again**: the same for a load, whose memory still holds what the primal found (`overwritten_inputs.py` checks
   that for every load that is executed again);
 - **pushed** by the forward part on a stack, and popped by the reverse part;
@@ -58,7 +58,7 @@ class StoragePlan(NamedTuple):
     """What a gradient executes with its effects, because these overwrite values that it uses.
 
     `executed`: the top-level operations that keep their effects, and `buffers` what these effects are on. `fused`:
-    those among them that are executed in the reverse part, in front of their own reverse. `copies`: for one of these
+    those among them that are executed in the reverse part, before their own reverse. `copies`: for one of these
     that something further down depends on, pairs of a copy and a buffer: the forward part copies the buffer and
     executes the operation, and the reverse part copies it back before it executes the operation again.
     """
@@ -77,7 +77,7 @@ class StoragePlan(NamedTuple):
 NO_PLAN = StoragePlan(frozenset(), frozenset(), frozenset(), {})
 
 
-class Supply(Enum):
+class ValueSource(Enum):
     """How reverse code gets a value (whole buffers that are copied are a plan's affair)."""
 
     RECOMPUTE = auto()
@@ -87,7 +87,7 @@ class Supply(Enum):
 
 def store(fn: ir.Function, adjoint: Adjoint, plan: StoragePlan = NO_PLAN, defaults: Defaults = DEFAULTS) -> ir.Region:
     """The gradient of `fn`, a function's region: forward part and reverse part, with all that the latter uses. What
-    cannot be supplied, the old values of atomic operations, stays free.
+    has no source, the old values of atomic operations, stays free.
     """
     return prune_unread(_Storage(fn, adjoint, plan, defaults).region())
 
@@ -109,7 +109,7 @@ class _Run:
 class _Frame:
     """A primal region, for the reverse code of its operations.
 
-    `executed`: whether the region's operations are executed where the reverse code stands, in front of it; if not, they
+    `executed`: whether the region's operations are executed where the reverse code stands, before it; if not, they
     have been, as part of `run`. Otherwise `run` is of this frame alone. `asked`: the variables bound by the region that
     are used, each with what stands for it. `outer`: the frame of the region around.
     """
@@ -144,7 +144,7 @@ class _Storage:
 
     def region(self) -> ir.Region:
         reverse = self.reverse(self.adjoint.region, self.top)
-        return ir.Region(reverse.params, (*self.supplied(self.top), *reverse.body), reverse.yields)
+        return ir.Region(reverse.params, (*self.value_operations(self.top), *reverse.body), reverse.yields)
 
     # ---- the primal function, as it may be executed
 
@@ -204,7 +204,7 @@ class _Storage:
         return (self.reverse_structure(op, primal, frame, pushed=op.origin in self.plan.executed),)
 
     def fused(self, op: ir.Op, primal: ir.Op) -> Iterable[ir.Op]:
-        """The reverse of a top-level operation that is executed with its effects in front of it."""
+        """The reverse of a top-level operation, preceded by the operation itself with its effects."""
         assert op.origin is not None
         with self.builder.region() as start:
             for copy, buffer in self.plan.copies.get(op.origin, ()):
@@ -213,7 +213,7 @@ class _Storage:
             return (*start.body, self.reverse_structure(op, primal, self.top, pushed=False, effects=True))
         frame = _Frame(ir.Region((), (primal,)), self.top, _Run(effects=True), executed=True)
         reverse = self.reverse_structure(op, primal, frame, pushed=True)
-        return (*start.body, *self.supplied(frame), reverse)
+        return (*start.body, *self.value_operations(frame), reverse)
 
     def reverse_structure(
         self, op: ir.Op, primal: ir.Op, frame: _Frame, *, pushed: bool, effects: bool = False
@@ -229,7 +229,7 @@ class _Storage:
             if isinstance(op, ir.For) and isinstance(primal, ir.For):
                 inside.asked[primal.index] = op.index
             new = self.reverse(region, inside)
-            start = [*self.supplied(inside)]
+            start = [*self.value_operations(inside)]
             pops = self.popped_parameters(inside, primal)  # those, too, that what is recomputed starts from
             regions.append(ir.Region(new.params, (*pops, *start, *new.body), new.yields))
         new = op.rebuilt(args, tuple(regions))
@@ -238,24 +238,24 @@ class _Storage:
             new.parallel, new.reverse = False, not (isinstance(primal, ir.For) and primal.reverse)
         return new
 
-    # ---- supply
+    # ---- value sources
 
-    def supply_of(self, op: ir.Op, frame: _Frame) -> Supply:
-        """How what an operation binds is supplied to the reverse code of its frame."""
+    def value_source(self, op: ir.Op, frame: _Frame) -> ValueSource:
+        """How the reverse code of its frame gets what an operation binds."""
         if not frame.executed and not isinstance(op, ir.Prim):
-            return Supply.PUSH
-        return Supply.READ_AGAIN if isinstance(op, ir.Load) else Supply.RECOMPUTE
+            return ValueSource.PUSH
+        return ValueSource.READ_AGAIN if isinstance(op, ir.Load) else ValueSource.RECOMPUTE
 
-    def supplied(self, frame: _Frame) -> Iterator[ir.Op]:
-        """What stands in front of a frame's reverse code to supply what that uses, operands of what is recomputed
-        included.
+    def value_operations(self, frame: _Frame) -> Iterator[ir.Op]:
+        """The operations before a frame's reverse code that provide the values it uses, operands of what is
+        recomputed included.
         """
         found: list[Iterable[ir.Op]] = []
         for op in reversed(frame.region.body):
             asked = [v for v in op.outs if v in frame.asked]
             if frame is self.top and op.origin in self.plan.fused:
                 found.append(self.executed_ahead(op, asked))
-            elif asked and self.supply_of(op, frame) is Supply.PUSH:
+            elif asked and self.value_source(op, frame) is ValueSource.PUSH:
                 found.append([self.popped(v, op, frame) for v in asked])
             elif frame.executed or asked:
                 found.append(self.executed(op, asked, frame))
@@ -387,7 +387,7 @@ def _copy_buffer(builder: Builder, source: Buffer, target: Buffer) -> None:
             builder.emit(ir.For(ir.Lit(0, i32), extent, (), inside.close(), (), builder.loc, parallel=True))
             return
         for component in product(*[range(n) for n in target.element]):
-            place = (*index, *[ir.Lit(k, i32) for k in component])
-            builder.store(target, place, builder.load(source, place))
+            element_index = (*index, *[ir.Lit(k, i32) for k in component])
+            builder.store(target, element_index, builder.load(source, element_index))
 
     level(())

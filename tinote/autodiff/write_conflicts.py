@@ -58,7 +58,7 @@ def _refuse_write_conflicts_in(op: For, accesses: Accesses) -> None:
                     f"every iteration of this parallel loop may read '{read.op.buffer.name}' here, which others "
                     "change: without an order there is no gradient",
                     read.op.loc,
-                    hint="write ti.loop_config(serialize=True) in front of the loop",
+                    hint="write ti.loop_config(serialize=True) before the loop",
                     notes=[Note("changed here", write.op.loc)],
                 )
 

@@ -1,6 +1,6 @@
 """Definitions as text: where one ends, and whether it is still the one that Python runs.
 
-Method: a definition ends in front of a line that stands as far left as its first one, provided that what is above that
+Method: a definition ends before a line that stands as far left as its first one, provided that what is above that
 line parses, so that the line is inside no bracket, string or continued line. Python's tokenizer finds the same end, but
 compiles a regular expression first, which takes longer than most kernels take to be parsed.
 """
@@ -18,7 +18,7 @@ import types
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-__all__ = ["is_text_of", "read_definition"]
+__all__ = ["is_text_of", "read_definition", "read_lambda"]
 
 #: Lines that may turn out to stand inside a string or a bracket, before the tokenizer is asked instead.
 _MOST_TRIES = 16
@@ -43,8 +43,41 @@ def read_definition(lines: Sequence[str], first: int, file: str) -> tuple[str, a
     return text, _parsed(text, first, file)[0]
 
 
+def read_lambda(lines: Sequence[str], code: types.CodeType) -> tuple[str, ast.FunctionDef]:
+    """The lines of the `lambda` that Python compiled to `code`, and its tree, as that of a function which returns the
+    expression. Several in one line are told apart by where the instructions stand. Raises `SyntaxError` if it is not
+    found.
+    """
+    found = [node for node in _lambdas("".join(lines), code.co_filename) if _holds(node, code)]
+    if not found:
+        raise SyntaxError("no such lambda stands there")
+    node = max(found, key=lambda node: (node.lineno, node.col_offset))  # the innermost
+    result = ast.copy_location(ast.Return(node.body), node.body)
+    tree = ast.copy_location(ast.FunctionDef(code.co_name, node.args, [result], [], None), node)
+    return "".join(lines[node.lineno - 1 : node.end_lineno]), tree
+
+
+@functools.lru_cache(maxsize=8)
+def _lambdas(text: str, file: str) -> tuple[ast.Lambda, ...]:
+    return tuple([node for node in ast.walk(ast.parse(text, file)) if isinstance(node, ast.Lambda)])
+
+
+def _holds(node: ast.Lambda, code: types.CodeType) -> bool:
+    """Whether all of a code's instructions stand in the body of a lambda. Those that stand for the function as a whole
+    have no extent.
+    """
+    body = node.body
+    begin, end = (body.lineno, body.col_offset), (body.end_lineno or 0, body.end_col_offset or 0)
+    places = [((a, c), (b, d)) for a, b, c, d in code.co_positions() if None not in (a, b, c, d)]
+    return node.lineno == code.co_firstlineno and all(
+        begin <= first and last <= end
+        for first, last in places
+        if first != last  # type: ignore[operator]
+    )
+
+
 def _ends(lines: Sequence[str], first: int) -> Iterator[int]:
-    """The numbers of the lines after which the definition may be over, the blank ones and comments behind it left
+    """The numbers of the lines after which the definition may be over, the blank ones and comments after it left
     out.
     """
     edge = _indentation(lines[first - 1])

@@ -31,7 +31,7 @@ from tinote.compiler.requests import GRADIENT, PRIMAL, Request
 from tinote.compiler.single_flight import SingleFlight
 from tinote.compiler.waiting import Enter, compilation
 from tinote.config import Config
-from tinote.errors import KernelTypeError
+from tinote.errors import KernelArgumentError, KernelTypeError
 from tinote.ir.nodes import Buffer, BufferKind, Function
 from tinote.ir.types import Scalar, Tensor
 from tinote.runtime.memory import Memory
@@ -219,13 +219,13 @@ class Specialisation:
         fn, _ = pipeline.run_pipeline(self.lowered.function, pipeline.SCALAR_PRIMAL, self.config)
         return importlib.import_module("tinote.ir.access_region").effects_of(fn)
 
-    def refuse_broken_path(self, buffer: Buffer, place: Span, request: Request) -> list[tuple[Buffer, Span]]:
-        """What becomes of a varying value in `buffer`, which has no gradient and was stored to at `place`: the stores
+    def refuse_broken_path(self, buffer: Buffer, span: Span, request: Request) -> list[tuple[Buffer, Span]]:
+        """What becomes of an active value in `buffer`, which has no gradient and was stored to at `span`: the stores
         that carry it on. Raises `DifferentiationError` when the kernel differentiates with respect to it.
         """
         gradient = importlib.import_module("tinote.autodiff.gradient")
         fn = self.differentiated(request)
-        writes = gradient.refuse_broken_path(buffer, place, fn, arguments=request.arguments)
+        writes = gradient.refuse_broken_path(buffer, span, fn, arguments=request.arguments)
         return [(write.buffer, write.loc) for write in writes]
 
     def refuse_gradient_access(self, request: Request) -> None:
@@ -394,6 +394,6 @@ class Specialisation:
         return _load("inspect.stages").stages_of(self, gradient)
 
 
-def bad_argument(kernel: str, name: str, wanted: object, value: object, span: Span = NOWHERE) -> KernelTypeError:
+def bad_argument(kernel: str, name: str, wanted: object, value: object, span: Span = NOWHERE) -> KernelArgumentError:
     """The error for an argument that does not fit its annotation, which stands at `span`."""
-    return KernelTypeError(f"argument '{name}' of kernel '{kernel}' must be {wanted}, not {value!r}", span)
+    return KernelArgumentError(f"argument '{name}' of kernel '{kernel}' must be {wanted}, not {value!r}", span)

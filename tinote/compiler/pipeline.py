@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+from tinote.autodiff.atomic_old_values import NO_OLD_VALUES, plan_old_values, record
 from tinote.autodiff.forward import forward
 from tinote.autodiff.gradient import Gradient, reverse
 from tinote.autodiff.instrument import instrument
-from tinote.autodiff.old_values import NO_OLD_VALUES, plan_old_values, record
 from tinote.compiler.passes.accumulate import accumulate
 from tinote.compiler.passes.check_bounds import check_bounds
 from tinote.compiler.passes.check_finite import check_finite
@@ -34,6 +34,7 @@ from tinote.compiler.passes.hoist_invariants import hoist_invariants
 from tinote.compiler.passes.infer_types import infer_types
 from tinote.compiler.passes.lower_access import lower_access
 from tinote.compiler.passes.lower_arrays import lower_arrays
+from tinote.compiler.passes.mark_vector_loops import mark_vector_loops
 from tinote.compiler.passes.merge_checks import merge_checks
 from tinote.compiler.passes.narrow_loops import narrow_loops
 from tinote.compiler.passes.offload import offload
@@ -41,7 +42,6 @@ from tinote.compiler.passes.order_iterations import order_iterations
 from tinote.compiler.passes.privatise import privatise
 from tinote.compiler.passes.promote_locals import promote_locals
 from tinote.compiler.passes.scalarise import scalarise
-from tinote.compiler.passes.vectorise import vectorise
 from tinote.compiler.requests import PRIMAL, Checks, Derivative, Request, defaults_of
 from tinote.config import Config
 from tinote.errors import CompilerBug, TinoteError, refusing_deep_nests
@@ -191,7 +191,7 @@ LOWERING: Steps = (
     _plain(privatise, Form.TASKS),
     _plain(demote_atomics, Form.TASKS),
     _plain(lower_arrays, Form.TASKS),
-    _plain(vectorise, Form.TASKS),
+    _plain(mark_vector_loops, Form.TASKS),
     _plain(flatten_branches, Form.TASKS),
     _plain(lower_access, Form.LOWERED),
     _simplify(Form.LOWERED),

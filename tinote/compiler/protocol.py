@@ -20,6 +20,8 @@ The front end never imports the language's classes. It asks an object for one of
     __tinote_component__() -> tuple of ints   with a space: one component of each of its elements
     __tinote_members__() -> dict              a struct by its members: of fields (with a space), or of constants
     __tinote_struct__() -> StructInfo         a type of structs; called in a kernel, a constructor
+    __tinote_domain__() -> tuple              an `ndrange` that was made in Python: its axes (first, end)
+    __tinote_grouped__                        the domain or field that a `grouped` made in Python is of
     __tinote_static__                         a Python function that kernels may call with constants, at compile time
     __tinote_template__                       the annotation of a parameter that is passed as it is
     __tinote_array__                          the annotation of a parameter that is memory known at launch only
@@ -29,14 +31,16 @@ from __future__ import annotations
 
 import ast
 import builtins
+import inspect
 import linecache
 import types
-from collections.abc import Callable, Iterator, Mapping
+import weakref
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import islice
 from typing import Any, NamedTuple
 
-from tinote.compiler.definitions import is_text_of, read_definition
+from tinote.compiler.definitions import is_text_of, read_definition, read_lambda
 from tinote.compiler.private_names import spell_out
 from tinote.errors import KernelSyntaxError
 from tinote.ir.nodes import Buffer, Function
@@ -59,6 +63,7 @@ __all__ = [
     "TemplateArgument",
     "ValueArgument",
     "Warned",
+    "axes_of",
     "buffer_of",
     "builtin_of",
     "component_of",
@@ -66,10 +71,15 @@ __all__ = [
     "constant_rows",
     "function_of",
     "function_source",
+    "grouped_of",
     "is_array",
+    "is_of_language",
+    "is_ours",
     "is_small_array",
     "is_template",
     "members_of",
+    "plain_source",
+    "source_of",
     "space_of",
     "struct_of",
     "swizzle",
@@ -78,14 +88,26 @@ __all__ = [
 
 
 class FunctionSource:
-    """A kernel's or device function's source, memorised at decoration.
+    """The source of a kernel, a device function (both memorised at decoration) or a plain function that kernels call.
 
     `tree` has the line numbers and columns of the user's file or cell. `closure` maps free names to their cells, which
     may be filled or changed later; `defaults` and `annotations` map parameters (and "return") to what Python evaluated
     for them.
     """
 
-    __slots__ = ("annotations", "closure", "defaults", "file", "globals", "is_func", "name", "text", "tree")
+    __slots__ = (
+        "__weakref__",
+        "annotations",
+        "closure",
+        "defaults",
+        "file",
+        "globals",
+        "is_func",
+        "is_plain",
+        "name",
+        "text",
+        "tree",
+    )
 
     def __init__(
         self,
@@ -98,6 +120,7 @@ class FunctionSource:
         is_func: bool,
         defaults: Mapping[str, Any] | None = None,
         annotations: Mapping[str, Any] | None = None,
+        is_plain: bool = False,
     ) -> None:
         self.name = name
         self.tree = tree
@@ -106,6 +129,8 @@ class FunctionSource:
         self.closure = dict(closure)
         self.text = text
         self.is_func = is_func
+        #: whether nobody has decorated it: what Python's own types annotate says nothing, as in Python
+        self.is_plain = is_plain
         self.defaults = dict(defaults or {})
         self.annotations = dict(annotations or {})
 
@@ -137,10 +162,56 @@ class FunctionSource:
 
 def function_source(function: types.FunctionType, is_func: bool = False) -> FunctionSource:
     """The source of a Python function, from the file or cell it was compiled from. Raises `KernelSyntaxError` when
-    there is no source or it is not a `def`.
+    there is no source or it is not a `def` (nor, of a device function, a `lambda`).
     """
-    code = function.__code__
-    file, first = code.co_filename, code.co_firstlineno
+    lines, place = _lines_of(function)
+    try:
+        text, statement = _text_of(function, lines) if is_func else read_definition(lines, place.line, place.file)
+    except SyntaxError as error:
+        raise KernelSyntaxError(f"the source of `{function.__name__}` cannot be parsed: {error.msg}", place) from None
+    if not isinstance(statement, ast.FunctionDef):
+        raise KernelSyntaxError(
+            "a kernel or device function is made from a `def`", place, "lambdas and async functions cannot be compiled"
+        )
+    return _source(function, statement, text, lines, is_func)
+
+
+def plain_source(function: types.FunctionType) -> FunctionSource:
+    """The source of a function that nobody has decorated, or of a `lambda`; the same object as long as it is in use.
+    Raises `KernelSyntaxError` when there is none, or the function is a generator or async.
+    """
+    made_of = (function.__code__, function.__defaults__, function.__kwdefaults__)
+    known = _plain_sources.get(function)
+    found = None if known is None else known[1]()
+    if known is not None and found is not None and all(a is b for a, b in zip(known[0], made_of, strict=True)):
+        return found
+    lines, place = _lines_of(function)
+    name = function.__name__
+    if function.__code__.co_flags & _COROUTINE:
+        raise KernelSyntaxError(f"`{name}` is an async function", place, "kernels wait for nothing")
+    if function.__code__.co_flags & inspect.CO_GENERATOR:
+        raise KernelSyntaxError(f"`{name}` is a generator: it gives its items by `yield`", place, "return a list")
+    try:
+        text, statement = _text_of(function, lines)
+    except SyntaxError as error:
+        raise KernelSyntaxError(f"the source of `{name}` cannot be parsed: {error.msg}", place) from None
+    if not isinstance(statement, ast.FunctionDef):
+        raise KernelSyntaxError(f"the source of `{name}` is not found where Python read it", place)
+    made = _source(function, statement, text, lines, True, is_plain=True)
+    _plain_sources[function] = made_of, weakref.ref(made)
+    return made
+
+
+#: Sources of plain functions that are in use, with what they were made of.
+_plain_sources: weakref.WeakKeyDictionary[
+    types.FunctionType, tuple[tuple[Any, ...], weakref.ReferenceType[FunctionSource]]
+] = weakref.WeakKeyDictionary()
+_COROUTINE = inspect.CO_COROUTINE | inspect.CO_ASYNC_GENERATOR
+
+
+def _lines_of(function: types.FunctionType) -> tuple[list[str], Span]:
+    """The lines of the file or cell that holds a function, and where the function begins."""
+    file, first = function.__code__.co_filename, function.__code__.co_firstlineno
     linecache.checkcache(file)
     lines = linecache.getlines(file, function.__globals__)
     place = Span(file, first)
@@ -148,18 +219,29 @@ def function_source(function: types.FunctionType, is_func: bool = False) -> Func
         raise KernelSyntaxError(
             f"the source of `{function.__name__}` is not available", place, "define it in a file or a notebook cell"
         )
-    try:
-        text, statement = read_definition(lines, first, file)
-    except SyntaxError as error:
-        raise KernelSyntaxError(f"the source of `{function.__name__}` cannot be parsed: {error.msg}", place) from None
-    if not isinstance(statement, ast.FunctionDef):
-        raise KernelSyntaxError(
-            "a kernel or device function is made from a `def`", place, "lambdas and async functions cannot be compiled"
-        )
-    if not is_text_of(code, lines, file):
+    return lines, place
+
+
+def _text_of(function: types.FunctionType, lines: Sequence[str]) -> tuple[str, ast.stmt]:
+    code = function.__code__
+    if code.co_name == "<lambda>":
+        return read_lambda(lines, code)
+    return read_definition(lines, code.co_firstlineno, code.co_filename)
+
+
+def _source(
+    function: types.FunctionType,
+    statement: ast.FunctionDef,
+    text: str,
+    lines: Sequence[str],
+    is_func: bool,
+    is_plain: bool = False,
+) -> FunctionSource:
+    code = function.__code__
+    if not is_text_of(code, lines, code.co_filename):
         raise KernelSyntaxError(
             f"the file has changed since Python read `{function.__name__}`: another definition stands here now",
-            place,
+            Span(code.co_filename, code.co_firstlineno),
             "import the module again, or start anew",
         )
     if "__" in text:
@@ -171,13 +253,14 @@ def function_source(function: types.FunctionType, is_func: bool = False) -> Func
     return FunctionSource(
         function.__name__,
         statement,
-        file,
+        code.co_filename,
         function.__globals__,
         closure,
         text,
         is_func,
         defaults,
         function.__annotations__,
+        is_plain,
     )
 
 
@@ -225,9 +308,10 @@ class StructArgument(NamedTuple):
 
 
 class ArrayArgument(NamedTuple):
-    """A parameter that is memory known at launch only."""
+    """A parameter that is memory known at launch only. `clamps`: an index outside stands for the nearest one inside."""
 
     buffer: Buffer
+    clamps: bool = False
 
 
 ArgumentSpec = TemplateArgument | ValueArgument | StructArgument | ArrayArgument
@@ -492,6 +576,37 @@ def function_of(candidate: Any) -> FunctionSource | None:
     return found if isinstance(found, FunctionSource) else None
 
 
+def is_ours(candidate: Any) -> bool:
+    """Whether a function, class or object belongs to this package."""
+    module = getattr(candidate, "__module__", None)
+    return isinstance(module, str) and module.partition(".")[0] == "tinote"
+
+
+def source_of(candidate: Any) -> FunctionSource | None:
+    """The source of what kernels inline: a device function, a plain function or a method. `None` for anything else, and
+    for functions without a source.
+    """
+    if isinstance(candidate, types.MethodType | staticmethod):
+        candidate = candidate.__func__
+    if not isinstance(candidate, types.FunctionType) or is_ours(candidate):
+        return function_of(candidate)
+    try:
+        return plain_source(candidate)
+    except KernelSyntaxError:
+        return None
+
+
+def axes_of(candidate: Any) -> tuple[tuple[int, int], ...] | None:
+    """The axes of an `ndrange` that was made in Python, or `None`."""
+    ask = getattr(candidate, "__tinote_domain__", None)
+    return None if ask is None or isinstance(candidate, type) else ask()
+
+
+def grouped_of(candidate: Any) -> Any:
+    """What a `grouped` that was made in Python is of, or `None`."""
+    return getattr(candidate, "__tinote_grouped__", None)
+
+
 AXES = ("xyzw", "rgba", "stpq")
 
 
@@ -504,6 +619,17 @@ def swizzle(name: str, count: int) -> tuple[int, ...] | None:
             positions = tuple([letters.index(c) for c in name])
             return positions if max(positions) < count else None
     return None
+
+
+def is_of_language(annotation: Any) -> bool:
+    """Whether an annotation is a type of the language, and not one of Python's, which say nothing to Python either."""
+    if isinstance(annotation, tuple) and not isinstance(annotation, Tensor):
+        return all(map(is_of_language, annotation))
+    if getattr(annotation, "__origin__", None) is tuple:
+        return all(map(is_of_language, getattr(annotation, "__args__", ())))
+    if any(annotation is t for t in (int, float, bool)):
+        return False
+    return is_template(annotation) or struct_of(annotation) is not None or type_of(annotation) is not None
 
 
 def is_template(annotation: Any) -> bool:

@@ -40,8 +40,8 @@ class Request:
     """One of the programs that can be compiled of a kernel; `pipeline.steps_for` composes its passes.
 
     `arguments`: the kernel's float arguments and results are among what is differentiated. A pullback is launched with
-    the adjoints of the results behind the arguments, and returns the adjoints of the arguments; a pushforward is
-    launched with the tangents of the arguments behind them, and returns the results and then their tangents. `records`:
+    the adjoints of the results after the arguments, and returns the adjoints of the arguments; a pushforward is
+    launched with the tangents of the arguments after them, and returns the results and then their tangents. `records`:
     the launch saves the old values that its gradient needs. Of these, `name` is made ("gradient", "recording
     pushforward"), whether it `reverses` a kernel, and whether it `has_tangents`.
 

@@ -82,13 +82,13 @@ class Accesses(Ranges):
 
     def __init__(self, fn: Function | Region) -> None:
         self._found: list[Memory] = []
-        self._places: dict[Op, tuple[Loop | None, Known | None]] = {}
+        self._contexts: dict[Op, tuple[Loop | None, Known | None]] = {}
         self._made: dict[Op, Access] = {}
         self._inside: dict[Loop, tuple[int, int]] = {}  # where in `_found` the accesses of a loop begin and end
         super().__init__(fn.region if isinstance(fn, Function) else fn)
 
     def visit(self, op: Op, loop: Loop | None, known: Known | None) -> None:
-        self._places[op] = loop, known
+        self._contexts[op] = loop, known
         if isinstance(op, Load | Store | Atomic):
             self._found.append(op)
 
@@ -105,18 +105,18 @@ class Accesses(Ranges):
 
     def loop_of(self, op: Op) -> Loop | None:
         """The innermost loop around an operation."""
-        return self._places[op][0]
+        return self._contexts[op][0]
 
     def known_before(self, op: Op) -> Known | None:
         """What holds when an operation runs."""
-        return self._places[op][1]
+        return self._contexts[op][1]
 
     def of(self, op: Op) -> Access:
         """The access that a load, store or atomic is."""
         found = self._made.get(op)
         if found is None:
             assert isinstance(op, Memory)
-            loop, known = self._places[op]
+            loop, known = self._contexts[op]
             forms = tuple([self.affine(a) for a in op.index])
             found = self._made[op] = Access(op, forms, loop, known)
         return found

@@ -35,8 +35,8 @@ from tinote.ir.types import Scalar
 
 __all__ = ["Effects", "effects_of", "regions_of"]
 
-#: So many definite stores of a function are told of.
-MOST_BOXES = 16
+#: How many definite stores of a function are listed.
+MOST_DEFINITE_STORES = 16
 
 
 def regions_of(fn: Function, live_in: Iterable[Memory], before: frozenset[Buffer]) -> SymbolicRegions:
@@ -67,8 +67,8 @@ def effects_of(fn: Function) -> Effects:
     accesses = Accesses(fn)
     touched = regions_of(fn, [access.op for access in live_in_reads(fn, accesses)], frozenset())
     nodes = _Bounds(accesses, fn.region.params)
-    # Of many boxes their users make one, which would say too much.
-    written = nodes.regions(access.op for access in definite_stores(fn, accesses)[:MOST_BOXES])
+    # Their users join many regions into one, which would claim too much.
+    written = nodes.regions(access.op for access in definite_stores(fn, accesses)[:MOST_DEFINITE_STORES])
     return Effects(touched, SymbolicRegions(tuple(nodes.all), tuple(nodes.lengths), (), (), written))
 
 

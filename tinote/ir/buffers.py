@@ -93,7 +93,7 @@ class Buffer:
         return Tensor(self.dtype, self.element) if self.element else self.dtype
 
     def loaded_type(self, indices: int) -> Scalar | Tensor:
-        """The type that a load with so many indices gives."""
+        """The type that a load with that number of indices gives."""
         return self.element_type if indices == self.rank else self.dtype
 
     def __repr__(self) -> str:

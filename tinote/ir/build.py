@@ -48,7 +48,12 @@ class Builder:
     @contextmanager
     def region(self, *params: Var) -> Generator[OpenRegion, None, None]:
         """Open a region; what is emitted inside the `with` lands in it."""
-        opened = OpenRegion(params)
+        with self.inside(OpenRegion(params)) as opened:
+            yield opened
+
+    @contextmanager
+    def inside(self, opened: OpenRegion) -> Generator[OpenRegion, None, None]:
+        """Go on with a region that was left and is not closed yet."""
         self._open.append(opened)
         try:
             yield opened
@@ -59,6 +64,15 @@ class Builder:
     def innermost(self) -> OpenRegion:
         """The region that operations land in."""
         return self._open[-1]
+
+    def reached(self) -> list[tuple[OpenRegion, list[Op]]]:
+        """The open regions with what was emitted so far, for `go_back`."""
+        return [(opened, opened.body.copy()) for opened in self._open]
+
+    def go_back(self, reached: list[tuple[OpenRegion, list[Op]]]) -> None:
+        """Take away what was emitted since then."""
+        for opened, body in reached:
+            opened.body[:] = body
 
     def emit(self, op: Op) -> Op:
         """Add a finished operation."""

@@ -47,7 +47,7 @@ class Site(NamedTuple):
 
     kind: Kind
     buffer: Buffer
-    place: Span
+    span: Span
 
 
 class Word(IntEnum):

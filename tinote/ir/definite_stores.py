@@ -37,18 +37,18 @@ def definite_stores(fn: Function, accesses: Accesses) -> list[Access]:
 
 
 def live_in_reads(fn: Function, accesses: Accesses) -> list[Access]:
-    """What `fn` reads of the values that it finds, as far as that can be told: all that it reads but what a definite
-    store of an earlier statement has given new values throughout.
+    """What `fn` reads of the values that it finds, as far as that can be told: all that it reads except for buffers
+    that a definite store of an earlier statement has fully overwritten.
     """
     top = {op: n for n, op in enumerate(fn.region.body)}
-    renewed: dict[Buffer, int] = {}
+    fully_overwritten: dict[Buffer, int] = {}
     for access in definite_stores(fn, accesses):
         if _is_whole(access, accesses):
-            renewed.setdefault(access.buffer, _statement(access, accesses, top))
+            fully_overwritten.setdefault(access.buffer, _statement(access, accesses, top))
     return [
         access
         for access in accesses.all()
-        if access.reads and _statement(access, accesses, top) <= renewed.get(access.buffer, len(top))
+        if access.reads and _statement(access, accesses, top) <= fully_overwritten.get(access.buffer, len(top))
     ]
 
 

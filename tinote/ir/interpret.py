@@ -182,9 +182,9 @@ class _Machine:
         elif prim is p.extract:
             self.env[out] = values[0][self.component(op.args[0], values[1:], op)]
         elif prim is p.insert:
-            place = self.component(op.args[0], values[1:-1], op)
+            position = self.component(op.args[0], values[1:-1], op)
             new = self.as_type(op.args[-1], element_type(op.args[0].type))
-            self.env[out] = (*values[0][:place], new, *values[0][place + 1 :])
+            self.env[out] = (*values[0][:position], new, *values[0][position + 1 :])
         else:
             plan = self.plans.get(op)
             if plan is None:
@@ -224,19 +224,19 @@ class _Machine:
         return p.evaluate(prim, dtype, *values)
 
     def component(self, tensor: ir.Atom, index: Sequence[int], op: ir.Op) -> int:
-        """Place of a component in the flat tuple."""
+        """The position of a component in the flat tuple."""
         t = tensor.type
         shape = shape_of(t.content if isinstance(t, Ref) else t)
         name = tensor.name if isinstance(tensor, ir.Var) else ""
         return self.flat(name or "local", shape, tuple(index), op)
 
     def flat(self, name: str, shape: Index, index: Index, op: ir.Op) -> int:
-        place = 0
+        position = 0
         for axis, (i, extent) in enumerate(zip(index, shape, strict=True)):
             if not 0 <= i < extent:
                 raise _out_of_range(name, axis, i, shape, op)
-            place = place * extent + i
-        return place
+            position = position * extent + i
+        return position
 
     # memory
 
@@ -245,7 +245,7 @@ class _Machine:
         known = tuple([n for n in buffer.shape if n is not None])
         return known if len(known) == buffer.rank else self.memory.shape(buffer)
 
-    def places(self, op: ir.Memory, operands: tuple[ir.Atom, ...]) -> tuple[ir.Buffer, list[Index]]:
+    def accessed_indices(self, op: ir.Memory, operands: tuple[ir.Atom, ...]) -> tuple[ir.Buffer, list[Index]]:
         """The buffer that an access really touches, and the full index of every component."""
         buffer = op.buffer
         index = tuple([int(self.value(a)) for a in operands])
@@ -292,25 +292,25 @@ class _Machine:
             self.memory.store(buffer, index, value)
 
     def load(self, op: ir.Load) -> None:
-        buffer, places = self.places(op, op.index)
-        values = [self.read(buffer, place) for place in places]
+        buffer, indices = self.accessed_indices(op, op.index)
+        values = [self.read(buffer, index) for index in indices]
         self.env[op.out] = tuple(values) if isinstance(op.out.type, Tensor) else values[0]
 
     def store(self, op: ir.Store) -> None:
-        buffer, places = self.places(op, op.index)
+        buffer, indices = self.accessed_indices(op, op.index)
         value = self.as_type(op.value, buffer.dtype)
-        for k, place in enumerate(places):
-            self.write(buffer, place, value[k] if isinstance(value, tuple) else value)
+        for k, index in enumerate(indices):
+            self.write(buffer, index, value[k] if isinstance(value, tuple) else value)
 
     def atomic(self, op: ir.Atomic) -> None:
-        buffer, places = self.places(op, op.index)
+        buffer, indices = self.accessed_indices(op, op.index)
         dtype = buffer.dtype
         value = self.as_type(op.value, dtype)
         old: list[Number] = []
-        for k, place in enumerate(places):
-            old.append(self.read(buffer, place))
+        for k, index in enumerate(indices):
+            old.append(self.read(buffer, index))
             new = op.prim.evaluate(dtype, old[-1], value[k] if isinstance(value, tuple) else value)
-            self.write(buffer, place, new)
+            self.write(buffer, index, new)
         for out in op.outs:
             self.env[out] = tuple(old) if isinstance(out.type, Tensor) else old[0]
 
@@ -377,8 +377,8 @@ class _Machine:
     def merge(self, private: ir.Private) -> None:
         """Combine a private copy into its target."""
         target = private.target
-        for place, value in self.own.pop(private.copy).items():
-            self.write(target, place, private.prim.evaluate(target.dtype, self.read(target, place), value))
+        for index, value in self.own.pop(private.copy).items():
+            self.write(target, index, private.prim.evaluate(target.dtype, self.read(target, index), value))
 
     # cells and stacks: lists
 
@@ -398,7 +398,7 @@ class _Machine:
         if isinstance(op.out.type, Tensor):
             self.env[op.out] = tuple(cell)
         else:
-            self.env[op.out] = cell[self.place(op.args[0], op.args[1:], op)]
+            self.env[op.out] = cell[self.cell_position(op.args[0], op.args[1:], op)]
 
     def set(self, op: ir.Set) -> None:
         cell = self.value(op.args[0])
@@ -407,10 +407,10 @@ class _Machine:
         if isinstance(ref.content, Tensor) and len(op.args) == 2:
             cell[:] = self.as_type(op.args[1], ref.content)
         else:
-            place = self.place(op.args[0], op.args[1:-1], op)
-            cell[place] = self.as_type(op.args[-1], element_type(ref))
+            position = self.cell_position(op.args[0], op.args[1:-1], op)
+            cell[position] = self.as_type(op.args[-1], element_type(ref))
 
-    def place(self, cell: ir.Atom, index: tuple[ir.Atom, ...], op: ir.Op) -> int:
+    def cell_position(self, cell: ir.Atom, index: tuple[ir.Atom, ...], op: ir.Op) -> int:
         return self.component(cell, [int(self.value(a)) for a in index], op)
 
     def new_stack(self, op: ir.NewStack) -> None:

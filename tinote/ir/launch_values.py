@@ -54,7 +54,7 @@ _NOTHING: Interval = (1, 0)
 Found = Sequence[Interval] | Mapping[int, Interval]
 #: The exact values of nodes, by their numbers.
 Known = Mapping[int, Number | None]
-#: The number at a place in memory before the launch; None where that is not known.
+#: The number at an index of a buffer before the launch; None where that is not known.
 Read = Callable[[Buffer, tuple[int, ...]], Number | None]
 
 

@@ -9,6 +9,8 @@ from enum import Enum
 from string import Formatter
 from typing import NamedTuple, cast
 
+from tinote.formats import in_format
+
 _ITERATION = ", in iteration "
 
 
@@ -24,7 +26,7 @@ class FaultKind(Enum):
 
 
 class Hole(NamedTuple):
-    """The place of a value, with a format specification as in an f-string."""
+    """Where a value goes, with a format specification as in an f-string."""
 
     spec: str = ""
 
@@ -97,4 +99,4 @@ def formatted(value: object, spec: str) -> str:
     if isinstance(value, list | tuple):
         items = cast("Iterable[object]", value)
         return f"[{', '.join([formatted(v, spec) for v in items])}]"
-    return format(value, spec)
+    return in_format(cast("float", value), spec)

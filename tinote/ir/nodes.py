@@ -239,8 +239,8 @@ class For(Op):
     region params = (index, *carried).
 
     `parallel`: iterations may run in any order or at once (then nothing is carried). `reverse`: from hi-1 down to lo.
-    `vectorize`: set by the vectorisation pass. `because`: why a loop that the user did not order runs in order. Index,
-    lo and hi have the same integer type.
+    `vectorize`: its iterations may run at once (`mark_vector_loops`). `because`: why a loop that the user did not order
+    runs in order. Index, lo and hi have the same integer type.
     """
 
     __slots__ = ("because", "parallel", "reverse", "vectorize")

@@ -221,7 +221,7 @@ class _Parser:
             found += self.line.separated(self.atom, "]")
         return tuple(found)
 
-    def place(self) -> tuple[ir.Buffer, tuple[ir.Atom, ...]]:
+    def element(self) -> tuple[ir.Buffer, tuple[ir.Atom, ...]]:
         """`@x[%i][0i32]`."""
         buffer = self.buffer()
         if self.line.peek().text != "[":
@@ -274,12 +274,12 @@ class _Parser:
         """An operation without regions, after its first word."""
         line, loc = self.line, self.line.span()
         if word == "load":
-            return ir.Load(*self.place(), outs, loc)
+            return ir.Load(*self.element(), outs, loc)
         if word == "store":
-            return ir.Store(*self.place(), self.assigned(), loc)
+            return ir.Store(*self.element(), self.assigned(), loc)
         if word == "atomic":
             plain = line.take("plain")
-            return ir.Atomic(self.primitive(), *self.place(), self.assigned(), outs, loc, plain=plain)
+            return ir.Atomic(self.primitive(), *self.element(), self.assigned(), outs, loc, plain=plain)
         if word == "extent":
             buffer = self.buffer()
             line.expect(",")

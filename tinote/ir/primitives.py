@@ -344,7 +344,7 @@ _M32 = 0xFFFFFFFF
 
 
 def mix(seed: int, iteration: int, draw: int) -> int:
-    """The counter-based generator behind `ti.random`: 32 well-mixed bits for a (launch seed, iteration, draw) triple.
+    """The counter-based generator of `ti.random`: 32 well-mixed bits for a (launch seed, iteration, draw) triple.
 
     Three rounds of a 64-bit finaliser (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014),
     one a counter.
@@ -454,7 +454,7 @@ def neutral(prim: Primitive, t: Scalar) -> Number:
 
 def evaluate(prim: Primitive, t: Scalar, *values: Number) -> Number:
     """The result of `t` for scalar operands. An integer division by zero gives 0, as in machine code: where divisions
-    are checked, a check in front of it reports it.
+    are checked, a check before it reports it.
     """
     if prim in DIVISIONS and t.kind != "f" and values[1] == 0:
         return 0

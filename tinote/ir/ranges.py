@@ -158,7 +158,7 @@ class Ranges:
         self._walk(body, loop, inside)
 
     def _computed_before(self, v: Var, known: Mapping[Var, object]) -> list[Var]:
-        """The integers that `v` is computed from and that are not `known`, each behind those that it is computed from.
+        """The integers that `v` is computed from and that are not `known`, each after those that it is computed from.
         Whoever works them out in this order does not recur as deep as a program is long.
         """
         found: dict[Var, None] = {}

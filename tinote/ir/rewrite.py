@@ -62,7 +62,7 @@ class Rewriter:
         return atoms
 
     def emit(self, op: Op) -> Op:
-        """Add an operation in front of the one under consideration."""
+        """Add an operation before the one under consideration."""
         self.out.append(op)
         return op
 

@@ -32,7 +32,7 @@ _TOKEN = re.compile(
 
 
 class ParseError(ValueError):
-    """A text that is not IR; the message shows the line and the place in it."""
+    """A text that is not IR; the message shows the line and the column."""
 
     def __init__(self, message: str, file: str, line: int, column: int, text: str) -> None:
         super().__init__(f"{file}, line {line}: {message}\n  {text}\n  {' ' * column}^")
@@ -57,13 +57,13 @@ class SourceLine:
         self.indent = len(text) - len(text.lstrip(" "))
         self.tokens: list[Token] = []
         self.at = 0
-        place, end = 0, len(text.rstrip())
-        while place < end:
-            match = _TOKEN.match(text, place)
+        position, end = 0, len(text.rstrip())
+        while position < end:
+            match = _TOKEN.match(text, position)
             if match is None:
-                raise self.error("this is not IR", place + len(text[place:]) - len(text[place:].lstrip()))
+                raise self.error("this is not IR", position + len(text[position:]) - len(text[position:].lstrip()))
             kind = match.lastgroup or ""
-            place = match.end()
+            position = match.end()
             if kind != "comment":
                 self.tokens.append(Token(kind, match.group(kind), match.start(kind)))
 

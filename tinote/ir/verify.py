@@ -12,6 +12,7 @@ from tinote.ir import primitives as p
 from tinote.ir.buffers import root_of
 from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.forms import Form, InvalidIR
+from tinote.ir.messages import Hole, split_message
 from tinote.ir.primitives import Defaults
 from tinote.ir.types import Ref, Scalar, Stack, Tensor, Type, element_type, i32, i64, shape_of, u1, u32
 
@@ -409,7 +410,8 @@ class _Verifier:
             for a in op.args[1:]:
                 self.integer(a, "an index or extent")
         elif op.kind is ir.FaultKind.ASSERT:
-            self.count(op.args, 1 + op.text.count("{}"), "operands of an assertion")
+            holes = [part for part in split_message(op.text) if isinstance(part, Hole)]
+            self.count(op.args, 1 + len(holes), "operands of an assertion")
 
     def task(self, op: ir.Task) -> None:
         self.require(self.form >= Form.TASKS, "a task before offloading")

@@ -15,6 +15,7 @@ __all__ = [
     "GGUI_AVAILABLE",
     "LOG_LEVELS",
     "cfg",
+    "current_cfg",
     "get_host_arch_list",
     "get_max_num_indices",
     "is_arch_supported",
@@ -57,6 +58,11 @@ class Settings:
 
 
 cfg = Settings()
+
+
+def current_cfg() -> Settings:
+    """`ti.cfg`, as `ti.lang.impl` has it."""
+    return cfg
 
 
 def is_arch_supported(arch: Any) -> bool:

@@ -1,7 +1,7 @@
 """Where everything lies in a launch block, in the thread pool and in a print ring.
 
 The numbers are those of the runtime's C structures; generated code and Python use them by these names. All are byte
-offsets unless they say otherwise. A block pointer points *behind* a private header, so that offsets of generated code
+offsets unless they say otherwise. A block pointer points just past a private header, so that offsets of generated code
 start at zero and the runtime's own words are negative.
 """
 

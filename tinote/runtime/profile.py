@@ -23,7 +23,7 @@ class Clock(NamedTuple):
     slot: int
     kernel: str
     task: str
-    place: Span
+    span: Span
 
 
 class Measured(NamedTuple):
@@ -33,7 +33,7 @@ class Measured(NamedTuple):
 
     kernel: str
     task: str
-    place: Span
+    span: Span
     count: int
     total: int
     least: int
@@ -75,7 +75,7 @@ class Profile:
             whole = 0
             clock: Clock | None = None
             for clock, taken in times:
-                key = (clock.kernel, clock.task, clock.place)
+                key = (clock.kernel, clock.task, clock.span)
                 self._measured[key] = _added(self._measured.get(key), clock, taken)
                 self._trace.append((clock.kernel, clock.task, taken))
                 whole += taken
@@ -108,7 +108,7 @@ class Profile:
 
 def _added(old: Measured | None, clock: Clock, taken: int) -> Measured:
     if old is None:
-        return Measured(clock.kernel, clock.task, clock.place, 1, taken, taken, taken)
+        return Measured(clock.kernel, clock.task, clock.span, 1, taken, taken, taken)
     return old._replace(
         count=old.count + 1, total=old.total + taken, least=min(old.least, taken), most=max(old.most, taken)
     )

@@ -22,6 +22,7 @@ from tinote.errors import (
     KernelRuntimeError,
     KernelZeroDivisionError,
 )
+from tinote.formats import in_format
 from tinote.runtime import layout
 from tinote.runtime.memory import readable_size
 from tinote.source import Span
@@ -120,7 +121,7 @@ _NARROW = {"f32": (struct.Struct("<f"), range(6, 10)), "f16": (struct.Struct("<e
 def format_value(value: float | int | bool, type_name: str, spec: str = "") -> str:
     """A scalar as Python would print it; a narrow float by the fewest digits that read back as itself."""
     if spec:
-        return format(value, spec)
+        return in_format(value, spec)
     narrow = _NARROW.get(type_name)
     # Small whole numbers are exact as they are (the fewest digits of the f16 65504 would be 65500).
     if (

@@ -155,7 +155,7 @@ class Store:
         return content
 
     def put(self, key: str, content: bytes) -> None:
-        """Keep the content under a key. What cannot be kept is dropped without a word."""
+        """Keep the content under a key. What cannot be kept is dropped silently."""
         if not self._usable() or _HEAD_BYTES + len(content) > min(self.limit // 4, _LARGEST_ENTRY):
             return
         path = self._path(key)

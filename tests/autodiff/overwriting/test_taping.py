@@ -345,7 +345,7 @@ def test_interleaved_fields_keep_their_own_numbers() -> None:
 
 
 def test_kept_values_do_not_depend_on_the_number_of_launches() -> None:
-    """Many launches that need the same, or one slice more each, are remembered as a few boxes."""
+    """Many launches that need the same, or one slice more each, are remembered as a few index regions."""
     x, loss = array(300, 4), scalar()
 
     @ti.kernel

@@ -154,7 +154,7 @@ def main():
     with ti.ad.Tape(loss, keep=True) as tape:
         run()
     found = ti.ad.find_nan(tape)
-    return [found.backward.message, found.backward.place.line, found.backward.iteration]
+    return [found.backward.message, found.backward.span.line, found.backward.iteration]
 """
 
 FUNCTIONAL = """

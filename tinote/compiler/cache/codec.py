@@ -173,7 +173,7 @@ def _several(kind: type[tuple[Any, ...]] | type[frozenset[Any]], of: Any) -> _Fo
 
 
 def _fixed(of: tuple[Any, ...], make: Callable[..., Any], kind: type) -> _Form:
-    """So many values, each of its own form."""
+    """A fixed number of values, each of its own form."""
 
     def encode(codec: Codec, values: Any) -> list[Any]:
         return [_form_of(one).encode(codec, value) for one, value in zip(of, values, strict=True)]
@@ -185,7 +185,7 @@ def _fixed(of: tuple[Any, ...], make: Callable[..., Any], kind: type) -> _Form:
 
 
 def _one_of(of: tuple[Any, ...]) -> _Form:
-    """None as itself, anything else behind the number of its form."""
+    """None as itself, anything else after the number of its form."""
 
     def encode(codec: Codec, value: Any) -> Any:
         if value is None:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import abc
 import dataclasses
 import enum
+import functools
 import struct
 import types
 from collections.abc import Callable
@@ -22,14 +23,18 @@ from typing import Any
 from tinote.compiler.protocol import (
     FunctionSource,
     StructInfo,
+    axes_of,
     buffer_of,
     component_of,
     constant_of,
     content_of,
     function_of,
+    grouped_of,
     is_array,
+    is_of_language,
     is_small_array,
     members_of,
+    source_of,
     space_of,
     struct_of,
     type_of,
@@ -45,7 +50,7 @@ Description = Any
 _DEEPEST = 50
 _EXACT = (bool, int, str, bytes, range, type(None), type(Ellipsis))
 #: Modules whose functions and classes are what their name says, for one version of Python and of tinote.
-_FIXED = ("builtins", "math", "typing")
+_FIXED = ("builtins", "math", "typing", "operator", "_operator")
 _PROTOCOL = ("kernel", "type", "template", "function", "buffer", "value")
 _RECORDS = (types.SimpleNamespace,)
 _METACLASSES = (type, enum.EnumMeta, abc.ABCMeta)
@@ -119,12 +124,15 @@ class Describer:
             return ("source", number)
         self._described.add(number)
         annotations = source.annotations if source.is_func else {"return": source.annotations.get("return")}
+        if source.is_plain:
+            annotations = {name: t for name, t in annotations.items() if isinstance(t, str) or is_of_language(t)}
         return (
             "source",
             number,
             source.name,
             source.text,
             source.is_func,
+            source.tree.col_offset,  # of several lambdas in a line
             tuple(sorted(source.closure)),
             # A kernel's own default arguments are values of a launch.
             tuple([(name, self.describe(value)) for name, value in source.defaults.items()] if source.is_func else []),
@@ -170,7 +178,17 @@ class Describer:
         if isinstance(value, types.BuiltinFunctionType | types.FunctionType):
             if value.__module__ in _FIXED or _is_ours(value.__module__):
                 return ("function", value.__module__, value.__qualname__)
-            raise Undescribable(f"{value!r} may do anything")
+            source = source_of(value)
+            if source is None:
+                raise Undescribable(f"{value!r} may do anything")
+            return ("plain function", self.source(source))
+        if isinstance(value, types.MethodType | staticmethod):
+            owner = getattr(value, "__self__", None)
+            return ("method", self.describe(value.__func__), None if owner is None else self.describe(owner))
+        if isinstance(value, functools.partial):
+            return ("partial", *map(self.describe, (value.func, value.args, value.keywords)))
+        if isinstance(value, types.CodeType):
+            return ("code", value.co_name)  # that of a plain function, which its text describes
         source = function_of(value)
         if source is not None:
             # The gradient of its own, if it has one, is a capture: it may be registered anew.
@@ -261,4 +279,6 @@ _ASKED: tuple[tuple[Callable[[Any], Any], str], ...] = (
     (buffer_of, "field"),
     (constant_of, "constant"),
     (type_of, "annotation"),
+    (axes_of, "ndrange"),
+    (grouped_of, "grouped"),
 )

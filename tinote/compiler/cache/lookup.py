@@ -19,7 +19,7 @@ import json
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import fields
-from types import ModuleType
+from types import MethodType, ModuleType
 from typing import Any, NamedTuple
 
 from tinote.compiler.cache.describe import Describer, Description, Undescribable
@@ -32,7 +32,7 @@ from tinote.compiler.protocol import (
     StructArgument,
     TemplateArgument,
     content_of,
-    function_of,
+    source_of,
     struct_of,
 )
 from tinote.config import Config
@@ -119,10 +119,12 @@ class _Reachable:
             info = struct_of(value)
             for method in () if info is None else info.methods.values():
                 self.add(method, ["method", path, method.__name__])
-            source = function_of(value)
+            source = source_of(value)
             if source is not None:
                 self._add_source(source)
-                owner = getattr(value, "__tinote_self__", None)
+                if isinstance(value, MethodType | staticmethod):
+                    self.add(value.__func__, ["function", path])
+                owner = _owner_of(value)
                 if owner is not None:
                     self.add(owner, ["self", path])
                 replacement = getattr(value, "__tinote_replacement__", None)
@@ -162,12 +164,17 @@ class _Reachable:
                     described.append(describer.describe(value))
                 case StructArgument(info):
                     described.append(describer.struct(info))
-                case ArrayArgument(buffer):
-                    described.append(describer.buffer(buffer))
+                case ArrayArgument(buffer, clamps):
+                    described += [describer.buffer(buffer), ("clamps", int(clamps))]
                 case _:
                     described.append(describer.type(argument.type))
         described += [describer.describe(c.value) for c in captures]
         return tuple(described), tuple(describer.buffers)
+
+
+def _owner_of(function: Any) -> Any:
+    """The object that a device function or a method is bound to, if any."""
+    return getattr(function, "__tinote_self__", getattr(function, "__self__", None))
 
 
 def _key(lookup: Lookup, paths: list[_CapturePath], described: Description) -> str:
@@ -330,7 +337,9 @@ def _follow(reachable: _Reachable, captures: Sequence[Capture], path: _Path) -> 
             info = owner.info if isinstance(owner, StructArgument) else struct_of(owner)
             return None if info is None else info.methods[name]
         case ["self", of]:
-            return _follow(reachable, captures, of).__tinote_self__
+            return _owner_of(_follow(reachable, captures, of))
+        case ["function", of]:
+            return _follow(reachable, captures, of).__func__
         case ["replacement", of]:
             return _follow(reachable, captures, of).__tinote_replacement__
         case ["module", name]:

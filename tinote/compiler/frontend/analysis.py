@@ -59,7 +59,7 @@ def assigning_nodes(body: Iterable[ast.AST]) -> list[ast.AST]:
     return found
 
 
-_ASSIGNING = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.Call)
+_ASSIGNING = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.Call, ast.Import, ast.ImportFrom)
 #: Fields of nodes that hold no expressions and no statements.
 _NEVER_ASSIGN = frozenset(["ctx", "op", "ops", "id", "attr", "n", "kind", "type_comment"])
 
@@ -91,6 +91,9 @@ def assigned_names(nodes: Iterable[ast.AST], written: Written) -> dict[str, int]
                     count(argument, 2)
                 if isinstance(node.func, ast.Attribute) and node.func.attr == "fill":
                     count(node.func.value, 2)
+            case ast.Import(names=aliases) | ast.ImportFrom(names=aliases):
+                for alias in aliases:
+                    count(ast.Name(alias.asname or alias.name.partition(".")[0]), 1)
     return counts
 
 

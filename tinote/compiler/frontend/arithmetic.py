@@ -10,6 +10,7 @@ from typing import Any, NoReturn
 
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
+from tinote.compiler.frontend.formatting import percent_text
 from tinote.compiler.frontend.values import StaticTensor, Value, is_number
 from tinote.errors import TinoteError
 from tinote.ir import primitives as p
@@ -99,7 +100,7 @@ COMPARISONS: dict[type[ast.cmpop], Primitive] = {
     ast.Eq: p.eq,
     ast.NotEq: p.ne,
 }
-#: Augmented assignments that are indivisible where others may reach the target; `-=` adds the negative.
+#: Augmented assignments that are atomic where others may reach the target; `-=` adds the negative.
 AUGMENTED: dict[type[ast.operator], Primitive] = {
     ast.Add: p.add,
     ast.Mult: p.mul,
@@ -189,6 +190,8 @@ def binary(e: Emitter, op: ast.operator, left: Any, right: Any) -> Any:
     if isinstance(op, ast.MatMult):
         return matmul(e, left, right)
     prim, symbol = BINARY[type(op)]
+    if prim is p.mod and isinstance(left, str):
+        return percent_text(e, left, right)
     if not (e.is_value(left) and e.is_value(right)) or (
         isinstance(left, tuple | list | str) and isinstance(right, tuple | list | str | int)
     ):
@@ -280,25 +283,22 @@ def total(e: Emitter, items: list[Any]) -> Any:
 
 
 def matmul(e: Emitter, left: Any, right: Any) -> Any:
-    """The matrix product; a vector on the right is a column, on the left a column as well (so that the right side
-    must be a single row).
+    """The matrix product; a vector on the right is a column, on the left a row: two vectors give their inner product.
+    Where a row does not fit, a vector on the left is a column, and the right side a single row.
     """
     a, b = e.shape(left), e.shape(right)
     if not a or not b:
         e.error(
             f"`@` is the matrix product: {describe(left if not a else right)} is neither vector nor matrix", "use `*`"
         )
-    if len(a) == 1 and len(b) == 1:
-        e.error(
-            "`@` between two vectors is not defined",
-            "use `.dot(…)` for the inner product, `.outer_product(…)` for the outer one",
-        )
-    rows, inner = (a[0], 1) if len(a) == 1 else a
     height, columns = (b[0], 1) if len(b) == 1 else b
+    is_row = len(a) == 1 and (a[0] == height or height != 1 or len(b) == 1)
+    rows, inner = (1, a[0]) if is_row else (a[0], 1) if len(a) == 1 else a
     if inner != height:
         e.error(
             f"the matrix product of {describe(left)} and {describe(right)} is not defined",
-            f"the left side has {inner} columns, the right side {height} rows",
+            f"the left side has {inner} column{'s' if inner != 1 else ''}, the right side {height}"
+            f" row{'s' if height != 1 else ''}",
         )
     x, y = e.components(left), e.components(right)
     found = [
@@ -306,6 +306,8 @@ def matmul(e: Emitter, left: Any, right: Any) -> Any:
         for i in range(rows)
         for j in range(columns)
     ]
+    if is_row:
+        return found[0] if len(b) == 1 else tensor(e, found, (columns,))
     return tensor(e, found, (rows,) if len(b) == 1 else (rows, columns))
 
 

@@ -138,6 +138,9 @@ def annotated_assignment(e: Emitter, node: ast.AnnAssign) -> None:
         e.unsupported("a declaration without a value", "assign the variable", node)
     front = e.evaluate(node.value)
     annotation = annotation_value(e, e.frame.source, node.annotation)
+    if annotation is None and e.frame.source.is_plain:
+        assign(e, node.target, front, value=node.value)
+        return
     info = struct_of(annotation)
     if info is not None:
         assign(e, node.target, structs.fitted(e, front, info))
@@ -208,7 +211,7 @@ def _augmented_name(e: Emitter, target: ast.Name) -> Place | None:
 
 
 def named_expression(e: Emitter, node: ast.NamedExpr) -> Any:
-    """`(name := value)`. Where a condition decides whether it is evaluated, a new name gets its cell in front of
+    """`(name := value)`. Where a condition decides whether it is evaluated, a new name gets its cell before
     the statement.
     """
     front = e.evaluate(node.value)

@@ -11,7 +11,7 @@ from tinote.compiler.frontend import structs, tensors
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter, Expressions
 from tinote.compiler.frontend.names import captured
-from tinote.compiler.frontend.values import ArrayValue, BoundMethod, Place, StructValue, Value
+from tinote.compiler.frontend.values import ArrayValue, BoundMethod, Place, StructValue, UnboundMethod, Value
 from tinote.compiler.protocol import CaptureKind, buffer_of, builtin_of, function_of, space_of
 from tinote.errors import KernelNameError, TinoteError
 from tinote.ir.nodes import Lit
@@ -21,6 +21,7 @@ __all__ = ["EXPRESSIONS"]
 
 #: Modules whose functions and submodules stay what they are.
 _FIXED_MODULES = ("tinote", "math", "numpy")
+_MADE_ANEW = types.BuiltinMethodType | types.MethodWrapperType
 #: What a NumPy array tells of its shape, as in Python.
 _ARRAY_SHAPE = ("shape", "ndim", "size")
 
@@ -39,6 +40,9 @@ def attribute(e: Emitter, node: ast.Attribute) -> Any:
         return _array_attribute(e, base, name)
     if name == "fill" and space_of(base) is not None:
         return BoundMethod(base, name)
+    kind = getattr(base, "__tinote_name__", None)
+    if kind in ("Vector", "Matrix") and name in tensors.METHODS:
+        return UnboundMethod(kind, name)
     if isinstance(base, tuple | list) and e.is_value(base) and name not in getattr(base, "_fields", ()):
         e.error(f"{describe(base)} has no attribute `{name}`", "make a vector of it with `ti.Vector([…])`")
     try:
@@ -71,7 +75,8 @@ def attribute(e: Emitter, node: ast.Attribute) -> Any:
         if fixed and plain and (callable(found) or isinstance(found, types.ModuleType)):
             return found
     elif callable(found) and not hasattr(found, "__tinote_function__") and buffer_of(found) is None:
-        of_users = isinstance(found, types.FunctionType | types.MethodType) and builtin_of(found) is None
+        # What Python makes anew each time it is looked up is known by the object it belongs to.
+        of_users = not isinstance(found, _MADE_ANEW) and builtin_of(found) is None
         return captured(e, CaptureKind.ATTRIBUTE, base, name, found) if of_users else found
     return captured(e, CaptureKind.ATTRIBUTE, base, name, found)
 

@@ -15,15 +15,14 @@ from tinote.compiler.frontend import constructors, derivatives, floats, numbers,
 from tinote.compiler.frontend.arithmetic import apply, conjunction, disjunction, total
 from tinote.compiler.frontend.constructors import truths
 from tinote.compiler.frontend.descriptions import describe
-from tinote.compiler.frontend.domains import domain_of, is_domain, static_items
+from tinote.compiler.frontend.domains import grouped, is_domain, static_items
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expansion import Expansion, define, parameters_of, simple, takes_place
 from tinote.compiler.frontend.formatting import static_text, text_parts
 from tinote.compiler.frontend.places import combine, converted, negative
+from tinote.compiler.frontend.plain_functions import device_function
 from tinote.compiler.frontend.scopes import Constant
 from tinote.compiler.frontend.values import (
-    FieldDomain,
-    Grouped,
     IndexRange,
     NdRange,
     Place,
@@ -104,8 +103,6 @@ def _whole_number(e: Emitter, bound: Any, what: str) -> None:
 
 
 def _ndrange(e: Emitter, *axes: Any) -> Any:
-    if not axes:
-        e.error("`ndrange` needs at least one extent")
     found: list[tuple[Any, Any]] = []
     for axis in axes:
         if isinstance(axis, IndexRange):
@@ -122,17 +119,6 @@ def _ndrange(e: Emitter, *axes: Any) -> Any:
             _whole_number(e, extent, "an extent of `ndrange`")
             found.append((0, extent))
     return NdRange(tuple(found))
-
-
-def _grouped(e: Emitter, front: Any) -> Any:
-    if space_of(front) is not None:
-        return Grouped(FieldDomain(space_of(front)))  # type: ignore[arg-type]
-    domain = domain_of(e, front)
-    if isinstance(domain, NdRange | FieldDomain | StaticSequence):
-        return Grouped(domain)
-    if isinstance(domain, IndexRange) and domain.step == 1:
-        return Grouped(NdRange(((domain.lo, domain.hi),)))
-    e.error("`grouped` takes a field or an `ndrange`")
 
 
 def _static(e: Emitter, front: Any, *more: Any) -> Any:
@@ -156,8 +142,10 @@ def _static(e: Emitter, front: Any, *more: Any) -> Any:
 
 
 _define("ndrange", "*axes", _ndrange)
-_define("grouped", "x", _grouped)
+_define("grouped", "x", grouped)
 _define("static", "x *more", _static)
+for _name in ("func", "real_func", "pyfunc"):
+    _define(_name, "function", device_function)
 
 
 def _loop_config(e: Emitter, args: list[Any], kwargs: dict[str, Any]) -> None:

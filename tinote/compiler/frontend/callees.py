@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import builtins
+from types import FunctionType, MethodType
 from typing import Any
 
 from tinote.compiler.frontend import analysis, tensors
@@ -11,9 +12,17 @@ from tinote.compiler.frontend.builtins import BUILTINS, PYTHON, primitive_expans
 from tinote.compiler.frontend.composed import composed_expansion
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.expansion import Expansion
+from tinote.compiler.frontend.operator_functions import OPERATORS
 from tinote.compiler.frontend.scopes import Constant
 from tinote.compiler.frontend.values import StructValue
-from tinote.compiler.protocol import FunctionSource, builtin_of, function_of, is_template
+from tinote.compiler.protocol import (
+    FunctionSource,
+    builtin_of,
+    function_of,
+    is_of_language,
+    is_template,
+    source_of,
+)
 from tinote.errors import TinoteError
 
 __all__ = [
@@ -29,7 +38,7 @@ __all__ = [
 def expansion_of(callee: Any) -> Expansion | None:
     """What expands a call of a built-in, of the language or of Python; `None` for anything else."""
     try:
-        found = PYTHON.get(callee)
+        found = PYTHON.get(callee) or OPERATORS.get(callee)
     except TypeError:  # not hashable
         return None
     builtin = builtin_of(callee) if found is None else None
@@ -84,16 +93,25 @@ def written_arguments(e: Emitter, node: ast.Call) -> list[ast.expr]:
     expansion = expansion_of(callee)
     if expansion is not None:
         return node.args[:1] if hasattr(expansion, "takes_place") else []
-    source = function_of(callee)
+    source = _annotated_source(callee)
     if source is None:
         return []
-    offset = 1 if getattr(callee, "__tinote_self__", None) is not None else 0
+    bound = getattr(callee, "__tinote_self__", None) is not None or isinstance(callee, MethodType)
+    offset = 1 if bound else 0
     parameters = source.parameters
     found = [a for a, q in zip(node.args, parameters[offset:], strict=False) if is_template_parameter(e, source, q)]
     by_name = {q.arg: q for q in parameters}
     return found + [
         k.value for k in node.keywords if k.arg in by_name and is_template_parameter(e, source, by_name[k.arg])
     ]
+
+
+def _annotated_source(callee: Any) -> FunctionSource | None:
+    """The source of a device function, or of a plain one that may have template parameters."""
+    plain = callee.__func__ if isinstance(callee, MethodType) else callee
+    if isinstance(plain, FunctionType):
+        return source_of(plain) if plain.__annotations__ else None
+    return function_of(callee)
 
 
 def _is_local(e: Emitter, callee: ast.expr) -> bool:
@@ -111,10 +129,18 @@ def annotation_value(e: Emitter, source: FunctionSource, node: ast.expr | None, 
         return None
     known = source.annotations.get(name)
     if known is not None and not isinstance(known, str):
-        return known
+        return known if not source.is_plain or is_of_language(known) else None
     if id(node) in e.annotations:
         return e.annotations[id(node)]
-    found = e.annotations[id(node)] = _evaluated(e, source, node)
+    try:
+        found = _evaluated(e, source, node)
+        if source.is_plain and not is_of_language(found):
+            found = None
+    except TinoteError:
+        if not source.is_plain:
+            raise
+        found = None
+    e.annotations[id(node)] = found
     return found
 
 

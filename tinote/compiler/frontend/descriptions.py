@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from types import FunctionType
 from typing import Any
 
 from tinote.compiler.frontend.values import (
@@ -69,8 +68,6 @@ def in_place_of_call(callee: Any) -> str:
         return "call it outside of the kernel; in it, loop over the elements"
     if (getattr(callee, "__module__", None) or "").partition(".")[0] == "tinote":
         return "call it outside of the kernel"
-    if isinstance(callee, FunctionType):
-        return "decorate it with `@ti.func`"
     if isinstance(callee, type):
         return "a type of structs is made of a class with `@ti.dataclass`"
     return "call it outside of the kernel, or in `ti.static(…)` for a value fixed at compile time"

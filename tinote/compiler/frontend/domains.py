@@ -20,11 +20,11 @@ from tinote.compiler.frontend.values import (
     Value,
     is_number,
 )
-from tinote.compiler.protocol import space_of
+from tinote.compiler.protocol import axes_of, grouped_of, space_of
 from tinote.errors import KernelSyntaxError
 from tinote.ir.nodes import Lit
 
-__all__ = ["UNROLLED", "Domain", "check_unrolled", "domain_of", "is_domain", "rows", "static_items"]
+__all__ = ["UNROLLED", "Domain", "check_unrolled", "domain_of", "grouped", "is_domain", "rows", "static_items"]
 
 Domain = IndexRange | NdRange | FieldDomain | Grouped | StaticSequence
 
@@ -39,6 +39,9 @@ def domain_of(e: Emitter, front: Any) -> Domain:
         return front
     if isinstance(front, range):
         return IndexRange(front.start, front.stop, front.step)
+    made = _made_in_python(e, front)
+    if made is not None:
+        return made
     buffer = space_of(front)
     if buffer is not None:
         if not buffer.shape:
@@ -58,6 +61,28 @@ def domain_of(e: Emitter, front: Any) -> Domain:
         f"{describe(front)} cannot be looped over",
         "loops walk over `range(…)`, `ti.ndrange(…)`, a field, or anything in `ti.static(…)`",
     )
+
+
+def grouped(e: Emitter, front: Any) -> Grouped:
+    """A domain whose index is one vector. Raises for what has no such indices."""
+    buffer = space_of(front)
+    if buffer is not None:
+        return Grouped(FieldDomain(buffer))
+    domain = domain_of(e, front)
+    if isinstance(domain, NdRange | FieldDomain | StaticSequence):
+        return Grouped(domain)
+    if isinstance(domain, IndexRange) and domain.step == 1:
+        return Grouped(NdRange(((domain.lo, domain.hi),)))
+    e.error("`grouped` takes a field or an `ndrange`")
+
+
+def _made_in_python(e: Emitter, front: Any) -> NdRange | Grouped | None:
+    """An `ndrange` or `grouped` that Python has made, as a domain."""
+    axes = axes_of(front)
+    if axes is not None:
+        return NdRange(axes)
+    of = grouped_of(front)
+    return None if of is None else grouped(e, of)
 
 
 #: How many iterations all unrolled loops of a kernel may have together, and how many items a compile-time list.
@@ -146,6 +171,9 @@ def static_items(e: Emitter, front: Any) -> tuple[Any, ...]:
         return tuple(rows(e, front))
     if isinstance(front, range):
         return _walked(e, front)
+    made = _made_in_python(e, front)
+    if made is not None:
+        return static_items(e, made)
     if isinstance(front, Iterable):
         items = tuple(islice(front, UNROLLED + 1)) if isinstance(front, Iterator) else e.ask(iter, front)
         check_unrolled(e, len(items))

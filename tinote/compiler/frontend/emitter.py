@@ -14,7 +14,7 @@ from math import prod
 from typing import Any, NamedTuple, NoReturn
 
 from tinote.compiler.frontend.descriptions import describe
-from tinote.compiler.frontend.scopes import Anchor, Constant, Frame, ParallelNest, Scope, Way
+from tinote.compiler.frontend.scopes import Anchor, Completion, Constant, Frame, ParallelNest, Scope
 from tinote.compiler.frontend.values import (
     POISON,
     Declared,
@@ -28,9 +28,17 @@ from tinote.compiler.frontend.values import (
     is_settled,
     literal_indices,
 )
-from tinote.compiler.protocol import Capture, CaptureKind, Evaluation, Warned, buffer_of, constant_of
+from tinote.compiler.protocol import Capture, CaptureKind, Evaluation, FunctionSource, Warned, buffer_of, constant_of
 from tinote.config import Config
-from tinote.errors import CompilationError, KernelSyntaxError, KernelTypeError, NotAvailableError, Note, TinoteError
+from tinote.errors import (
+    CompilationError,
+    FieldError,
+    KernelSyntaxError,
+    KernelTypeError,
+    NotAvailableError,
+    Note,
+    TinoteError,
+)
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder, OpenRegion
 from tinote.ir.nodes import Atom, Buffer, Lit, Var
@@ -76,6 +84,8 @@ class Handlers(NamedTuple):
 
 #: Bytes that one local vector or matrix may take.
 LARGEST_ARRAY = 64 << 10
+#: What `attempt` restores, beside what was emitted.
+_UNDONE = ("failures", "unrolled", "nests", "launch_seed", "top_draws", "loop_options", "stopped", "reproducible")
 _ORDERED = (p.lt, p.le, p.gt, p.ge)
 
 
@@ -124,6 +134,10 @@ class Emitter:
         self.loop_options: dict[str, Any] = {}
         #: whether the same captures always give the same function: no Python function of the user's ran
         self.reproducible = True
+        #: the sources of plain functions that were met: the identity of their nodes and captures is in use
+        self.sources: dict[int, FunctionSource] = {}
+        #: errors in plain functions that say why these are not called by Python
+        self.explained: list[TinoteError] = []
 
     # syntax
 
@@ -154,7 +168,7 @@ class Emitter:
             self.unsupported(f"this expression ({type(node).__name__})")
         return handler(self, node)
 
-    def lower_statement(self, node: ast.stmt, rest: list[ast.stmt], tail: bool) -> Way | None:
+    def lower_statement(self, node: ast.stmt, rest: list[ast.stmt], tail: bool) -> Completion | None:
         """Lower a statement with `rest` after it; `None`: control goes on with that."""
         handler = self.handlers.statements.get(type(node))
         if handler is not None:
@@ -213,7 +227,8 @@ class Emitter:
         """What a captured object raised when it was asked, as an error about the expression at hand: where the object
         was made becomes a note, if no note says it yet. Errors about the kernel stay what they are.
         """
-        if isinstance(error, CompilationError) or error is self.placed:
+        about_the_kernel = isinstance(error, CompilationError) and not isinstance(error, FieldError)
+        if about_the_kernel or error is self.placed:
             return error
         known = error.span.line > 0 and not error.notes and not isinstance(error, NotAvailableError)
         made = [Note("it is made here", error.span)] if known else []
@@ -282,6 +297,28 @@ class Emitter:
             if isinstance(value.atom, Lit) or value.atom.name != name:
                 self.b.local(value.type, value.atom, name)
 
+    def attempt(self) -> Callable[[], None]:
+        """Before something that may turn out impossible: gives what undoes it."""
+        reached, errors, captures = self.b.reached(), len(self.errors), len(self.captures)
+        anchors = [(a, a.after) for a in (self.top, *([] if self.nest is None else [self.nest.start]))]
+        draws = None if self.nest is None else self.nest.draws
+        state = {name: getattr(self, name) for name in _UNDONE}
+        warnings = len(self.warnings)
+
+        def undo() -> None:
+            self.b.go_back(reached)
+            del self.errors[errors:], self.warnings[warnings:]
+            for key in list(self.captures)[captures:]:
+                del self.captures[key]
+            for anchor, after in anchors:
+                anchor.after = after
+            if self.nest is not None:
+                self.nest.draws = draws
+            for name, value in state.items():
+                setattr(self, name, value)
+
+        return undo
+
     # values
 
     def force(self, front: Any) -> Any:
@@ -343,7 +380,7 @@ class Emitter:
             return self.tensor_of(front, like=like)
         buffer = buffer_of(front)
         if buffer is not None:
-            index = ", ".join("ijklmnpq"[: buffer.rank]) or "None"
+            index = ", ".join("ijklmnpqrstu"[: buffer.rank]) or "None"
             self.error(f"field `{buffer.name}` is used as a number", f"read one element: `{buffer.name}[{index}]`")
         if isinstance(front, str):
             self.error("text cannot be used as a number")
@@ -589,4 +626,4 @@ class Emitter:
 
 Expressions = dict[type[ast.expr], Callable[[Emitter, Any], Any]]
 Statements = dict[type[ast.stmt], Callable[[Emitter, Any], None]]
-Control = dict[type[ast.stmt], Callable[[Emitter, Any, list[ast.stmt], bool], Way | None]]
+Control = dict[type[ast.stmt], Callable[[Emitter, Any, list[ast.stmt], bool], Completion | None]]

@@ -1,6 +1,6 @@
 """The parts of a floating-point number, and what follows from them.
 
-Derivatives where a value is made of bits are supplied by `surrogate`.
+`surrogate` gives a value that is made of bits its derivative.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ time becomes text, the rest is put in when it is printed.
 from __future__ import annotations
 
 import ast
+import operator
 import re
 from collections.abc import Sequence
 from string import Formatter
@@ -14,10 +15,12 @@ from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter, Expressions
 from tinote.compiler.frontend.values import Formatted, StructValue, Text, Value
 from tinote.errors import KernelSyntaxError
+from tinote.formats import PERCENT_FIELD, UnknownFormat, as_python, in_format, percent_spec
 from tinote.ir.messages import Hole, join_message
 from tinote.ir.nodes import Atom
+from tinote.ir.types import i64
 
-__all__ = ["EXPRESSIONS", "assertion_text", "format_text", "static_text", "text_parts"]
+__all__ = ["EXPRESSIONS", "assertion_text", "format_text", "percent_text", "static_text", "text_parts"]
 
 
 def joined_text(e: Emitter, node: ast.JoinedStr) -> Any:
@@ -33,7 +36,7 @@ def joined_text(e: Emitter, node: ast.JoinedStr) -> Any:
             conversion = {ord("r"): repr, ord("s"): str, ord("a"): ascii}.get(item.conversion)
             try:
                 shown = front if conversion is None else e.ask(conversion, front)
-                parts.append(e.ask(format, shown, _with_type(spec, [shown])))
+                parts.append(_constant_text(e, shown, spec))
             except (TypeError, ValueError) as error:
                 e.error(str(error), node=item.value)
         elif not isinstance(spec, str):
@@ -61,12 +64,12 @@ def formatted(e: Emitter, front: Any, spec: str) -> Formatted:
     """A value that exists at run time, with a format that is checked now."""
     front = e.force(front)
     if spec:
-        spec = _with_type(spec, _samples(e, front))
+        spec = _completed(spec, _samples(e, front))
         if any(int(number) > _WIDEST for number in re.findall(r"\d+", spec)):
             e.error(f"the format `{spec}` is wider than {_WIDEST} characters", kind=KernelSyntaxError)
         for number in _samples(e, front):
             try:
-                format(number, spec)
+                in_format(number, spec)
             except (ValueError, TypeError) as error:
                 kind = {bool: "a truth value", float: "a float", int: "an integer"}[type(number)]
                 e.error(f"the format `{spec}` does not fit {kind}: {error}", kind=KernelSyntaxError)
@@ -75,15 +78,23 @@ def formatted(e: Emitter, front: Any, spec: str) -> Formatted:
 
 #: A format with a precision and no type.
 _UNTYPED = re.compile(r".*\.\d+")
-#: The end of such a one in a text for `str.format`.
-_UNTYPED_FIELD = re.compile(r"\.\d+}")
+#: The end of a format in a text for `str.format` that is not Python's own, or means something else there.
+_OF_THE_DIALECT = re.compile(r"(\.\d+[bdoxX]?|[iu]|[hlL][dxXo])}")
 
 
-def _with_type(spec: str, numbers: list[Any]) -> str:
-    """A format as the dialect reads it: a precision without a type counts the digits of floats after the point."""
+def _completed(spec: str, numbers: list[Any]) -> str:
+    """A format as the dialect reads it: a precision without a type counts the digits of floats after the point, and
+    C's letters for whole numbers are as Python's.
+    """
     if _UNTYPED.fullmatch(spec) and all(isinstance(number, float) for number in numbers):
         return spec + "f"
-    return spec
+    return as_python(spec) if all(isinstance(number, int) for number in numbers) else spec
+
+
+def _constant_text(e: Emitter, front: Any, spec: str) -> str:
+    """What is known at compile time in a format. Raises what `format` raises."""
+    spec = _completed(spec, [front])
+    return in_format(front, spec) if isinstance(front, int) else e.ask(format, front, spec)
 
 
 def _samples(e: Emitter, front: Any) -> list[Any]:
@@ -96,8 +107,7 @@ def _samples(e: Emitter, front: Any) -> list[Any]:
 
 def format_text(e: Emitter, template: str, args: list[Any], kwargs: dict[str, Any]) -> Any:
     """`template.format(*args, **kwargs)`."""
-    untyped = _UNTYPED_FIELD.search(template)
-    if not untyped and all(e.is_static(a) for a in (*args, *kwargs.values())):
+    if not _OF_THE_DIALECT.search(template) and all(e.is_static(a) for a in (*args, *kwargs.values())):
         try:
             return e.ask(template.format, *args, **kwargs)
         except (LookupError, ValueError, TypeError, AttributeError) as error:
@@ -125,11 +135,57 @@ def format_text(e: Emitter, template: str, args: list[Any], kwargs: dict[str, An
             e.error(f"the text asks for `{{{field}}}`, which `format` is not given")
         if e.is_static(front):
             try:
-                parts.append(e.ask(format, front, _with_type(spec or "", [front])))
+                parts.append(_constant_text(e, front, spec or ""))
             except (ValueError, TypeError) as error:
                 e.error(f"this text cannot be formatted: {error}")
         else:
             parts.append(formatted(e, front, spec or ""))
+    return Text(tuple(parts))
+
+
+def percent_text(e: Emitter, template: str, operand: Any) -> Any:
+    """`template % operand`."""
+    named = operand if isinstance(operand, dict) else None
+    items = list(operand) if isinstance(operand, tuple) else [operand]
+    if all(e.is_static(item) for item in (items if named is None else named.values())):
+        try:
+            return e.ask(operator.mod, template, operand)
+        except (LookupError, ValueError, TypeError) as error:
+            e.error(f"this text cannot be formatted: {error}")
+    parts: list[Any] = []
+    at = used = 0
+
+    def literal(stop: int) -> None:
+        if "%" in template[at:stop]:
+            e.error(f"the text {template!r} has a `%` that begins no format", "write `%%` for the sign itself")
+        parts.append(template[at:stop])
+
+    for field in PERCENT_FIELD.finditer(template):
+        literal(field.start())
+        at = field.end()
+        name, flags, width, precision, letter = field.groups()
+        if letter == "%":
+            parts.append("%")
+            continue
+        if named is not None and name not in named:
+            e.error(f"the text asks for `{field[0]}`, which the dictionary does not have")
+        if named is None and used == len(items):
+            e.error(f"the text has more fields than the {used} value{'s' if used != 1 else ''} after `%`")
+        front = items[used] if named is None else named[name]
+        used += 1
+        if e.is_static(front):
+            parts.append(e.ask(operator.mod, re.sub(r"\(\w+\)", "", field[0]), (front,)))
+            continue
+        try:
+            spec = percent_spec(flags, width, precision, letter)
+        except UnknownFormat as error:
+            e.error(f"the format `{field[0]}` cannot be used in a kernel: {error}", kind=KernelSyntaxError)
+        if letter in "diu" and e.is_value(front) and e.as_value(front).dtype.kind == "f":
+            front = e.cast(front, i64)
+        parts.append(formatted(e, front, spec))
+    literal(len(template))
+    if named is None and used < len(items):
+        e.error(f"the text has {used} field{'s' if used != 1 else ''}, and {len(items)} values stand after `%`")
     return Text(tuple(parts))
 
 

@@ -81,5 +81,5 @@ HANDLERS = Handlers(
         **loops.STATEMENTS,
         **_REFUSED_STATEMENTS,
     },
-    control={**branches.CONTROL, **jumps.CONTROL},
+    control={**branches.CONTROL, **jumps.CONTROL, **loops.CONTROL},
 )

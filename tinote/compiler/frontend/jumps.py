@@ -15,7 +15,7 @@ from tinote.compiler.frontend import analysis, structs
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Control, Emitter
 from tinote.compiler.frontend.results import as_annotated
-from tinote.compiler.frontend.scopes import Anchor, Results, Way
+from tinote.compiler.frontend.scopes import Anchor, Completion, Results
 from tinote.compiler.frontend.values import CellPlace, StructValue, Text, Value
 from tinote.errors import Note
 from tinote.ir import primitives as p
@@ -68,30 +68,30 @@ def flags_after(e: Emitter, leaving: analysis.Jumps) -> list[Var]:
     return found
 
 
-def break_(e: Emitter, node: ast.Break, rest: list[ast.stmt], tail: bool) -> Way:
+def break_(e: Emitter, node: ast.Break, rest: list[ast.stmt], tail: bool) -> Completion:
     loop = e.frame.loops[-1] if e.frame.loops else None
     if loop is None:
         e.unsupported("`break` outside of a loop")
     assert loop.broken is not None
     loop.breaks += 1
     e.b.set(loop.broken, true)
-    return Way.LEAVES
+    return Completion.LEAVES
 
 
-def continue_(e: Emitter, node: ast.Continue, rest: list[ast.stmt], tail: bool) -> Way:
+def continue_(e: Emitter, node: ast.Continue, rest: list[ast.stmt], tail: bool) -> Completion:
     loop = e.frame.loops[-1] if e.frame.loops else None
     if loop is None:
         e.unsupported("`continue` outside of a loop")
     if tail and not rest:
-        return Way.SKIPS
+        return Completion.CONTINUES
     if loop.continued is None:
         assert loop.start is not None
         loop.continued = _declare_flag(e, loop.start, "continued")
     e.b.set(loop.continued, true)
-    return Way.SKIPS
+    return Completion.CONTINUES
 
 
-def return_(e: Emitter, node: ast.Return, rest: list[ast.stmt], tail: bool) -> Way:
+def return_(e: Emitter, node: ast.Return, rest: list[ast.stmt], tail: bool) -> Completion:
     tail = tail and not rest
     results = e.frame.results
     front = None if node.value is None else e.evaluate(node.value)
@@ -108,7 +108,7 @@ def return_(e: Emitter, node: ast.Return, rest: list[ast.stmt], tail: bool) -> W
     first, results.seen, results.span = not results.seen, True, e.b.loc
     if first and tail and not e.frame.loops and e.depth == e.frame.depth:
         results.direct = front  # the only `return` that is reached, and nothing follows it
-        return Way.LEAVES
+        return Completion.LEAVES
     if front is not None:
         if first:
             results.cells = _result_cells(e, results, front)
@@ -116,7 +116,7 @@ def return_(e: Emitter, node: ast.Return, rest: list[ast.stmt], tail: bool) -> W
     if not tail or e.frame.loops:
         e.b.set(returned_flag(e), true)
         results.sets += 1
-    return Way.LEAVES
+    return Completion.LEAVES
 
 
 def _result_cells(e: Emitter, results: Results, front: Any) -> Any:

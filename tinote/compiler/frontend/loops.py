@@ -20,9 +20,9 @@ from tinote.compiler.frontend.bindings import bind_target
 from tinote.compiler.frontend.callees import is_static_call
 from tinote.compiler.frontend.conditions import evaluate_condition
 from tinote.compiler.frontend.domains import Domain, check_unrolled, domain_of, static_items
-from tinote.compiler.frontend.emitter import Emitter, Statements
+from tinote.compiler.frontend.emitter import Control, Emitter, Statements
 from tinote.compiler.frontend.jumps import none_of, returned_flag, unless
-from tinote.compiler.frontend.scopes import Anchor, Loop, ParallelNest, Way
+from tinote.compiler.frontend.scopes import Anchor, Completion, Loop, ParallelNest
 from tinote.compiler.frontend.speculation import safe_to_speculate
 from tinote.compiler.frontend.statements import lower_statements
 from tinote.compiler.frontend.values import FieldDomain, Grouped, IndexRange, NdRange, StaticSequence, Value
@@ -32,7 +32,7 @@ from tinote.ir.build import OpenRegion
 from tinote.ir.nodes import Atom, For, Lit, Var, While, false, true
 from tinote.ir.types import Scalar, i32, i64, promote, strengthen, u1
 
-__all__ = ["STATEMENTS"]
+__all__ = ["CONTROL", "STATEMENTS"]
 
 
 Bounds = tuple[Atom, Atom]
@@ -214,7 +214,7 @@ def _bind_indices(e: Emitter, names: list[ast.Name], indices: list[Var], domain:
             e.bind(name.id, Value(index), what)
 
 
-def _iteration(e: Emitter, loop: Loop, body: list[ast.stmt]) -> Way:
+def _iteration(e: Emitter, loop: Loop, body: list[ast.stmt]) -> Completion:
     """Lower the body of a loop once. Its `continue` flag, if it needs one, is declared at the point reached now."""
     loop.start = e.here()
     loop.continued = None
@@ -257,7 +257,7 @@ def _unrolled(e: Emitter, node: ast.For, items: tuple[Any, ...], leaving: analys
         returned_flag(e)
     sets_before = results.sets
 
-    def once(item: Any) -> Way:
+    def once(item: Any) -> Completion:
         with e.block("loop", node):
             bind_target(e, node.target, item, "variable of an unrolled loop")
             return _iteration(e, loop, node.body)
@@ -272,13 +272,14 @@ def _unrolled(e: Emitter, node: ast.For, items: tuple[Any, ...], leaving: analys
             stops.append(results.returned)
         if stops:
             unless(e, stops, lambda item=item: once(item))
-        elif once(item) is Way.LEAVES:
+        elif once(item) is Completion.LEAVES:
             return
         if e.failures > failures:
             return  # the other iterations would report the same
 
 
-def while_(e: Emitter, node: ast.While) -> None:
+def while_(e: Emitter, node: ast.While, rest: list[ast.stmt], tail: bool) -> Completion | None:
+    """Lower a loop. One that only a `return` ends does not go on with `rest`."""
     if node.orelse:
         e.unsupported("`else` after a loop", "set a flag in the loop and test it afterwards", node.orelse[0])
     leaving = analysis.Jumps(node.body)
@@ -295,6 +296,7 @@ def while_(e: Emitter, node: ast.While) -> None:
     with e.region() as inside, e.block("loop", node):
         _iteration(e, loop, node.body)
     e.b.emit(While((), condition.close(go), inside.close(), (), e.b.loc))
+    return Completion.LEAVES if found.atom == true and leaving.returns and not leaving.breaks else None
 
 
 def _while_condition(e: Emitter, found: Value, tested: OpenRegion, stops: list[Var]) -> Atom:
@@ -313,4 +315,5 @@ def _while_condition(e: Emitter, found: Value, tested: OpenRegion, stops: list[V
     return out
 
 
-STATEMENTS: Statements = {ast.For: for_, ast.While: while_}
+STATEMENTS: Statements = {ast.For: for_}
+CONTROL: Control = {ast.While: while_}

@@ -103,7 +103,7 @@ def _argument(e: Emitter, params: list[Var], name: str, argument: ArgumentSpec) 
     if isinstance(argument, TemplateArgument):
         return outside(e, argument.value)
     if isinstance(argument, ArrayArgument):
-        return ArrayValue(argument.buffer)
+        return ArrayValue(argument.buffer, argument.clamps)
     if isinstance(argument, StructArgument):
         return _struct_argument(e, params, name, argument.info)
     return _parameter(e, params, name, argument.type)

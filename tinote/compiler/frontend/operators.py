@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from tinote.compiler.frontend.arithmetic import COMPARISONS, UNARY, apply, binary
-from tinote.compiler.frontend.conditions import evaluate_condition, short_circuit
+from tinote.compiler.frontend.conditions import evaluate_truths, short_circuit
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.domains import static_items
 from tinote.compiler.frontend.emitter import Emitter, Expressions
@@ -25,8 +25,8 @@ def binary_operation(e: Emitter, node: ast.BinOp) -> Any:
 
 def unary(e: Emitter, node: ast.UnaryOp) -> Any:
     if isinstance(node.op, ast.Not):
-        truth = evaluate_condition(e, node.operand)
-        return not truth if isinstance(truth, bool) else e.prim(p.logical_not, truth)
+        truth = evaluate_truths(e, node.operand)
+        return not truth if isinstance(truth, bool) else apply(e, p.logical_not, truth)
     operand = e.evaluate(node.operand)
     if isinstance(node.op, ast.UAdd):
         return operand if is_number(operand) else e.as_value(operand)

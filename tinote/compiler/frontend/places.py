@@ -65,7 +65,7 @@ def store(e: Emitter, place: Place, front: Any, what: str, value: ast.expr | Non
 
 
 def combine(e: Emitter, place: Place, prim: Primitive, operand: Value, old: bool) -> Value | None:
-    """Combine a place with an operand, indivisibly where others may reach it."""
+    """Combine a place with an operand, atomically where others may reach it."""
     check_writable(e, place)
     return place.combine(e.b, prim, operand, old)
 

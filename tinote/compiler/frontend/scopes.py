@@ -12,7 +12,18 @@ from tinote.ir.nodes import Atom, Op, Var
 from tinote.ir.types import Scalar, Tensor
 from tinote.source import Span
 
-__all__ = ["Anchor", "Annotated", "Constant", "Frame", "Loop", "ParallelNest", "Results", "Scope", "Variable", "Way"]
+__all__ = [
+    "Anchor",
+    "Annotated",
+    "Completion",
+    "Constant",
+    "Frame",
+    "Loop",
+    "ParallelNest",
+    "Results",
+    "Scope",
+    "Variable",
+]
 
 
 class Anchor:
@@ -107,11 +118,11 @@ class Scope:
         return found
 
 
-class Way(IntEnum):
+class Completion(IntEnum):
     """How control certainly ends a list of statements."""
 
-    FALLS = 0  # it may reach the end
-    SKIPS = 1  # to the next iteration
+    FALLS_THROUGH = 0  # it may reach the end
+    CONTINUES = 1  # to the next iteration
     LEAVES = 2  # the loop or the function
 
 

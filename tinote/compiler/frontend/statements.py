@@ -10,7 +10,7 @@ from tinote.compiler.frontend.conditions import evaluate_condition
 from tinote.compiler.frontend.emitter import Emitter, Silenced, Statements
 from tinote.compiler.frontend.formatting import assertion_text
 from tinote.compiler.frontend.jumps import flags_after, unless
-from tinote.compiler.frontend.scopes import Frame, Way
+from tinote.compiler.frontend.scopes import Completion, Frame
 from tinote.compiler.frontend.values import POISON
 from tinote.errors import Note, TinoteError
 from tinote.ir.nodes import Check, FaultKind, true
@@ -18,28 +18,28 @@ from tinote.ir.nodes import Check, FaultKind, true
 __all__ = ["STATEMENTS", "lower_body", "lower_statements"]
 
 
-def lower_statements(e: Emitter, body: list[ast.stmt], tail: bool) -> Way:
+def lower_statements(e: Emitter, body: list[ast.stmt], tail: bool) -> Completion:
     """Lower statements; how control certainly ends. `tail`: nothing of the loop's iteration (or the function) follows
     them.
     """
     for position, statement in enumerate(body):
         rest = body[position + 1 :]
-        way = _guarded(e, statement, rest, tail)
-        if way is not None:
-            return way
+        completion = _guarded(e, statement, rest, tail)
+        if completion is not None:
+            return completion
         if rest and isinstance(statement, _COMPOUND):
             flags = flags_after(e, analysis.Jumps([statement]))
             if flags:
                 unless(e, flags, lambda r=rest: lower_statements(e, r, tail))
-                return Way.FALLS
-    return Way.FALLS
+                return Completion.FALLS_THROUGH
+    return Completion.FALLS_THROUGH
 
 
 #: What a jump can stand in.
 _COMPOUND = (ast.If, ast.For, ast.While)
 
 
-def _guarded(e: Emitter, statement: ast.stmt, rest: list[ast.stmt], tail: bool) -> Way | None:
+def _guarded(e: Emitter, statement: ast.stmt, rest: list[ast.stmt], tail: bool) -> Completion | None:
     """Lower one statement, with `rest` after it; `None`: its caller goes on with that. An error is kept, and the names
     that the statement should have assigned say nothing more.
     """
@@ -88,12 +88,12 @@ def lower_body(e: Emitter, frame: Frame) -> Any:
     """Lower the body of the function of `frame`, which is current and has its parameters bound; its result."""
     results = frame.results
     before = e.failures
-    way = lower_statements(e, frame.source.tree.body, True)
+    completion = lower_statements(e, frame.source.tree.body, True)
     if e.failures > before and frame.parent is not None:
         return POISON
     if results.cells is None:
         return results.direct
-    if way is Way.FALLS and not analysis.ends_in_jump(frame.source.tree.body):
+    if completion is Completion.FALLS_THROUGH and not analysis.ends_in_jump(frame.source.tree.body):
         e.error(
             f"`{frame.source.name}` does not return a value on every path",
             "add a `return` at its end",

@@ -53,8 +53,8 @@ def member(e: Emitter, struct: StructValue, name: str) -> Any:
     if name == "keys":
         e.error("the members of a struct are named in the program", f"they are {', '.join(struct.members)}")
     if struct.info is not None and name in struct.info.python_methods:
-        problem = f"`{name}` is a Python function, not part of the kernel language"
-        e.error(problem, "decorate it with `@ti.func`", kind=KernelSyntaxError)
+        problem = f"`{name}` is a property, which kernels do not read of structs"
+        e.error(problem, "make it a method, and call it", kind=KernelSyntaxError)
     known = [*struct.members, *(struct.info.methods if struct.info is not None else ())]
     close = difflib.get_close_matches(name, known, 1)
     hint = f"did you mean `{close[0]}`?" if close else f"it has {', '.join(known)}"
@@ -79,7 +79,12 @@ def construct_struct(e: Emitter, info: StructInfo, args: list[Any], kwargs: dict
     for name, t in info.members.items():
         value = e.force(given[name]) if name in given else 0
         if isinstance(t, StructInfo):
-            found[name] = fitted(e, value, t) if name in given else construct_struct(e, t, [], {})
+            is_first = name in given and e.is_value(value) and not e.shape(value)  # the number of its first member
+            found[name] = (
+                construct_struct(e, t, [value] if is_first else [], {})
+                if is_first or name not in given
+                else fitted(e, value, t)
+            )
         else:
             found[name] = _converted(e, value, t, f"member `{name}` of `{info.name}`")
     return StructValue(found, info)

@@ -5,15 +5,18 @@ from __future__ import annotations
 import ast
 from itertools import product
 from math import prod
+from types import FunctionType
 from typing import Any
 
 from tinote.compiler.frontend import elements
 from tinote.compiler.frontend.arithmetic import tensor
+from tinote.compiler.frontend.calls import call_object
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter, Expressions
-from tinote.compiler.frontend.names import outside
-from tinote.compiler.frontend.values import MemoryPlace, PartPlace, Place, StaticTensor, Value
-from tinote.compiler.protocol import buffer_of, constant_rows, space_of
+from tinote.compiler.frontend.names import captured, outside
+from tinote.compiler.frontend.values import ArrayValue, MemoryPlace, PartPlace, Place, StaticTensor, Value
+from tinote.compiler.protocol import CaptureKind, buffer_of, constant_rows, space_of
+from tinote.errors import KernelSubscriptError
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Atom, Buffer, Lit
 from tinote.ir.types import Scalar, i32
@@ -27,7 +30,7 @@ def subscript(e: Emitter, node: ast.Subscript) -> Any:
         return _component(e, base, node.slice)
     buffer = buffer_of(base)
     if buffer is not None:
-        return _element(e, buffer, node.slice)
+        return _element(e, buffer, node.slice, clamps=isinstance(base, ArrayValue) and base.clamps)
     space = space_of(base)
     if space is not None:
         return elements.element_of(e, base, _element(e, space, node.slice))
@@ -55,6 +58,11 @@ def subscript(e: Emitter, node: ast.Subscript) -> Any:
             f"{describe(base)} cannot be read in a kernel",
             "pass it as an argument, or copy it to a field; small arrays of one or two dimensions are constants",
         )
+    if isinstance(getattr(type(base), "__getitem__", None), FunctionType):
+        if isinstance(node.slice, ast.Slice):
+            e.unsupported("a slice of an object of a class of your own", node=node.slice)
+        getitem = captured(e, CaptureKind.ATTRIBUTE, base, "__getitem__", base.__getitem__)
+        return call_object(e, node, getitem, e.evaluate(node.slice))
     e.error(f"{describe(base)} cannot be indexed")
 
 
@@ -75,8 +83,8 @@ def _indices(e: Emitter, node: ast.expr) -> list[tuple[Any, ast.expr]]:
     return found
 
 
-def _element(e: Emitter, buffer: Buffer, node: ast.expr) -> MemoryPlace:
-    """One element of a field."""
+def _element(e: Emitter, buffer: Buffer, node: ast.expr, *, clamps: bool = False) -> MemoryPlace:
+    """One element of a field or array; `clamps`: the nearest one, where there is none."""
     parts = _indices(e, node)
     if buffer.rank == 0:
         if not parts or (len(parts) == 1 and parts[0][0] is None):
@@ -85,21 +93,32 @@ def _element(e: Emitter, buffer: Buffer, node: ast.expr) -> MemoryPlace:
             f"field `{buffer.name}` has no dimensions, and is indexed with {len(parts)}",
             f"its only element is `{buffer.name}[None]`",
             node,
+            KernelSubscriptError,
         )
     if len(parts) == 1 and parts[0][0] is None:
         e.error(
             f"field `{buffer.name}` has {_dimensions(buffer.rank)}, and is indexed with None",
             f"write `{buffer.name}[{_letters(buffer.rank)}]`",
             node,
+            KernelSubscriptError,
         )
     if len(parts) != buffer.rank:
         hint = f"write `{buffer.name}[{_letters(buffer.rank)}]`"
         if buffer.element and len(parts) > buffer.rank:
             element = f"{buffer.name}[{_letters(buffer.rank)}][{_letters(len(buffer.element), buffer.rank)}]"
             hint = f"components come in brackets of their own: `{element}`"
-        e.error(f"field `{buffer.name}` has {_dimensions(buffer.rank)}, and is indexed with {len(parts)}", hint, node)
+        problem = f"field `{buffer.name}` has {_dimensions(buffer.rank)}, and is indexed with {len(parts)}"
+        e.error(problem, hint, node, KernelSubscriptError)
     index = [_index(e, front, part) for front, part in parts]
+    if clamps:
+        index = [_clamped(e, i, e.b.extent(buffer, axis)) for axis, i in enumerate(index)]
     return elements.memory_place(e, buffer, _from_zero(e, buffer, index))
+
+
+def _clamped(e: Emitter, index: Atom, extent: Atom) -> Atom:
+    """The number nearest to `index` of those from zero up to `extent`."""
+    last = e.prim(p.sub, Value(extent), 1)
+    return e.prim(p.maximum, e.prim(p.minimum, Value(index), last), 0).atom
 
 
 def _from_zero(e: Emitter, buffer: Buffer, index: list[Atom]) -> tuple[Atom, ...]:
@@ -130,7 +149,7 @@ def _component(e: Emitter, base: Any, node: ast.expr) -> Any:
     found = _indices(e, node)
     if len(found) != len(shape):
         hint = "rows and columns stand in one pair of brackets: `m[i, j]`" if len(shape) == 2 else ""
-        e.error(f"{describe(base)} is indexed with {len(found)}", hint, node)
+        e.error(f"{describe(base)} is indexed with {len(found)}", hint, node, KernelSubscriptError)
     fixed = [_within(e, front, extent, part) for (front, part), extent in zip(found, shape, strict=True)]
     if all(k is not None for k in fixed):
         atoms: tuple[Atom, ...] = tuple([Lit(k or 0, i32) for k in fixed])
@@ -161,6 +180,7 @@ def _within(e: Emitter, front: Any, extent: int, node: ast.expr) -> int | None:
             f"component {front} is outside of a dimension of {extent}",
             f"components count from 0 to {extent - 1}",
             node,
+            KernelSubscriptError,
         )
     return front % extent
 
@@ -231,7 +251,7 @@ def _dimensions(rank: int) -> str:
 
 
 def _letters(count: int, start: int = 0) -> str:
-    return ", ".join("ijklmnpqrs"[start : start + count])
+    return ", ".join("ijklmnpqrstuvw"[start : start + count])
 
 
 EXPRESSIONS: Expressions = {ast.Subscript: subscript}

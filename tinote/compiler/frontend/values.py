@@ -39,6 +39,7 @@ __all__ = [
     "StaticTensor",
     "StructValue",
     "Text",
+    "UnboundMethod",
     "Value",
     "indices_of",
     "is_fixed",
@@ -115,12 +116,15 @@ POISON = Poison()
 
 
 class ArrayValue:
-    """Memory that is known at launch only: what an array parameter is inside the kernel."""
+    """Memory that is known at launch only: what an array parameter is inside the kernel. `clamps`: an index outside
+    stands for the nearest one inside.
+    """
 
-    __slots__ = ("buffer",)
+    __slots__ = ("buffer", "clamps")
 
-    def __init__(self, buffer: Buffer) -> None:
+    def __init__(self, buffer: Buffer, clamps: bool = False) -> None:
         self.buffer = buffer
+        self.clamps = clamps
 
     def __tinote_buffer__(self) -> Buffer:
         return self.buffer
@@ -158,11 +162,18 @@ class BoundMethod(NamedTuple):
     name: str
 
 
+class UnboundMethod(NamedTuple):
+    """A method of vectors and matrices, looked up in their class `owner`: the first argument is the vector."""
+
+    owner: str
+    name: str
+
+
 class Place:
     """Something that can be assigned: a local cell, an element of a field, a component of either."""
 
     __slots__ = ()
-    #: whether other iterations may reach it, so that `+=` must be indivisible
+    #: whether other iterations may reach it, so that `+=` must be atomic
     shared = False
 
     @property
@@ -181,7 +192,7 @@ class Place:
         raise NotImplementedError
 
     def combine(self, b: Builder, prim: Primitive, value: Value, old: bool) -> Value | None:
-        """`place = prim(place, value)`, indivisibly where others may reach it; the value it held before when `old`."""
+        """`place = prim(place, value)`, atomically where others may reach it; the value it held before when `old`."""
         before = self.load(b)
         self.store(b, b.prim(prim, before.atom, value.atom))
         return before if old else None

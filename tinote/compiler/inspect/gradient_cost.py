@@ -1,6 +1,6 @@
 """What a gradient costs beside its arithmetic: which values it saves and how many of them, what it computes again, and
 how it adds to adjoints. All is read off the gradient's own IR, so that it cannot say otherwise than what runs: what is
-saved and computed again before lowering, where loops are still the user's, additions behind the last pass.
+saved and computed again before lowering, where loops are still the user's, additions after the last pass.
 
 Saved values lie on stacks that live for one iteration of a parallel loop, so that a thread holds those of one iteration
 at a time; copies of whole fields lie beside. How often a loop pushes is the sum over the iterations of the loops around
@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from tinote.autodiff.adjoints import adjoint_operations
-from tinote.autodiff.old_values import OldValue
+from tinote.autodiff.atomic_old_values import OldValue
 from tinote.compiler.inspect.schedule import bytes_of
 from tinote.ir import primitives as p
 from tinote.ir.buffers import root_of
@@ -53,7 +53,7 @@ Length = Callable[[Buffer, int], int | None]
 
 
 class Saved(NamedTuple):
-    """Values that the gradient saves: `name` of them, of `size` bytes each, where `place` computes them.
+    """Values that the gradient saves: `name` of them, of `size` bytes each, where `span` computes them.
 
     `expression`: how many, in terms of the program's own names. `count`: how many for the arguments asked about, at
     most if not `exact`; None where only the launch tells. `per_iteration`: that many in each iteration of a parallel
@@ -61,7 +61,7 @@ class Saved(NamedTuple):
     """
 
     name: str
-    place: Span
+    span: Span
     type: str
     size: int
     expression: str
@@ -81,7 +81,7 @@ class Recomputed(NamedTuple):
     its derivative needs.
     """
 
-    place: Span
+    span: Span
     again: int
     factors: int
 
@@ -91,14 +91,14 @@ class Recomputed(NamedTuple):
 
 
 class Accumulation(NamedTuple):
-    """Where the gradient adds to memory, in the derivative of what stands at `place`. `how`: "atomic" where threads may
+    """Where the gradient adds to memory, in the derivative of what stands at `span`. `how`: "atomic" where threads may
     meet, "plain" where they cannot, "private" where each has a copy of `nbytes` (None where only the launch tells).
     """
 
     target: str
     how: str
     nbytes: int | None
-    place: Span
+    span: Span
 
 
 class GradientCosts(NamedTuple):
@@ -137,8 +137,8 @@ def _recomputed(fn: Function) -> Iterator[Recomputed]:
     found: dict[tuple[str, int], list[int]] = {}
     for op in walk(fn.region):
         if isinstance(op, Prim | Load) and op.origin is not None and op not in adjoint:
-            place = _place(op)
-            counts = found.setdefault((place.file, place.line), [0, 0])
+            span = _span_of(op)
+            counts = found.setdefault((span.file, span.line), [0, 0])
             copied = isinstance(op, Load) or (isinstance(op.origin, Prim) and op.origin.prim is op.prim)
             counts[0 if copied else 1] += 1
     for (file, line), counts in sorted(found.items()):
@@ -157,7 +157,7 @@ def _accumulated(fn: Function) -> Iterator[Accumulation]:
             alone = op.plain or not (isinstance(task, Task) and task.parallel)
             how = "private" if root in private else "plain" if alone else "atomic"
             target = private.get(root, root).name
-            yield Accumulation(target, how, bytes_of(root) if how == "private" else None, _place(op))
+            yield Accumulation(target, how, bytes_of(root) if how == "private" else None, _span_of(op))
 
 
 def saved_values(fn: Function, arguments: Sequence[Number], read: Read, length: Length) -> tuple[Saved, ...]:
@@ -186,8 +186,8 @@ def _copies(fn: Function, length: Length) -> list[Saved]:
         shape = " · ".join(map(str, (*lengths, *buffer.element))) or "1"
         original = _copied_to(fn, buffer)
         writes = [op for op in walk(fn.region) if isinstance(op, Store | Atomic) and op.buffer is original]
-        place = next((_place(op) for op in writes if _place(op).line), fn.loc)
-        found.append(Saved(original.name, place, buffer.dtype.name, buffer.dtype.size, shape, count, copy=True))
+        span = next((_span_of(op) for op in writes if _span_of(op).line), fn.loc)
+        found.append(Saved(original.name, span, buffer.dtype.name, buffer.dtype.size, shape, count, copy=True))
     return found
 
 
@@ -239,13 +239,13 @@ class _Counter:
         loops = [loop for loop in inner if isinstance(loop, For | While)]
         exact = not any(isinstance(one, If) for one in inner)
         defined = self._definitions.get(value) if isinstance(value, Var) else None
-        places = [_place(one) for one in (op, defined, *reversed(inner)) if one is not None]
-        place = next((one for one in places if one.line), NOWHERE)
+        spans = [_span_of(one) for one in (op, defined, *reversed(inner)) if one is not None]
+        span = next((one for one in spans if one.line), NOWHERE)
         name = value.name if isinstance(value, Var) and value.name else _loaded(defined) or "a value"
         self.found.append(
             Saved(
                 name,
-                place,
+                span,
                 repr(content),
                 size,
                 " · ".join([self._trip(loop) for loop in loops]) or "1",
@@ -327,7 +327,7 @@ def _loaded(op: Op | None) -> str:
     return f"{op.buffer.name}[{'…' if op.index else 'None'}]"
 
 
-def _place(op: Op) -> Span:
+def _span_of(op: Op) -> Span:
     if op.loc.line:
         return op.loc
     return op.origin.loc if op.origin is not None else NOWHERE

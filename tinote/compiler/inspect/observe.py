@@ -19,10 +19,10 @@ from tinote.ir.nodes import Atomic, Buffer, For, Function, Op, Push, Region, Set
 from tinote.ir.primitives import Defaults
 from tinote.ir.types import Scalar
 
-__all__ = ["CopiedMemory", "Iterations", "Observed", "Seen", "Turn", "Turns", "observe"]
+__all__ = ["CopiedMemory", "IterationTracker", "Iterations", "LoopIndices", "Observed", "Seen", "observe"]
 
 #: The indices of the loops around an operation.
-Turn = tuple[int, ...]
+LoopIndices = tuple[int, ...]
 
 
 class Seen(NamedTuple):
@@ -32,20 +32,20 @@ class Seen(NamedTuple):
 
     values: tuple[Any, ...]
     times: int
-    turn: Turn | None = None
+    indices: LoopIndices | None = None
 
 
 class Observed(NamedTuple):
     """What became of each operation that ran. `first_nan`: the one that first gave a NaN. `ranges`: the iterations of
     the parallel loops that were met, outermost first. `stopped`: why the run ended early or left something out, "" if
-    it did not. `nan_turn`: how often the first NaN's operation had run then.
+    it did not. `nan_run`: how often the first NaN's operation had run then.
     """
 
     seen: dict[Op, Seen]
     first_nan: Op | None
     ranges: tuple[range, ...]
     stopped: str
-    nan_turn: int = 0
+    nan_run: int = 0
 
 
 def observe(
@@ -58,7 +58,7 @@ def observe(
 ) -> Observed:
     """Run `fn` and watch. `iteration`: an index for each parallel loop, outermost first; 0 for those that have none."""
     iterations = Iterations(iteration)
-    watch = _Watch(iterations, Turns(fn))
+    watch = _Watch(iterations, IterationTracker(fn))
     stopped = ""
     try:
         interpret(
@@ -68,11 +68,11 @@ def observe(
         stopped = f"stopped after {step_limit:,} operations"
     except TinoteError as error:
         stopped = error.message
-    ranges, turn = tuple(iterations.ranges), watch.nan_turn
-    return Observed(watch.seen, watch.first_nan, ranges, stopped or iterations.outside, turn)
+    ranges = tuple(iterations.ranges)
+    return Observed(watch.seen, watch.first_nan, ranges, stopped or iterations.outside, watch.nan_run)
 
 
-class Turns:
+class IterationTracker:
     """In which iteration of the loops around it each operation of a function runs."""
 
     def __init__(self, fn: Function) -> None:
@@ -88,7 +88,7 @@ class Turns:
             for inner in op.regions:
                 self._look(inner, (*indices, inner.params[0]) if is_loop else indices)
 
-    def of(self, op: Op, values: Mapping[Var, Any]) -> Turn | None:
+    def of(self, op: Op, values: Mapping[Var, Any]) -> LoopIndices | None:
         """The iteration in which `op` has just run; None inside of a `while`."""
         indices = self._indices.get(op)
         return None if indices is None else tuple([int(values[v]) for v in indices])
@@ -106,15 +106,15 @@ class Iterations:
         self.ranges: list[range] = []
         self.outside = ""
 
-    def choose(self, turns: range) -> Iterable[int]:
+    def choose(self, iterations: range) -> Iterable[int]:
         depth, self._depth = self._depth, self._depth + 1
         if depth == len(self.ranges):
-            self.ranges.append(turns)
-        wanted = self._wanted[depth] if depth < len(self._wanted) else turns.start
-        if wanted in turns:
+            self.ranges.append(iterations)
+        wanted = self._wanted[depth] if depth < len(self._wanted) else iterations.start
+        if wanted in iterations:
             return [wanted]
-        if turns:
-            self.outside = f"there is no iteration {wanted} in {turns.start} … {turns.stop - 1}"
+        if iterations:
+            self.outside = f"there is no iteration {wanted} in {iterations.start} … {iterations.stop - 1}"
         return []
 
     def ran(self, op: Op) -> None:
@@ -126,12 +126,12 @@ class Iterations:
 class _Watch:
     """Keeps values."""
 
-    def __init__(self, iterations: Iterations, turns: Turns) -> None:
+    def __init__(self, iterations: Iterations, tracker: IterationTracker) -> None:
         self._iterations = iterations
-        self._turns = turns
+        self._tracker = tracker
         self.seen: dict[Op, Seen] = {}
         self.first_nan: Op | None = None
-        self.nan_turn = 0
+        self.nan_run = 0
 
     def ran(self, op: Op, values: Mapping[Var, Any]) -> None:
         """Keep what an operation came to; of one with regions, its results and its last index."""
@@ -141,9 +141,9 @@ class _Watch:
             atoms = (*atoms, op.regions[0].params[0])
         found = tuple([values.get(a) if isinstance(a, Var) else a.value for a in atoms])
         earlier = self.seen.get(op)
-        self.seen[op] = Seen(found, earlier.times + 1 if earlier else 1, self._turns.of(op, values))
+        self.seen[op] = Seen(found, earlier.times + 1 if earlier else 1, self._tracker.of(op, values))
         if self.first_nan is None and not op.regions and any(map(_is_nan, found)):
-            self.first_nan, self.nan_turn = op, self.seen[op].times
+            self.first_nan, self.nan_run = op, self.seen[op].times
 
 
 def _is_nan(value: Any) -> bool:

@@ -14,7 +14,7 @@ from typing import Any
 
 from tinote.autodiff.gradient import reverse
 from tinote.autodiff.reverse import Reverser
-from tinote.compiler.inspect.observe import CopiedMemory, Iterations, Turn, Turns
+from tinote.compiler.inspect.observe import CopiedMemory, Iterations, IterationTracker, LoopIndices
 from tinote.ir.buffers import root_of
 from tinote.ir.interpret import interpret
 from tinote.ir.memory import Number
@@ -28,12 +28,12 @@ __all__ = ["Adjoints", "observed_adjoints", "primals_of"]
 class Adjoints:
     """The total adjoint of each variable in each iteration: `totals`."""
 
-    def __init__(self, totals: Mapping[tuple[Var, Turn], Number]) -> None:
+    def __init__(self, totals: Mapping[tuple[Var, LoopIndices], Number]) -> None:
         self.totals = totals
 
-    def of(self, variable: Var, turn: Turn | None) -> Number | None:
+    def of(self, variable: Var, indices: LoopIndices | None) -> Number | None:
         """None where it is not known, or the gradient does not depend on it."""
-        return None if turn is None else self.totals.get((variable, turn))
+        return None if indices is None else self.totals.get((variable, indices))
 
 
 def primals_of(fn: Function) -> dict[Var, Var]:
@@ -101,16 +101,16 @@ def observed_adjoints(
             super().backward(op, adjoints)
 
     gradient = reverse(fn, defaults, reverser=Noting).function
-    turns, iterations = Turns(gradient), Iterations(iteration)
-    found: dict[tuple[Var, Turn], Number] = {}
+    tracker, iterations = IterationTracker(gradient), Iterations(iteration)
+    found: dict[tuple[Var, LoopIndices], Number] = {}
 
     def observe(op: Op, values: Mapping[Var, Any]) -> None:
         iterations.ran(op)
         if isinstance(op, Store) and op.buffer in notes:
-            turn = turns.of(op, values)
-            if turn is not None:
+            indices = tracker.of(op, values)
+            if indices is not None:
                 value = op.value.value if isinstance(op.value, Lit) else values[op.value]
-                found[notes[op.buffer], turn] = value
+                found[notes[op.buffer], indices] = value
 
     several = sum(isinstance(op, For | While) for op in gradient.region.body) > 1
     order = None if several else iterations.choose

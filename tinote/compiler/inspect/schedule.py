@@ -80,12 +80,12 @@ def _plan(task: Task) -> TaskPlan:
         reads=tuple(sorted({b.name for b in touched.loaded})),
         writes=tuple(sorted(written)),
         operations=len(operations),
-        span=_place(task),
+        span=_span_of(task),
         because=next((op.because for op in operations if isinstance(op, For) and op.because), ""),
     )
 
 
-def _place(task: Task) -> Span:
+def _span_of(task: Task) -> Span:
     """Where a task begins: a serial one is made by the compiler, of what stands in it."""
     return task.loc if task.loc.line else next((op.loc for op in task.body.body if op.loc.line), task.loc)
 

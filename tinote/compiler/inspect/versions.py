@@ -10,7 +10,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from tinote.compiler.driver import Specialisation
-from tinote.compiler.protocol import FunctionSource, function_of
+from tinote.compiler.protocol import FunctionSource, source_of
 from tinote.config import Config
 from tinote.ir.nodes import Buffer, Function, Memory, Op, Region
 
@@ -37,7 +37,7 @@ class Version(NamedTuple):
 def version_of(specialisation: Specialisation) -> Version:
     """What a specialisation is. Raises what its front end raises."""
     lowered = specialisation.lowered
-    functions = [function_of(capture.value) for capture in lowered.captures]
+    functions = [source_of(capture.value) for capture in lowered.captures]
     known = tuple(dict.fromkeys(f for f in functions if f is not None and f is not specialisation.source))
     return Version(
         specialisation.source, known, lowered.function, specialisation.config, specialisation.front_end_seconds

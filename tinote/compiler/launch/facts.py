@@ -1,9 +1,9 @@
-"""What a launch must know of what the passes found out, in terms of memory and places instead of operations."""
+"""What a launch must know of what the passes found out, in terms of memory and spans instead of operations."""
 
 from __future__ import annotations
 
 from tinote.autodiff.gradient import Gradient
-from tinote.compiler.launch.metadata import Facts, GradientFacts, OverwrittenInput, Place
+from tinote.compiler.launch.metadata import Facts, GradientFacts, LocatedBuffer, OverwrittenInput
 from tinote.compiler.pipeline import Context
 from tinote.compiler.requests import Request
 from tinote.ir.access_region import regions_of
@@ -43,9 +43,9 @@ def _gradient_facts(gradient: Gradient, *, tangents: bool) -> GradientFacts:
         live_in,
         before,
         tuple([OverwrittenInput(h.load.buffer, h.load.loc, h.write.loc) for h in gradient.overwrites]),
-        tuple([Place(value.op.buffer, value.op.loc) for value in gradient.old_values.values]),
+        tuple([LocatedBuffer(value.op.buffer, value.op.loc) for value in gradient.old_values.values]),
         tuple([array for _, array in gradient.copies]),
-        tuple([Place(store.buffer, store.loc) for store in gradient.broken]),
+        tuple([LocatedBuffer(store.buffer, store.loc) for store in gradient.broken]),
         regions,
     )
 

@@ -18,7 +18,7 @@ from tinote.runtime.profile import Clock
 from tinote.runtime.sites import Site
 from tinote.source import Span
 
-__all__ = ["ExecutableMetadata", "Facts", "GradientFacts", "OverwrittenInput", "Place", "Signature"]
+__all__ = ["ExecutableMetadata", "Facts", "GradientFacts", "LocatedBuffer", "OverwrittenInput", "Signature"]
 
 
 class ExecutableMetadata(NamedTuple):
@@ -52,7 +52,7 @@ class Signature(NamedTuple):
     warnings: tuple[Warned, ...]
 
 
-class Place(NamedTuple):
+class LocatedBuffer(NamedTuple):
     """Memory, and where in the source something becomes of it."""
 
     buffer: Buffer
@@ -73,16 +73,16 @@ class GradientFacts(NamedTuple):
     `live_in`: what it reads of the primal's memory. `live_in_before`: what must be as it was before the primal launch
     when the gradient begins; `overwritten` says why. `old_values`: the buffers whose old values the primal launch must
     have saved (`Facts.saved`), and where it returned them. `copied`: the arrays of which a launch needs memory for a
-    copy, behind its arrays and old values. `broken_paths`: where a value that is differentiated is stored into memory
+    copy, after its arrays and old values. `broken_paths`: where a value that is differentiated is stored into memory
     without a gradient. `regions`: the same by elements, and what the primal writes.
     """
 
     live_in: frozenset[Buffer]
     live_in_before: frozenset[Buffer]
     overwritten: tuple[OverwrittenInput, ...]
-    old_values: tuple[Place, ...]
+    old_values: tuple[LocatedBuffer, ...]
     copied: tuple[Buffer, ...]
-    broken_paths: tuple[Place, ...]
+    broken_paths: tuple[LocatedBuffer, ...]
     regions: SymbolicRegions
 
     def with_memory(self, actual: Callable[[Buffer], Buffer]) -> GradientFacts:
@@ -101,7 +101,7 @@ class GradientFacts(NamedTuple):
 class Facts(NamedTuple):
     """What is known of the result of a request, beside its code.
 
-    `arrays`: the buffers that a launch's values begin with: the kernel's own array arguments, and behind them whatever
+    `arrays`: the buffers that a launch's values begin with: the kernel's own array arguments, and after them whatever
     the request adds. `gradient`: of a request that reverses. `saved`: the old values that a recording launch leaves
     in arrays of these shapes. `checks`: what a launch that checks the access rules leaves in its shadows.
     """

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from tinote.runtime.jit import Binary
     from tinote.runtime.store import Store
 
-__all__ = ["Binaries", "BoundArray", "Code", "Native", "Origin", "Profiled", "binary_cache", "places_in"]
+__all__ = ["Binaries", "BoundArray", "Code", "Native", "Origin", "Profiled", "address_sources", "binary_cache"]
 
 ENTRY_POINTS = ("entry",)
 
@@ -200,14 +200,14 @@ class Native:
         self.tasks = metadata.tasks
         image = bytearray(8 * metadata.slots)
         memories: list[Memory] = []
-        places = places_in(arrays)
+        sources = address_sources(arrays)
         self._arrays = len(arrays)
         self._pointers = [
-            (*places[buffer], (offset - SLOTS) // 8)
+            (*sources[buffer], (offset - SLOTS) // 8)
             for buffer, offset in metadata.pointers
             if buffer.kind is BufferKind.ARRAY
         ]
-        self._extents = [(places[buffer][0], axis, (offset - SLOTS) // 8) for buffer, axis, offset in metadata.extents]
+        self._extents = [(sources[buffer][0], axis, (offset - SLOTS) // 8) for buffer, axis, offset in metadata.extents]
         for buffer, offset in metadata.pointers:
             if buffer.kind is BufferKind.ARRAY:
                 continue
@@ -279,7 +279,7 @@ class Native:
         return values[self._arrays :]
 
 
-def places_in(arrays: Sequence[Buffer]) -> dict[Buffer, tuple[int, int]]:
+def address_sources(arrays: Sequence[Buffer]) -> dict[Buffer, tuple[int, int]]:
     """Which array, and which of its addresses, a buffer stands for."""
     found: dict[Buffer, tuple[int, int]] = {}
     for position, array in enumerate(arrays):

@@ -16,7 +16,7 @@ from typing import Any
 from tinote.compiler.codegen.python.module import Module, generate
 from tinote.compiler.codegen.python.support import Array, Launch, bytes_at
 from tinote.compiler.launch.access_summary import TaskSummary, summarise
-from tinote.compiler.launch.native import BoundArray, Origin, places_in
+from tinote.compiler.launch.native import BoundArray, Origin, address_sources
 from tinote.config import Config
 from tinote.errors import CompilerBug, KernelSyntaxError, TinoteError
 from tinote.ir.nodes import Buffer, Function
@@ -74,8 +74,8 @@ class PythonCode(Stoppable):
         self._memories = {
             name: Array(buffer, memory_of(buffer).view(), _known(buffer)) for name, buffer in module.memories.items()
         }
-        places = places_in(arrays)
-        self._arrays = [(name, buffer, *places[buffer]) for name, buffer in module.arrays.items()]
+        sources = address_sources(arrays)
+        self._arrays = [(name, buffer, *sources[buffer]) for name, buffer in module.arrays.items()]
         self.parameters = tuple([v.type for v in fn.region.params if isinstance(v.type, Scalar)])
         self.results = tuple([y.type for y in fn.region.yields if isinstance(y.type, Scalar)])
         self._given = struct.Struct("<" + "".join([WORDS[t.name] for t in self.parameters]))

@@ -12,7 +12,7 @@ share (that is privatisation's). A parallel loop that comes to carry a value bec
 may read or otherwise write the element; updates of the same kind commute. An update inside of an `if` contributes the
 neutral element when it is not taken.
 
-The update moves behind the loop, where it would happen even if none happened inside. To add nothing is harmless if the
+The update moves after the loop, where it would happen even if none happened inside. To add nothing is harmless if the
 element exists; otherwise it happens under a condition.
 
 Sums of floats are reassociated. In a parallel loop their order is open anyway; in a serial one it takes `fast_math`,
@@ -53,7 +53,7 @@ __all__ = ["accumulate"]
 
 
 def accumulate(fn: Function, fast_math: bool = False) -> Function:
-    """`fn` with updates of elements that a loop does not change done once, behind the loop."""
+    """`fn` with updates of elements that a loop does not change done once, after the loop."""
     return _Accumulator(Accesses(fn), fast_math).run(fn)
 
 
@@ -125,9 +125,9 @@ class _Accumulator(Rewriter):
                 known.conditional = known.conditional and conditional
             elif self.fits(op, loop, bound) and not any(self.disturbs(other, op) for other in accesses):
                 sums[element] = _Sum(op, conditional, not self.exists(op))
-        turns = _surely_turns(loop)
+        iterates = _surely_iterates(loop)
         for s in sums.values():
-            s.guarded = s.guarded and (s.conditional or not turns)
+            s.guarded = s.guarded and (s.conditional or not iterates)
             s.has_hit = s.guarded and (s.conditional or isinstance(loop, While))
         return sums
 
@@ -161,7 +161,7 @@ class _Accumulator(Rewriter):
     # the loop with its accumulators
 
     def rewrite(self, loop: For | While, sums: dict[_Element, _Sum]) -> None:
-        """Emit the loop that carries the sums, and their updates behind it."""
+        """Emit the loop that carries the sums, and their updates after it."""
         flagged = [s for s in sums.values() if s.has_hit]
         new = [*[s.carried for s in sums.values()], *[s.hit for s in flagged]]
         initial = (*[s.neutral for s in sums.values()], *[false for _ in flagged])
@@ -258,7 +258,7 @@ def _element(op: Atomic) -> _Element:
     return _Element(op.buffer, op.prim, op.index)
 
 
-def _surely_turns(loop: For | While) -> bool:
+def _surely_iterates(loop: For | While) -> bool:
     if not isinstance(loop, For) or not isinstance(loop.lo, Lit) or not isinstance(loop.hi, Lit):
         return False
     return loop.lo.value < loop.hi.value

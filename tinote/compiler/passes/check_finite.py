@@ -43,7 +43,7 @@ __all__ = ["check_finite"]
 
 _INFIX = {p.add: "+", p.sub: "-", p.mul: "*", p.div: "/", p.mod: "%", p.floordiv: "//", p.power: "**"}
 
-#: A fault shows at most so many values.
+#: The most values that a fault shows.
 _MOST_SHOWN = 6
 
 
@@ -112,7 +112,7 @@ class _Checker:
 
     def _follow_back(self, sinks: list[Var], scope: Sequence[Op], loops: tuple[Var, ...]) -> None:
         b = self._b
-        culprits = _ways_to(sinks, scope)
+        culprits = _slice_of(sinks, scope)
         blamed: dict[Var, Var] = {v: b.prim(p.logical_not, self._finite(v)) for v in sinks}
         trouble = self._any(blamed.values())
         with b.region() as inside:
@@ -164,10 +164,10 @@ class _Checker:
         slope = self._adjoints and isinstance(op, Prim) and isinstance(origin, Prim) and op.prim is not origin.prim
         if isinstance(origin, Prim) and (slope or op in self._adjoints):
             text = f"in the derivative of {origin.prim.name}: {text}"
-        turns = loops[: max(0, _MOST_SHOWN - len(shown))]
-        text += iteration_text([v.name or f"index {k}" for k, v in enumerate(turns)])
+        indices = loops[: max(0, _MOST_SHOWN - len(shown))]
+        text += iteration_text([v.name or f"index {k}" for k, v in enumerate(indices)])
         loc = op.loc if op.loc.line or origin is None else origin.loc
-        self._b.emit(Check(FaultKind.FINITE, (fine, *shown, *turns), text, 0, loc))
+        self._b.emit(Check(FaultKind.FINITE, (fine, *shown, *indices), text, 0, loc))
 
     # ---- small pieces
 
@@ -179,9 +179,9 @@ class _Checker:
             t = index[axis].type
             assert isinstance(t, Scalar)
             shown[axis] = b.prim(p.add, index[axis], Lit(first, t)) if first else index[axis]
-        places = ["{:d}"] * len(index)
-        name = f"{buffer.name}[{', '.join(places[:rank]) or 'None'}]"
-        return (f"{name}[{', '.join(places[rank:])}]" if places[rank:] else name), tuple(shown)
+        holes = ["{:d}"] * len(index)
+        name = f"{buffer.name}[{', '.join(holes[:rank]) or 'None'}]"
+        return (f"{name}[{', '.join(holes[rank:])}]" if holes[rank:] else name), tuple(shown)
 
     def _finite(self, a: Atom) -> Var:
         b = self._b
@@ -197,7 +197,7 @@ class _Checker:
         return first
 
 
-def _ways_to(sinks: list[Var], scope: Sequence[Op]) -> list[Op]:
+def _slice_of(sinks: list[Var], scope: Sequence[Op]) -> list[Op]:
     """The operations of `scope` through which numbers reach the sinks, in order."""
     wanted = set(sinks)
     found: list[Op] = []

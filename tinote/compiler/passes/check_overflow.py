@@ -9,7 +9,7 @@
                                                     check overflow "{} + {} does not fit into i32" %5, %a, %b
 
 It runs on the program as it was written, before any simplification. Narrow results are compared with those in i64;
-i64 has its own conditions. An indivisible `+=` is checked through the old value.
+i64 has its own conditions. An atomic `+=` is checked through the old value.
 """
 
 from __future__ import annotations

@@ -24,10 +24,10 @@ __all__ = ["demote_atomics"]
 
 
 #: A buffer and the operands that index it.
-_Place = tuple[Buffer, tuple[Atom, ...]]
+_Element = tuple[Buffer, tuple[Atom, ...]]
 
 
-def _place(access: Access) -> _Place:
+def _element(access: Access) -> _Element:
     return access.op.buffer, access.op.index
 
 
@@ -42,15 +42,15 @@ class _Demoter(Rewriter):
         self.accesses = accesses
         self.loop: Loop | None = None
         self.inside: list[Access] = []
-        #: The places that are accessed, one access each, without what is known there.
+        #: The elements that are accessed, one access each, without what is known there.
         self.places: list[Access] = []
-        self.apart: dict[_Place, bool] = {}
+        self.apart: dict[_Element, bool] = {}
 
     def visit(self, op: Op) -> None:
         if isinstance(op, Task):
             self.loop = self.accesses.loops.get(op)
             self.inside = self.accesses.within(self.loop) if self.loop else []
-            self.places = list({_place(a): Access(a.op, a.forms, a.loop, None) for a in self.inside}.values())
+            self.places = list({_element(a): Access(a.op, a.forms, a.loop, None) for a in self.inside}.values())
             self.apart = {}
         super().visit(op)
 
@@ -69,7 +69,7 @@ class _Demoter(Rewriter):
         if loop is None or op.buffer.kind is BufferKind.PRIVATE:
             return True
         here = self.accesses.of(op)
-        place = _place(here)
+        place = _element(here)
         if place not in self.apart:
             unaware = Access(op, here.forms, here.loop, None)
             self.apart[place] = not self.meets_any(unaware, self.places, loop)

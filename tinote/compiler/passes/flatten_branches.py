@@ -9,8 +9,8 @@ numbers.
                                                            store @v[%j], %2
 
 Only elements that every iteration touches anyway are touched in a branch that goes: they are in range, their memory is
-at hand, and no other iteration writes them (`vectorise` has proved that), so that nobody notices that an old value is
-written back. What may fail or be seen stays in its branch, and so does what takes long.
+at hand, and no other iteration writes them (`mark_vector_loops` has proved that), so that nobody notices that an old
+value is written back. What may fail or be seen stays in its branch, and so does what takes long.
 """
 
 from __future__ import annotations

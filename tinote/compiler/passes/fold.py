@@ -40,7 +40,7 @@ class _Folder(Rewriter):
         self.near: Op | None = None
 
     def applied(self, prim: Primitive, args: tuple[Atom, ...], t: Type) -> Var:
-        """Emit an application in front of the operation that is being simplified."""
+        """Emit an application before the operation that is being simplified."""
         assert self.near is not None
         out = Var(t)
         op = Prim(prim, args, (out,), self.near.loc, self.near.origin)
@@ -132,11 +132,13 @@ class _Folder(Rewriter):
     def loop(self, op: For) -> None:
         lo, hi = self.get(op.lo), self.get(op.hi)
         initial = [self.get(a) for a in op.initial]
-        turns = int(hi.value - lo.value) if isinstance(lo, Lit) and isinstance(hi, Lit) else 0 if lo is hi else None
-        if turns is not None and turns <= 0:
+        trip_count = (
+            int(hi.value - lo.value) if isinstance(lo, Lit) and isinstance(hi, Lit) else 0 if lo is hi else None
+        )
+        if trip_count is not None and trip_count <= 0:
             self.env.update(zip(op.outs, initial, strict=True))
             return
-        if turns == 1:
+        if trip_count == 1:
             self.env.update(zip(op.body.params, (lo, *initial), strict=True))
             self.inline(op, op.body)
             return

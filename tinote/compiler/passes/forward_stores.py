@@ -43,9 +43,9 @@ from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
 __all__ = ["forward_stores"]
 
 #: Whether the index is a byte offset into a flat view, and the index.
-Place = tuple[bool, tuple[Atom, ...]]
-#: What memory holds, by buffer and place.
-Contents = dict[Buffer, dict[Place, Atom]]
+Index = tuple[bool, tuple[Atom, ...]]
+#: What memory holds, by buffer and index.
+Contents = dict[Buffer, dict[Index, Atom]]
 
 #: More elements of one buffer than this are not remembered, so that long straight code stays linear.
 _REMEMBERED = 48
@@ -64,7 +64,7 @@ def _meeting(root: Buffer, known: Collection[Buffer]) -> list[Buffer]:
     return [*arrays, root] if root in known else arrays
 
 
-def _place(op: Memory) -> Place:
+def _index_of(op: Memory) -> Index:
     return op.buffer.flat is not None, op.index if isinstance(op, Store | Atomic) else op.args
 
 
@@ -79,26 +79,26 @@ class _Forwarder(Rewriter):
 
     # what is known
 
-    def differ(self, a: Place, b: Place, buffer: Buffer) -> bool:
-        """Whether two places of one buffer never share an element."""
+    def differ(self, a: Index, b: Index, buffer: Buffer) -> bool:
+        """Whether two indices of one buffer never name the same element."""
         if a[0] is not b[0]:
             return False
         return indices_differ(a[1], b[1], self.definitions, buffer.dtype.size if a[0] else 1)
 
-    def forget(self, buffer: Buffer, place: Place | None = None) -> None:
-        """Forget what a write to `buffer` may change; to all of it, or to one place."""
+    def forget(self, buffer: Buffer, index: Index | None = None) -> None:
+        """Forget what a write to `buffer` may change; to all of it, or at one index."""
         root = root_of(buffer)
         for other in _meeting(root, self.known):
-            if place is None or other is not root:
+            if index is None or other is not root:
                 del self.known[other]
                 continue
             held = self.known[root]
-            for key in [k for k in held if not self.differ(k, place, root)]:
+            for key in [k for k in held if not self.differ(k, index, root)]:
                 del held[key]
 
-    def learn(self, buffer: Buffer, place: Place, value: Atom) -> None:
+    def learn(self, buffer: Buffer, index: Index, value: Atom) -> None:
         held = self.known.setdefault(root_of(buffer), {})
-        held[place] = value
+        held[index] = value
         if len(held) > _REMEMBERED:
             del held[next(iter(held))]
 
@@ -154,23 +154,23 @@ class _Forwarder(Rewriter):
         for buffer, held in after_then.items():
             other = after_else.get(buffer)
             if other:
-                self.known[buffer] = {place: v for place, v in held.items() if other.get(place) == v}
+                self.known[buffer] = {index: v for index, v in held.items() if other.get(index) == v}
 
     def on(self, op: Op) -> Decision | Sequence[Atom]:
         if isinstance(op, Load):
-            place = _place(op)
-            value = self.known.get(root_of(op.buffer), {}).get(place)
+            index = _index_of(op)
+            value = self.known.get(root_of(op.buffer), {}).get(index)
             if value is not None and value.type == op.out.type:
                 return (value,)
-            self.learn(op.buffer, place, op.out)
+            self.learn(op.buffer, index, op.out)
         elif isinstance(op, Store):
-            place = _place(op)
-            if self.known.get(root_of(op.buffer), {}).get(place) == op.value:
+            index = _index_of(op)
+            if self.known.get(root_of(op.buffer), {}).get(index) == op.value:
                 return DROP
-            self.forget(op.buffer, place)
-            self.learn(op.buffer, place, op.value)
+            self.forget(op.buffer, index)
+            self.learn(op.buffer, index, op.value)
         elif isinstance(op, Atomic):
-            self.forget(op.buffer, _place(op))
+            self.forget(op.buffer, _index_of(op))
         elif len(op.outs) == 1:
             self.definitions[op.outs[0]] = op
         return KEEP
@@ -181,16 +181,16 @@ def _without_overwritten(body: list[Op], forwarder: _Forwarder) -> list[Op]:
     stored = [root_of(op.buffer) for op in body if isinstance(op, Store)]
     if len(set(stored)) == len(stored):
         return body
-    covered: dict[Buffer, dict[Place, None]] = {}
+    covered: dict[Buffer, dict[Index, None]] = {}
     kept: list[Op] = []
     for op in reversed(body):
         if isinstance(op, Store):
-            places = covered.setdefault(root_of(op.buffer), {})
-            if _place(op) in places:
+            indices = covered.setdefault(root_of(op.buffer), {})
+            if _index_of(op) in indices:
                 continue
-            places[_place(op)] = None
-            if len(places) > _REMEMBERED:
-                del places[next(iter(places))]
+            indices[_index_of(op)] = None
+            if len(indices) > _REMEMBERED:
+                del indices[next(iter(indices))]
         elif covered:
             if isinstance(op, Load | Atomic):
                 _uncover(covered, op, forwarder)
@@ -207,12 +207,12 @@ def _without_overwritten(body: list[Op], forwarder: _Forwarder) -> list[Op]:
     return kept
 
 
-def _uncover(covered: dict[Buffer, dict[Place, None]], op: Memory, forwarder: _Forwarder | None) -> None:
-    """Take out what `op` reads. Without the forwarder, places are not compared: their indices are bound elsewhere."""
+def _uncover(covered: dict[Buffer, dict[Index, None]], op: Memory, forwarder: _Forwarder | None) -> None:
+    """Take out what `op` reads. Without the forwarder, indices are not compared: they are bound elsewhere."""
     root = root_of(op.buffer)
     for buffer in _meeting(root, covered):
         if forwarder is not None and buffer is root:
-            here = _place(op)
-            covered[buffer] = {place: None for place in covered[buffer] if forwarder.differ(place, here, root)}
+            here = _index_of(op)
+            covered[buffer] = {index: None for index in covered[buffer] if forwarder.differ(index, here, root)}
         else:
             del covered[buffer]

@@ -1,6 +1,6 @@
 """Turns a parallel nest that adds to the neighbours of an element into one that sums up what an element gets.
 
-    for parallel %i: i32 in 1i32 .. 63i32:          … the rim: @y[0], @y[1], @y[62] and @y[63] …
+    for parallel %i: i32 in 1i32 .. 63i32:          … the boundary: @y[0], @y[1], @y[62] and @y[63] …
       %a: i32 = load @x[%i]                         for parallel %p: i32 in 2i32 .. 62i32:
       %n: i32 = add %i, 1i32                          %q: i32 = sub %p, 1i32
       %m: i32 = sub %i, 1i32                ->        %a: i32 = load @x[%q]
@@ -11,8 +11,8 @@
 
 That is what the derivative of a stencil looks like. Afterwards each element belongs to one iteration, so that its
 update is an ordinary one and the loop is fit for vector code. In the middle, all of an element's contributions exist.
-At the rim, where some do not, those that do are written out, element by element and row by row; where that would be too
-much code, or where bounds may lie closer together than the contributions, each is tested for.
+At the boundary, where some do not, those that do are written out, element by element and row by row; where that would
+be too much code, or where bounds may lie closer together than the contributions, each is tested for.
 
 A contribution is computed once for each distance rather than once an iteration: only cheap ones are. They may read
 nothing that other iterations of the nest write; what the same iteration writes later is left to the nest that remains,
@@ -56,14 +56,14 @@ from tinote.ir.types import Scalar, u1
 
 __all__ = ["gather"]
 
-#: What the contributions may cost in additions, for each update. An indivisible update takes about as long as 50
+#: What the contributions may cost in additions, for each update. An atomic update takes about as long as 50
 #: additions one by one, and vector code does several additions at once.
 _COST_OF_UPDATE = 32.0
 #: What a load costs where its neighbour has been loaded just before, in additions.
 _COST_OF_LOAD = 1.0
 #: How far apart the offsets at one level may be.
 _WIDEST = 8
-#: How many copies of contributions the rim may take; what would need more tests for each.
+#: How many copies of contributions the boundary may take; what would need more tests for each.
 _MOST_COPIES = 300
 
 
@@ -85,10 +85,11 @@ _Dimension = int | tuple[Var | None, int]
 
 
 class _Update(NamedTuple):
-    """An update that can be gathered. `offsets`: what is added to the index of each level."""
+    """An update that can be gathered. `element`: the element's index; `offsets`: what is added to the
+    index of each level."""
 
     op: Atomic
-    place: tuple[_Dimension, ...]
+    element: tuple[_Dimension, ...]
     offsets: tuple[int, ...]
 
 
@@ -134,9 +135,9 @@ class _Gatherer(Rewriter):
         found = [u for u in found if self.alone(u, found, nest) and self.repeatable(u, nest)]
         offsets: dict[tuple[Buffer, tuple[_Dimension, ...]], set[tuple[int, ...]]] = {}
         for u in found:
-            offsets.setdefault((u.op.buffer, u.place), set()).add(u.offsets)
+            offsets.setdefault((u.op.buffer, u.element), set()).add(u.offsets)
         # What each iteration adds to an element of its own is well where it is.
-        found = [u for u in found if len(offsets[u.op.buffer, u.place]) > 1]
+        found = [u for u in found if len(offsets[u.op.buffer, u.element]) > 1]
         if not found or not self.loops_can_grow(nest, found):
             return []
         contributions: dict[tuple[int, ...], dict[Op, None]] = {}
@@ -150,7 +151,7 @@ class _Gatherer(Rewriter):
         if op.outs or op.prim is not p.add or op.buffer.dtype is u1:
             return None
         outermost = self.accesses.loops[nest.loops[0]]
-        place: list[_Dimension] = []
+        element: list[_Dimension] = []
         offsets: dict[int, int] = {}
         for a, form in zip(op.index, self.accesses.of(op).forms, strict=True):
             base, offset = base_and_offset(a, self.accesses.definitions)
@@ -159,14 +160,14 @@ class _Gatherer(Rewriter):
                 if level in offsets or form.terms != {base: 1} or form.const != offset:
                     return None
                 offsets[level] = offset
-                place.append(level)
+                element.append(level)
             elif all(self.accesses.invariant(v, outermost) for v in form.terms):
-                place.append((base, offset))
+                element.append((base, offset))
             else:
                 return None
         if len(offsets) < len(nest.loops):
             return None
-        return _Update(op, tuple(place), tuple([offsets[level] for level in range(len(nest.loops))]))
+        return _Update(op, tuple(element), tuple([offsets[level] for level in range(len(nest.loops))]))
 
     def alone(self, update: _Update, found: Sequence[_Update], nest: _Nest) -> bool:
         """Whether the nest touches the elements in no other way than by updates of the same sort."""
@@ -186,14 +187,14 @@ class _Gatherer(Rewriter):
         writes = [(k, self.accesses.of(op)) for k, op in enumerate(nest.work) if isinstance(op, Store | Atomic)]
         for op in _needed(update.op.args, nest):
             if isinstance(op, Load):
-                access, place = self.accesses.of(op), nest.work.index(op)
+                access, position = self.accesses.of(op), nest.work.index(op)
                 around = [loop for loop in access.loops if loop.op in nest.loops]
                 for k, write in writes:
                     if not buffers_may_meet(access.buffer, write.buffer):
                         continue
                     if any(self.accesses.may_meet_across(access, write, loop) for loop in around):
                         return False
-                    if k < place and self.accesses.may_meet_within(access, write, around[-1]):
+                    if k < position and self.accesses.may_meet_within(access, write, around[-1]):
                         return False
         return True
 
@@ -215,7 +216,7 @@ class _Gatherer(Rewriter):
 
 
 def _congruent(a: _Update, b: _Update) -> bool:
-    return a.op.buffer is b.op.buffer and a.place == b.place
+    return a.op.buffer is b.op.buffer and a.element == b.element
 
 
 def _nest_of(op: For) -> _Nest | None:
@@ -301,7 +302,7 @@ class _Emitter:
         for op in nest.work:
             depends = [self.levels[a] for a in op.args if type(a) is Var and a in self.levels]
             self.levels.update(dict.fromkeys(op.outs, frozenset[int]().union(*depends)))
-        #: from this level inwards, the rim is written out
+        #: from this level inwards, the boundary is written out
         copies = len(self.distances)
         self.written_out = self.depth
         while self.written_out > 0:
@@ -343,20 +344,20 @@ class _Emitter:
 
     def level(
         self,
-        places: tuple[Atom, ...],
+        indices: tuple[Atom, ...],
         distances: list[tuple[int, ...]],
         tested: frozenset[int],
         *,
         parallel: bool,
         when: Atom | None = None,
     ) -> None:
-        """The loops from this level inwards. `places`: the indices of the elements further out; `distances`: the
+        """The loops from this level inwards. `indices`: the indices of the elements further out; `distances`: the
         offsets that have contributions there; `tested`: the levels at which this has to be tested. `when`: whether
         there is anything to be done.
         """
-        level = len(places)
+        level = len(indices)
         if level == self.depth:
-            self.iteration(places, distances, tested)
+            self.iteration(indices, distances, tested)
             return
         lo, hi = self.nest.loops[level].args
         least, most = _span(distances, level)
@@ -365,56 +366,56 @@ class _Emitter:
             first, last = self.moved(lo, least), self.moved(hi, most)
             if least < most:
                 tested |= {level}
-            self.loop(first, self.choice(when, last, first), places, distances, tested, parallel=parallel)
+            self.loop(first, self.choice(when, last, first), indices, distances, tested, parallel=parallel)
         elif level < self.written_out:
-            self.rows(places, distances, when)
+            self.rows(indices, distances, when)
         else:
             with self.builder.region() as rim:
                 for k in range(least, most):
                     below = [d for d in distances if d[level] <= k]
-                    self.level((*places, self.moved(lo, k)), below, tested, parallel=False)
+                    self.level((*indices, self.moved(lo, k)), below, tested, parallel=False)
                     above = [d for d in distances if d[level] > k]
-                    self.level((*places, self.moved(hi, k)), above, tested, parallel=False)
+                    self.level((*indices, self.moved(hi, k)), above, tested, parallel=False)
             self.builder.innermost.body.extend(
                 rim.body if when is None else [If(when, rim.close(), Region((), ()), (), self.builder.loc)]
             )
-            self.loop(begin, self.choice(when, end, begin), places, distances, tested, parallel=parallel)
+            self.loop(begin, self.choice(when, end, begin), indices, distances, tested, parallel=parallel)
 
     def loop(
         self,
         lo: Atom,
         hi: Atom,
-        places: tuple[Atom, ...],
+        indices: tuple[Atom, ...],
         distances: list[tuple[int, ...]],
         tested: frozenset[int],
         *,
         parallel: bool,
     ) -> None:
-        old = self.nest.loops[len(places)]
-        place = Var(old.index.type, old.index.name)
-        with self.builder.region(place) as opened:
-            self.level((*places, place), distances, tested, parallel=parallel)
+        old = self.nest.loops[len(indices)]
+        index = Var(old.index.type, old.index.name)
+        with self.builder.region(index) as opened:
+            self.level((*indices, index), distances, tested, parallel=parallel)
         self.builder.emit(For(lo, hi, (), opened.close(), (), old.loc, parallel=parallel, origin=old.origin))
 
-    def rows(self, places: tuple[Atom, ...], distances: list[tuple[int, ...]], when: Atom | None) -> None:
+    def rows(self, indices: tuple[Atom, ...], distances: list[tuple[int, ...]], when: Atom | None) -> None:
         """A loop with further loops inside: whether anything has to be tested for is settled once an iteration."""
-        level = len(places)
+        level = len(indices)
         old = self.nest.loops[level]
-        place = Var(old.index.type, old.index.name)
+        index = Var(old.index.type, old.index.name)
         least, most = _span(distances, level)
-        with self.builder.region(place) as opened:
-            inside = self.within(place, self.moved(old.lo, most), self.moved(old.hi, least))
+        with self.builder.region(index) as opened:
+            inside = self.within(index, self.moved(old.lo, most), self.moved(old.hi, least))
             with self.builder.region() as middle:
-                self.level((*places, place), distances, frozenset(), parallel=True)
+                self.level((*indices, index), distances, frozenset(), parallel=True)
             with self.builder.region() as rim:
-                self.level((*places, place), distances, frozenset([level]), parallel=False)
+                self.level((*indices, index), distances, frozenset([level]), parallel=False)
             self.builder.emit(If(inside, middle.close(), rim.close(), (), old.loc, old.origin))
         first, last = self.moved(old.lo, least), self.moved(old.hi, most)
         bounds = first, self.choice(when, last, first)
         self.builder.emit(For(*bounds, (), opened.close(), (), old.loc, parallel=True, origin=old.origin))
 
-    def within(self, place: Atom, lo: Atom, hi: Atom) -> Atom:
-        above, below = self.builder.prim(p.ge, place, lo), self.builder.prim(p.lt, place, hi)
+    def within(self, index: Atom, lo: Atom, hi: Atom) -> Atom:
+        above, below = self.builder.prim(p.ge, index, lo), self.builder.prim(p.lt, index, hi)
         return self.builder.prim(p.and_, above, below)
 
     def moved(self, atom: Atom, by: int) -> Atom:
@@ -430,26 +431,26 @@ class _Emitter:
 
     # one iteration
 
-    def iteration(self, places: tuple[Atom, ...], distances: list[tuple[int, ...]], tested: frozenset[int]) -> None:
+    def iteration(self, indices: tuple[Atom, ...], distances: list[tuple[int, ...]], tested: frozenset[int]) -> None:
         """All updates of one element."""
         if tested:
             for offsets in distances:
-                self.contribution(places, offsets, sorted(tested))
+                self.contribution(indices, offsets, sorted(tested))
             return
-        copies = _Copies(self, places)
+        copies = _Copies(self, indices)
         sums: dict[tuple[Buffer, tuple[_Dimension, ...]], tuple[_Update, Atom]] = {}
         for offsets in distances:
             for update in self.distances[offsets]:
                 value = copies.value(update.op.value, offsets)
-                known = sums.get((update.op.buffer, update.place))
+                known = sums.get((update.op.buffer, update.element))
                 total = value if known is None else self.builder.prim(p.add, known[1], value)
-                sums[update.op.buffer, update.place] = update, total
+                sums[update.op.buffer, update.element] = update, total
         for update, total in sums.values():
             copies.update(update, total)
 
-    def contribution(self, places: tuple[Atom, ...], offsets: tuple[int, ...], tested: Sequence[int]) -> None:
+    def contribution(self, indices: tuple[Atom, ...], offsets: tuple[int, ...], tested: Sequence[int]) -> None:
         """What an element gets from the iteration at some distance, if there is such an iteration."""
-        copies = _Copies(self, places)
+        copies = _Copies(self, indices)
         exists: Atom = true
         for level in tested:
             loop = self.nest.loops[level]
@@ -466,19 +467,19 @@ class _Emitter:
 class _Copies:
     """Copies of the operations of an iteration, each made once for each distance that it depends on."""
 
-    def __init__(self, emitter: _Emitter, places: tuple[Atom, ...]) -> None:
+    def __init__(self, emitter: _Emitter, indices: tuple[Atom, ...]) -> None:
         self.emitter = emitter
-        self.places = places
+        self.indices = indices
         self.made: dict[tuple[Var, tuple[int, ...]], Atom] = {}
 
     def index(self, level: int, offset: int) -> Atom:
         """The index of the iteration that contributes at an offset."""
         if offset == 0:
-            return self.places[level]
+            return self.indices[level]
         key = self.emitter.nest.indices[level], (offset,)
         found = self.made.get(key)
         if found is None:
-            found = self.made[key] = self.emitter.moved(self.places[level], -offset)
+            found = self.made[key] = self.emitter.moved(self.indices[level], -offset)
         return found
 
     def value(self, atom: Atom, offsets: tuple[int, ...]) -> Atom:
@@ -506,7 +507,7 @@ class _Copies:
     def update(self, update: _Update, value: Atom) -> None:
         """Emit one update of the element."""
         index = [
-            self.places[d] if isinstance(d, int) else self.value(a, update.offsets)
-            for d, a in zip(update.place, update.op.index, strict=True)
+            self.indices[d] if isinstance(d, int) else self.value(a, update.offsets)
+            for d, a in zip(update.element, update.op.index, strict=True)
         ]
         self.emitter.builder.emit(update.op.rebuilt((*index, value)))

@@ -1,4 +1,4 @@
-"""Moves checks of indices in front of loops: one check of the outermost index in place of one every iteration.
+"""Moves checks of indices before loops: one check of the outermost index in place of one every iteration.
 
     for parallel %i: i32 in 0i32 .. %n:             %1: i64 = cast %n
       %a: u1 = lt %i, 64i32                         %2: i64 = add %1, -1i64
@@ -10,7 +10,7 @@
                                                       store @x[%i], 1.0f32
 
 The index is a sum over the indices of the loops (see `tinote.ir.access`), so that it is least and greatest at their
-ends; a loop without an iteration checks nothing. Only what every iteration would check is moved, and not in front of a
+ends; a loop without an iteration checks nothing. Only what every iteration would check is moved, and not before a
 loop that prints or has a `while` in it: what it does before the fault can be seen. Of several faults another one than
 the first may be reported.
 """
@@ -57,7 +57,7 @@ class _Hoister(Rewriter):
         super().visit(op)
 
     def collect(self, region: Region, loops: list[Loop]) -> None:
-        """Move the checks that every iteration of `loops` comes to in front of the first of them."""
+        """Move the checks that every iteration of `loops` comes to before the first of them."""
         for op in region.body:
             if isinstance(op, Check):
                 if op.kind is FaultKind.BOUNDS and op not in self.moved and self.move(op, loops):
@@ -66,7 +66,7 @@ class _Hoister(Rewriter):
                 self.collect(op.body, [*loops, self.accesses.loops[op]])
 
     def fixed(self, atom: Atom, loop: Loop) -> bool:
-        """Whether an atom is bound in front of the loop."""
+        """Whether an atom is bound before the loop."""
         if not isinstance(atom, Var):
             return True
         home = self.accesses.home.get(atom)
@@ -128,7 +128,7 @@ class _Hoister(Rewriter):
         return form
 
     def computable(self, form: Affine, loop: Loop) -> bool:
-        """Whether a form can be computed in front of the loop, in i64 and without wrapping."""
+        """Whether a form can be computed before the loop, in i64 and without wrapping."""
         for v, c in form.terms.items():
             low, high = self.accesses.interval(v)
             small = abs(c) <= _LARGEST_FACTOR and low >= -_LARGEST_VALUE and high <= _LARGEST_VALUE

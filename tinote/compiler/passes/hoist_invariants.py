@@ -69,9 +69,9 @@ class _Hoister(Rewriter):
             # `parallel_depth` counts this loop, too.
             if op.parallel and self.parallel_depth <= 1:
                 return KEEP
-            turns = isinstance(op.lo, Lit) and isinstance(op.hi, Lit) and op.lo.value < op.hi.value
+            iterates = isinstance(op.lo, Lit) and isinstance(op.hi, Lit) and op.lo.value < op.hi.value
         elif isinstance(op, While):
-            turns = False
+            iterates = False
         else:
             return KEEP
         written = _written(op)
@@ -79,7 +79,7 @@ class _Hoister(Rewriter):
         changed = False
         for region in op.regions:
             # The condition of a `while` is computed at least once.
-            surely = turns or (isinstance(op, While) and region is op.condition)
+            surely = iterates or (isinstance(op, While) and region is op.condition)
             kept = self.split(op, region, written, surely)
             changed |= len(kept) < len(region.body)
             regions.append(

@@ -30,7 +30,7 @@ _NEGATED = {p.lt: p.ge, p.ge: p.lt, p.gt: p.le, p.le: p.gt, p.eq: p.ne, p.ne: p.
 
 
 class Algebra:
-    """Knows the definitions seen so far; `emit` adds an operation in front of the one that is being simplified."""
+    """Knows the definitions seen so far; `emit` adds an operation before the one that is being simplified."""
 
     def __init__(self, fast_math: bool, emit: Callable[[Primitive, tuple[Atom, ...], Type], Var]) -> None:
         self.fast_math = fast_math
@@ -355,7 +355,7 @@ def _cast(c: Algebra, args: tuple[Atom, ...], t: Type) -> Result:
     return ((p.cast, inner) if inner[0].type != t else inner[0]) if wraps else None
 
 
-def _place(t: Type, indices: tuple[Atom, ...]) -> int | None:
+def _flat_index(t: Type, indices: tuple[Atom, ...]) -> int | None:
     """The row-major position that literal indices inside the tensor name."""
     assert isinstance(t, Tensor)
     position = 0
@@ -368,27 +368,27 @@ def _place(t: Type, indices: tuple[Atom, ...]) -> int | None:
 
 def _extract(c: Algebra, args: tuple[Atom, ...], t: Type) -> Result:
     tensor, indices = args[0], args[1:]
-    place = _place(tensor.type, indices)
-    if place is None:
+    position = _flat_index(tensor.type, indices)
+    if position is None:
         return None
     while (inner := c.made_by(tensor, p.insert)) is not None:
-        where = _place(tensor.type, inner[1:-1])
+        where = _flat_index(tensor.type, inner[1:-1])
         if where is None:
             break
-        if where == place:
+        if where == position:
             return inner[-1]
         tensor = inner[0]
     if (inner := c.made_by(tensor, p.pack)) is not None:
-        return inner[place]
+        return inner[position]
     return (p.extract, (tensor, *indices)) if tensor is not args[0] else None
 
 
 def _insert(c: Algebra, args: tuple[Atom, ...], t: Type) -> Result:
-    place = _place(t, args[1:-1])
+    position = _flat_index(t, args[1:-1])
     inner = c.made_by(args[0], p.pack)
-    if place is None or inner is None:
+    if position is None or inner is None:
         return None
-    return p.pack, (*inner[:place], args[-1], *inner[place + 1 :])
+    return p.pack, (*inner[:position], args[-1], *inner[position + 1 :])
 
 
 _RULES: dict[Primitive, Callable[[Algebra, tuple[Atom, ...], Type], Result]] = {

@@ -60,7 +60,7 @@ class _Liveness:
         self._region(region, set())
 
     def _region(self, region: Region, needed: set[Var]) -> set[Var]:
-        """Walk a region backwards; `needed`: what is needed behind it. Returns what is needed before it."""
+        """Walk a region backwards; `needed`: what is needed after it. Returns what is needed before it."""
         live = needed | _tensors(region.yields)
         for op in reversed(region.body):
             used = _tensors(op.args)
@@ -141,9 +141,9 @@ class _Lowering:
         if not shape:
             call(index)
             return
-        turn = Var(i32)
-        with self._b.region(turn) as opened:
-            self._nest(shape[1:], (*index, turn), call)
+        position = Var(i32)
+        with self._b.region(position) as opened:
+            self._nest(shape[1:], (*index, position), call)
         self._b.emit(For(Lit(0, i32), Lit(shape[0], i32), (), opened.close(), (), self._b.loc))
 
     def _copy(self, source: Var, target: Var) -> None:

@@ -7,7 +7,7 @@
     %w: f32 = load @x[%c]
 
 One place in the source is one subscript that was unrolled, so that the merged check tells the user's own line. It shows
-the first or the last index of the window, whichever is out of range. A check does not move in front of a print, an
+the first or the last index of the window, whichever is out of range. A check does not move before a print, an
 assertion or a `while`: what they do before the fault can be seen.
 """
 

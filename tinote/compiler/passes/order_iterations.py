@@ -58,7 +58,7 @@ from tinote.ir.types import Ref, Scalar, u1
 __all__ = ["order_iterations"]
 
 #: A temporary and the component of it; None for all of them, where a component is chosen at run time.
-Place = tuple[Buffer, tuple[Atom, ...] | None]
+Component = tuple[Buffer, tuple[Atom, ...] | None]
 #: What certainly holds a variable's value.
 Holders = frozenset[Var]
 
@@ -101,39 +101,39 @@ class _Loops:
         )
 
     def loop(self, loop: For, position: int) -> list[Op]:
-        touched = _places(loop)
+        touched = _components(loop)
         if not touched:
             return [loop]
         before: list[Op] = []
         rewrites: dict[Op, list[Op]] = {}
-        own: list[Place] = []
-        ordered: list[Place] = []
-        for place, ops in touched.items():
+        own: list[Component] = []
+        ordered: list[Component] = []
+        for component, ops in touched.items():
             if not any(isinstance(op, Store) for op in ops) and not _is_mixed(ops):
                 continue
-            reduction = _Reduction(self, loop, place, ops, self.may_begin_with_nan(place, position))
+            reduction = _Reduction(self, loop, component, ops, self.may_begin_with_nan(component, position))
             if reduction.found():
                 before += reduction.before
                 rewrites.update(reduction.rewrites)
             elif self.same_value(loop, ops):
                 continue
-            elif place[1] is not None and self.is_scratch(loop, place, position):
-                own.append(place)
+            elif component[1] is not None and self.is_scratch(loop, component, position):
+                own.append(component)
             else:
-                ordered.append(place)
+                ordered.append(component)
         if ordered:
-            changed = [place for place, ops in touched.items() if not all(isinstance(op, Load) for op in ops)]
+            changed = [component for component, ops in touched.items() if not all(isinstance(op, Load) for op in ops)]
             return self.in_order(loop, changed, ordered)
         if not rewrites and not own:
             return [loop]
         return [*before, _with_cells_inside(_Replacing(rewrites).one(loop), own)]
 
-    def may_begin_with_nan(self, place: Place, position: int) -> bool:
+    def may_begin_with_nan(self, component: Component, position: int) -> bool:
         """Whether a variable may hold a NaN when the loop at `position` begins."""
-        if place[0].dtype.kind != "f":
+        if component[0].dtype.kind != "f":
             return False
         for op in reversed(self.fn.region.body[:position]):
-            if any(_at(inner, place) and not isinstance(inner, Load) for inner in walk(Region((), (op,)))):
+            if any(_at(inner, component) and not isinstance(inner, Load) for inner in walk(Region((), (op,)))):
                 value = op.args[-1] if isinstance(op, Store) else None
                 return not isinstance(value, Lit) or value.value != value.value
         return True
@@ -144,26 +144,26 @@ class _Loops:
         (value, *others) = values
         return not others and value is not None and _bound_outside(value, loop)
 
-    def is_scratch(self, loop: For, place: Place, position: int) -> bool:
+    def is_scratch(self, loop: For, component: Component, position: int) -> bool:
         """Whether each iteration writes the variable before it reads it, and nobody reads it afterwards."""
-        region = _iteration(loop, place)
-        if region is None or _reads_first(region, place, False) is None:
+        region = _iteration(loop, component)
+        if region is None or _reads_first(region, component, False) is None:
             return False
         written = False
         for op in self.fn.region.body[position + 1 :]:
-            state = _reads_first(Region((), (op,)), place, written)
+            state = _reads_first(Region((), (op,)), component, written)
             if state is None:
                 return False
             written = state
         return True
 
-    def in_order(self, loop: For, places: list[Place], ordered: list[Place]) -> list[Op]:
+    def in_order(self, loop: For, components: list[Component], ordered: list[Component]) -> list[Op]:
         """The loop in order; what it changes is carried, but for what is reached by components chosen at run time."""
         names = ", ".join(dict.fromkeys(f"`{buffer.name}`" for buffer, _ in ordered))
         verb = "is" if len({buffer for buffer, _ in ordered}) == 1 else "are"
         why = f"{names} {verb} carried from one iteration to the next, and not by one of +, *, min, max, &, | and ^"
         new = _in_order(loop, why)
-        cells = {place: _cell(place) for place in places if place[1] is not None}
+        cells = {component: _cell(component) for component in components if component[1] is not None}
         before: list[Op] = []
         after: list[Op] = []
         for (buffer, index), cell in cells.items():
@@ -189,24 +189,24 @@ class _Loops:
 # ---- what a loop touches
 
 
-def _places(loop: For) -> dict[Place, list[Op]]:
+def _components(loop: For) -> dict[Component, list[Op]]:
     """The variables that a loop changes and what it does to each, by component where all of them are known."""
     found: dict[Buffer, list[Memory]] = {}
     for op in walk(loop.body):
         if isinstance(op, Load | Store | Atomic) and _is_variable(op.buffer):
             found.setdefault(op.buffer, []).append(op)
-    places: dict[Place, list[Op]] = {}
+    components: dict[Component, list[Op]] = {}
     for buffer, ops in found.items():
         known = all(isinstance(a, Lit) for op in ops for a in op.index)
         whole = any(len(op.index) != len(buffer.element) for op in ops)
         for op in ops:
-            places.setdefault((buffer, op.index if known and not whole else None), []).append(op)
-    return places
+            components.setdefault((buffer, op.index if known and not whole else None), []).append(op)
+    return components
 
 
-def _at(op: Op, place: Place) -> bool:
+def _at(op: Op, component: Component) -> bool:
     """Whether an operation touches a variable, or may."""
-    buffer, index = place
+    buffer, index = component
     return isinstance(op, Load | Store | Atomic) and op.buffer is buffer and (index is None or op.index == index)
 
 
@@ -220,33 +220,33 @@ def _bound_outside(atom: Atom, loop: For) -> bool:
     return isinstance(atom, Lit) or atom not in bound_in(loop.body)
 
 
-def _iteration(loop: For, place: Place) -> Region | None:
+def _iteration(loop: For, component: Component) -> Region | None:
     """What one iteration of a nest of parallel loops runs; None where the variable is touched further out."""
     region = loop.body
     while True:
         inner = [op for op in region.body if isinstance(op, For) and op.parallel]
         if not inner:
             return region
-        if len(inner) > 1 or any(_at(op, place) for op in region.body):
+        if len(inner) > 1 or any(_at(op, component) for op in region.body):
             return None
         region = inner[0].body
 
 
-def _reads_first(region: Region, place: Place, written: bool) -> bool | None:
+def _reads_first(region: Region, component: Component, written: bool) -> bool | None:
     """Whether the variable is certainly written when `region` ends; None if it is read where it may not have been."""
     for op in region.body:
-        if _at(op, place):
+        if _at(op, component):
             if not isinstance(op, Store) and not written:
                 return None
             written = True
         elif isinstance(op, If):
-            sides = [_reads_first(inner, place, written) for inner in op.regions]
+            sides = [_reads_first(inner, component, written) for inner in op.regions]
             if None in sides:
                 return None
             written = written or all(sides)
         else:
             for inner in op.regions:
-                if _reads_first(inner, place, written) is None:
+                if _reads_first(inner, component, written) is None:
                     return None
     return written
 
@@ -269,11 +269,13 @@ class _Update(NamedTuple):
 class _Reduction:
     """Whether all that a loop does to a variable is to change it by one operation."""
 
-    def __init__(self, loops: _Loops, loop: For, place: Place, ops: Sequence[Op], begins_with_nan: bool) -> None:
+    def __init__(
+        self, loops: _Loops, loop: For, component: Component, ops: Sequence[Op], begins_with_nan: bool
+    ) -> None:
         self.loops = loops
         self.loop = loop
-        self.buffer, self.index = place
-        self.place = place
+        self.buffer, self.index = component
+        self.component = component
         self.ops = ops
         self.begins_with_nan = begins_with_nan
         self.definitions = definitions(loop.body)
@@ -281,7 +283,7 @@ class _Reduction:
         #: what holds the variable's value or is computed from it, and how often what is replaced used it
         self.consumed: dict[Var, int] = {}
         self.rewrites: dict[Op, list[Op]] = {}
-        #: whether the variable is NaN, computed in front of the loop
+        #: whether the variable is NaN, computed before the loop
         self.before: list[Op] = []
         self.spoiled: Var | None = None
         self.prims = {op.prim for op in ops if isinstance(op, Atomic)}
@@ -291,7 +293,7 @@ class _Reduction:
         self.inside: set[Var] = set()
 
     def found(self) -> bool:
-        """Whether it is so; then `rewrites` says what stands for what, and `before` is to run in front of the loop."""
+        """Whether it is so; then `rewrites` says what stands for what, and `before` is to run before the loop."""
         if self.index is None or any(isinstance(op, Atomic) and op.outs for op in self.ops):
             return False
         self.region(self.loop.body, frozenset())
@@ -307,12 +309,12 @@ class _Reduction:
         """Match the stores of a region. `current` hold the variable's value at its beginning; gives what does at its
         end."""
         for op in region.body:
-            inside = [inner for r in op.regions for inner in walk(r) if _at(inner, self.place)]
-            if isinstance(op, Load) and _at(op, self.place):
+            inside = [inner for r in op.regions for inner in walk(r) if _at(inner, self.component)]
+            if isinstance(op, Load) and _at(op, self.component):
                 current = self.read(op, current)
-            elif isinstance(op, Store) and _at(op, self.place):
+            elif isinstance(op, Store) and _at(op, self.component):
                 current = self.store(op, current)
-            elif isinstance(op, Atomic) and _at(op, self.place):
+            elif isinstance(op, Atomic) and _at(op, self.component):
                 current = frozenset()
             elif inside:
                 changes = any(not isinstance(inner, Load) for inner in inside)
@@ -490,9 +492,9 @@ class _Reduction:
         if op.outs or op.orelse.body or not op.then.body:
             return False
         *made, store = op.then.body
-        if not isinstance(store, Store) or not _at(store, self.place):
+        if not isinstance(store, Store) or not _at(store, self.component):
             return False
-        if not all(isinstance(inner, Prim | Load) and not _at(inner, self.place) for inner in made):
+        if not all(isinstance(inner, Prim | Load) and not _at(inner, self.component) for inner in made):
             return False
         prim: Primitive | None = None
         others: list[Atom] = []
@@ -557,7 +559,7 @@ class _Replacing(Rewriter):
 class _ToCells(_Replacing):
     """Turns accesses to variables into accesses to local cells."""
 
-    def __init__(self, cells: dict[Place, Var]) -> None:
+    def __init__(self, cells: dict[Component, Var]) -> None:
         super().__init__({})
         self.cells = cells
 
@@ -578,15 +580,15 @@ class _ToCells(_Replacing):
         return DROP
 
 
-def _cell(place: Place) -> Var:
-    return Var(Ref(place[0].dtype), place[0].name)
+def _cell(component: Component) -> Var:
+    return Var(Ref(component[0].dtype), component[0].name)
 
 
-def _with_cells_inside(loop: For, places: list[Place]) -> For:
+def _with_cells_inside(loop: For, components: list[Component]) -> For:
     """`loop` in which each iteration has these variables for itself."""
-    if not places:
+    if not components:
         return loop
-    cells = {place: _cell(place) for place in places}
+    cells = {component: _cell(component) for component in components}
     return _declaring(_ToCells(cells).one(loop), tuple(cells.values()))
 
 

@@ -45,7 +45,7 @@ _LIMIT = 1024 * 1024
 _LIMIT_WITHOUT_COUNT = 64 * 1024
 #: Merging must be cheap beside the updates: how many there must be for each element, counted over all threads. An
 #: element is set, read and added by each thread, at once with the others: about 1 ns, however many threads there are.
-#: An indivisible update takes 5 to 15 ns, divided by the number of threads. On two threads a quarter is enough; 2 is
+#: An atomic update takes 5 to 15 ns, divided by the number of threads. On two threads a quarter is enough; 2 is
 #: for many.
 _UPDATES_PER_ELEMENT = 2
 

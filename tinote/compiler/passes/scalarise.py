@@ -127,7 +127,7 @@ def _literals(indices: tuple[int, ...]) -> tuple[Lit, ...]:
     return tuple([Lit(k, i32) for k in indices])
 
 
-def _places(t: Tensor) -> list[tuple[int, ...]]:
+def _component_indices(t: Tensor) -> list[tuple[int, ...]]:
     """The indices of all components, in row-major order."""
     return list(product(*[range(n) for n in t.shape]))
 
@@ -157,7 +157,7 @@ class _Scalariser:
             return (v,)
         assert isinstance(v.type, Tensor)
         dtype = v.type.dtype
-        found = tuple([Var(dtype, _part_name(v, place)) for place in _places(v.type)])
+        found = tuple([Var(dtype, _part_name(v, position)) for position in _component_indices(v.type)])
         self.parts[v] = found
         return found
 
@@ -165,15 +165,15 @@ class _Scalariser:
         return tuple([q for v in variables for q in self.fresh(v)])
 
     def components(self, atom: Atom, near: Op) -> tuple[Atom, ...]:
-        """The components of a tensor; of one that stays a tensor, by `extract` in front of `near`."""
+        """The components of a tensor; of one that stays a tensor, by `extract` before `near`."""
         atom = self.get(atom)
         assert isinstance(atom, Var) and isinstance(atom.type, Tensor)
         if atom in self.parts:
             return self.parts[atom]
         found: list[Atom] = []
-        for place in _places(atom.type):
-            out = Var(atom.type.dtype, _part_name(atom, place))
-            self.out.append(Prim(p.extract, (atom, *_literals(place)), (out,), near.loc, near.origin))
+        for position in _component_indices(atom.type):
+            out = Var(atom.type.dtype, _part_name(atom, position))
+            self.out.append(Prim(p.extract, (atom, *_literals(position)), (out,), near.loc, near.origin))
             found.append(out)
         return tuple(found)
 
@@ -266,8 +266,8 @@ class _Scalariser:
         count = out.type.count
         columns = [self.components(a, op) if isinstance(a.type, Tensor) else (self.get(a),) * count for a in op.args]
         parts: list[Atom] = []
-        for place, args in zip(_places(out.type), zip(*columns, strict=True), strict=True):
-            part = Var(out.type.dtype, _part_name(out, place))
+        for position, args in zip(_component_indices(out.type), zip(*columns, strict=True), strict=True):
+            part = Var(out.type.dtype, _part_name(out, position))
             self.out.append(Prim(op.prim, args, (part,), op.loc, op.origin))
             parts.append(part)
         self.bind(op, parts)
@@ -276,26 +276,26 @@ class _Scalariser:
         out, index = op.out, tuple([self.get(a) for a in op.index])
         assert isinstance(out.type, Tensor)
         parts: list[Atom] = []
-        for place in _places(out.type):
-            part = Var(out.type.dtype, _part_name(out, place))
-            self.out.append(Load(op.buffer, (*index, *_literals(place)), (part,), op.loc, op.origin))
+        for position in _component_indices(out.type):
+            part = Var(out.type.dtype, _part_name(out, position))
+            self.out.append(Load(op.buffer, (*index, *_literals(position)), (part,), op.loc, op.origin))
             parts.append(part)
         self.bind(op, parts)
 
     def store(self, op: Store) -> None:
         index = tuple([self.get(a) for a in op.index])
         assert isinstance(op.value.type, Tensor)
-        places = _places(op.value.type)
-        for place, value in zip(places, self.components(op.value, op), strict=True):
-            self.out.append(Store(op.buffer, (*index, *_literals(place)), value, op.loc, op.origin))
+        positions = _component_indices(op.value.type)
+        for position, value in zip(positions, self.components(op.value, op), strict=True):
+            self.out.append(Store(op.buffer, (*index, *_literals(position)), value, op.loc, op.origin))
 
     def atomic(self, op: Atomic) -> None:
         index = tuple([self.get(a) for a in op.index])
         assert isinstance(op.value.type, Tensor)
         old: list[Atom] = []
-        for place, value in zip(_places(op.value.type), self.components(op.value, op), strict=True):
-            outs = tuple([Var(op.buffer.dtype, _part_name(v, place)) for v in op.outs])
-            where = (*index, *_literals(place))
+        for position, value in zip(_component_indices(op.value.type), self.components(op.value, op), strict=True):
+            outs = tuple([Var(op.buffer.dtype, _part_name(v, position)) for v in op.outs])
+            where = (*index, *_literals(position))
             self.out.append(Atomic(op.prim, op.buffer, where, value, outs, op.loc, op.origin, op.plain))
             old += outs
         if op.outs:
@@ -341,8 +341,8 @@ class _Scalariser:
         self.out.append(Check(op.kind, tuple(args), join_message(parts), op.axis, op.loc))
 
 
-def _part_name(v: Var, place: tuple[int, ...]) -> str:
-    return f"{v.name}_{'_'.join(map(str, place))}" if v.name else ""
+def _part_name(v: Var, position: tuple[int, ...]) -> str:
+    return f"{v.name}_{'_'.join(map(str, position))}" if v.name else ""
 
 
 def _position(t: Type, indices: tuple[Atom, ...], near: Op) -> int:

@@ -11,8 +11,8 @@
 
 Stacks whose pushes and pops all stand in straight code are nothing but names for values.
 
-It is for the iterations of a loop around it, which can then run several at once (`vectorise`). A loop that reads or
-writes memory is left alone: it may be fit for that itself.
+It is for the iterations of a loop around it, which can then run several at once (`mark_vector_loops`). A loop that
+reads or writes memory is left alone: it may be fit for that itself.
 """
 
 from __future__ import annotations
@@ -44,9 +44,9 @@ def _size(body: tuple[Op, ...]) -> float:
         if isinstance(op, For):
             if not all(isinstance(inner, Prim | If | For | Push | Pop) for inner in walk(op.body)):
                 return float("inf")
-            turns = _turns(op)
-            if turns:  # infinitely many iterations of nothing are too many, too
-                total += turns * (1 + _size(op.body.body))
+            trip_count = _trip_count(op)
+            if trip_count:  # infinitely many iterations of nothing are too many, too
+                total += trip_count * (1 + _size(op.body.body))
         elif isinstance(op, Prim):
             total += op.prim.cost
         else:
@@ -54,7 +54,7 @@ def _size(body: tuple[Op, ...]) -> float:
     return total
 
 
-def _turns(loop: For) -> float:
+def _trip_count(loop: For) -> float:
     if isinstance(loop.lo, Lit) and isinstance(loop.hi, Lit):
         return max(int(loop.hi.value) - int(loop.lo.value), 0)
     return float("inf")
@@ -101,10 +101,10 @@ class _Straight:
 
     def loop(self, loop: For) -> bool:
         assert isinstance(loop.lo, Lit) and isinstance(loop.hi, Lit)
-        turns = range(int(loop.lo.value), int(loop.hi.value))
+        iterations = range(int(loop.lo.value), int(loop.hi.value))
         carried = tuple([self.get(a) for a in loop.initial])
-        for turn in reversed(turns) if loop.reverse else turns:
-            self.env[loop.index] = Lit(turn, loop.lo.type)
+        for iteration in reversed(iterations) if loop.reverse else iterations:
+            self.env[loop.index] = Lit(iteration, loop.lo.type)
             self.env.update(zip(loop.carried, carried, strict=True))
             if not self.body(loop.body.body, fresh=True):
                 return False

@@ -31,10 +31,10 @@ def advances(steps: int, slots: int) -> int:
 
 
 def distance(steps: int, slots: int) -> int:
-    """How far behind a kept state the next one is best kept, when `steps` steps behind it are to be reversed and
+    """How many steps after a kept state the next one is best kept, when `steps` steps after it are to be reversed and
     `slots` states may be kept, that one included. At least 1 and less than `steps`; both are at least 2.
     """
     r = _repetitions(steps, slots)
-    longest = math.comb(slots + r - 1, slots)  # what the state in front can reverse with r - 1 repetitions
-    shortest_behind = math.comb(slots + r - 2, slots - 1)  # what the states behind must reverse at least
-    return max(1, min(longest, steps - shortest_behind))
+    longest = math.comb(slots + r - 1, slots)  # what the earlier state can reverse with r - 1 repetitions
+    least_after = math.comb(slots + r - 2, slots - 1)  # what the later states must reverse at least
+    return max(1, min(longest, steps - least_after))

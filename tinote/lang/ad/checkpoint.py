@@ -32,10 +32,10 @@ from tinote.lang.ad.journal.journal import Journal, living_buffers
 from tinote.lang.ad.journal.number_flow import look_for_plain
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saved_values import refuse_old_values
-from tinote.lang.data.duals import Dual
 from tinote.lang.data.traced import Trace, constants
 from tinote.lang.kernels.arguments import Arguments, ExternalArray, arguments_of, own
 from tinote.lang.kernels.kernel import Instance
+from tinote.lang.maths_derivatives import Dual
 from tinote.lang.session.state import is_viewed, memory_of, recorder, session
 from tinote.runtime.memory import Memory, readable_size
 from tinote.source import Span, caller
@@ -83,19 +83,19 @@ def checkpoint(
     show a bar when it takes long. Raises `DifferentiationError` for what cannot be differentiated, `KernelMemoryError`
     when not even one state fits.
     """
-    place = caller()
+    span = caller()
     if not callable(step):
-        raise DifferentiationError(f"ti.ad.checkpoint runs a function, not {step!r}", place)
+        raise DifferentiationError(f"ti.ad.checkpoint runs a function, not {step!r}", span)
     for name, value, least in (("steps", steps, 0), ("memory", memory, 1), ("snapshots", snapshots, 1)):
         optional = value is None and name != "steps"
         if not optional and (not isinstance(value, int) or isinstance(value, bool) or value < least):
-            raise DifferentiationError(f"{name} must be an integer of at least {least}, not {value!r}", place)
+            raise DifferentiationError(f"{name} must be an integer of at least {least}, not {value!r}", span)
     outer = recorder.get()
     if not isinstance(outer, Journal):  # forward mode needs no memory; elsewhere nothing is differentiated
         for t in bar(range(steps), "steps", shown=progress):
             step(t)
         return Checkpoints(steps)
-    chain = _Chain(step, steps, memory or session.config.memory_limit, snapshots, progress, place)
+    chain = _Chain(step, steps, memory or session.config.memory_limit, snapshots, progress, span)
     if steps:
         chain.sweep(outer)
     return chain.report
@@ -115,14 +115,14 @@ class _Chain:
     """The loop: its state, the states that are kept, and what each step did when it first ran."""
 
     def __init__(
-        self, step: Callable[[int], Any], steps: int, memory: int, most: int | None, progress: bool, place: Span
+        self, step: Callable[[int], Any], steps: int, memory: int, most: int | None, progress: bool, span: Span
     ) -> None:
         self.step = step
         self.steps = steps
         self.memory = memory
         self.most = most
         self.progress = progress
-        self.place = place
+        self.span = span
         self.report = Checkpoints(steps)
         self.first: dict[Buffer, Memory] = {}  # also tells which fields are the state
         self.kept: list[_Snapshot] = [_Snapshot(0, self.first)]
@@ -133,7 +133,7 @@ class _Chain:
         self.touched_before: set[Buffer] = set()  # what the tape has touched before the loop
         self.outer: Trace | None = None  # the trace of the tape
         self.numbers: set[int] = set()  # the traced numbers from outside that steps have used
-        self.lost: dict[Buffer, Span] = {}  # fields without a gradient that hold values which vary
+        self.lost: dict[Buffer, Span] = {}  # fields without a gradient that hold active values
         self._seeds = array("Q")  # how many random launches there were before each step
         self._traces: list[tuple[int, frozenset[int]]] = []  # what each step did
         self._reserve = 0  # what a single step has needed beside the states
@@ -156,7 +156,7 @@ class _Chain:
             self.fit(0)
 
     def fit(self, more: int) -> None:
-        """Give up states until so many bytes more fit. Raises `KernelMemoryError`."""
+        """Drop states until `more` bytes fit. Raises `KernelMemoryError`."""
         self._reserve = max(self._reserve, more)
         while self._held(more) > self.memory and len(self.kept) > 1:
             self.kept.pop()
@@ -164,7 +164,7 @@ class _Chain:
             raise KernelMemoryError(
                 f"a state of this loop takes {self.report.state_bytes:,} bytes, and with the present values and what a "
                 f"step overwrites {self._held(more):,} bytes: more than the {self.memory:,} that are allowed",
-                self.place,
+                self.span,
                 hint="raise memory=, or let the steps write to fewer fields",
             )
         self.report.snapshots = max(self.report.snapshots, len(self.kept))
@@ -191,7 +191,7 @@ class _Chain:
         self.touched_before = outer.touched_before()
         self.recorded = {b for b in self.touched_before if outer.computed_before(b)}
         for buffer in living_buffers():
-            if is_viewed(buffer):  # a step may write to it without a word
+            if is_viewed(buffer):  # a step may write to it unnoticed
                 listener(buffer)
         coming = 1
         with bar(None, "steps", total=self.steps, shown=self.progress) as shown:
@@ -204,13 +204,13 @@ class _Chain:
                 runner.look_at_python()
                 self._traces.append(runner.signature)
                 if not t or t == coming:
-                    coming = self._next_place(t)
+                    coming = self._next_position(t)
                 shown.update()
         self.lost = lost = self._lost_values()
         outer.custom(
             Custom(
                 f"checkpoint of '{getattr(self.step, '__name__', 'step')}'",
-                self.place,
+                self.span,
                 self._reverse,
                 loaded=self.loaded,
                 written=set(self.first),
@@ -224,7 +224,7 @@ class _Chain:
             )
         )
 
-    def _next_place(self, position: int) -> int:
+    def _next_position(self, position: int) -> int:
         """Where the sweep keeps the next state. What follows the loop counts as one step more: it is reversed first,
         from the state that the loop ends with.
         """
@@ -241,16 +241,16 @@ class _Chain:
             runner.trace.close()
 
     def _lost_values(self) -> dict[Buffer, Span]:
-        """Fields without a gradient that hold varying values behind the loop, or between its steps."""
+        """Fields without a gradient that hold active values after the loop, or between its steps."""
         lost = LostValues(at_first=self.lost)
         before = -1
-        while len(lost.places) > before:
-            before = len(lost.places)
+        while len(lost.spans) > before:
+            before = len(lost.spans)
             for custom in self.customs.values():
                 lost.custom(custom)
             for arguments in self.launches.values():
                 lost.launch(arguments)
-        return lost.places
+        return lost.spans
 
     # ---- back
 
@@ -310,7 +310,7 @@ class _Chain:
         if runner.signature != self._traces[t]:
             raise DifferentiationError(
                 f"step({t}) did something else when it was run again, so its gradient would not be right",
-                self.place,
+                self.span,
                 hint="let it depend on its number and on fields alone",
             )
         if taping:
@@ -320,7 +320,7 @@ class _Chain:
                 sweep.adjoints = {} if adjoints is None else adjoints
                 sweep.run(restore=False)
             except KernelFiniteError as error:
-                error.notes = (*error.notes, Note(f"in step({t}) of this loop", self.place))
+                error.notes = (*error.notes, Note(f"in step({t}) of this loop", self.span))
                 raise
             finally:
                 runner.forget()
@@ -336,7 +336,7 @@ def _content(bound: BoundArray) -> int:
 
 
 def _fingerprint(memory: Memory) -> int:
-    """A checksum; of a large block, of its ends and some places between."""
+    """A checksum; of a large block, of its ends and some parts between."""
     view = memory.packed()
     if memory.nbytes <= _LARGEST_CHECKED_WHOLE:
         return zlib.crc32(view)
@@ -398,7 +398,7 @@ class _Runner(Journal):
                     raise DifferentiationError(
                         f"a step of this loop writes to '{buffer.name}', an array that is not tinote's own: it cannot "
                         "be brought back to run the step again",
-                        chain.place,
+                        chain.span,
                         hint="use a field or a ti.ndarray",
                         notes=[Note("the kernel", instance.specialisation.source.span)],
                     )
@@ -423,7 +423,7 @@ class _Runner(Journal):
         if self._taping:
             super().custom(custom)
             return
-        known = self._chain.customs.setdefault(custom.place, custom)
+        known = self._chain.customs.setdefault(custom.span, custom)
         known.loaded |= custom.loaded
         known.written |= custom.written
         self._chain.loaded |= custom.loaded
@@ -442,12 +442,12 @@ class _Runner(Journal):
         self.overwriting(buffer)
         lost = self._chain.lost
         if source is None:
-            varies = self._numbers_in(value, buffer) is not None
+            is_active = self._numbers_in(value, buffer) is not None
         else:
-            varies = (
+            is_active = (
                 buffer.dtype.kind == "f" and buffer.primal is None and (source.adjoint is not None or source in lost)
             )
-        if varies and buffer.adjoint is None and buffer.primal is None:
+        if is_active and buffer.adjoint is None and buffer.primal is None:
             lost.setdefault(buffer, caller())
 
     def look_at_python(self) -> None:

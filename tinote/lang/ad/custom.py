@@ -44,9 +44,9 @@ from tinote.ir.query import walk
 from tinote.lang.ad.functional.forward_mode import FwdMode
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal
-from tinote.lang.boxes import Box, box_at
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Traced, constants, holds_traced, may_be_computed, plain
+from tinote.lang.index_regions import IndexRegion, region_at
 from tinote.lang.kernels.arguments import ExternalArray, arguments_of
 from tinote.lang.kernels.func import Func
 from tinote.lang.kernels.kernel import Instance
@@ -78,13 +78,13 @@ class CustomFunction:
             )
         if not isinstance(tape, Journal):
             return self._function(*args, **kwargs)
-        place = caller()
-        gradient = self._required_gradient(place)
+        span = caller()
+        gradient = self._required_gradient(span)
         scratch = self._scratch(*args, **kwargs) if callable(self._scratch) else self._scratch
         if holds_traced([*args, *kwargs.values()]):
-            _tell_lost(tape, self._name, place)
+            _tell_lost(tape, self._name, span)
             args, kwargs = _constants(args, kwargs)
-        custom = Custom(self._name, place, lambda _: gradient(*args, **kwargs), scratch=_buffers(scratch, place))
+        custom = Custom(self._name, span, lambda _: gradient(*args, **kwargs), scratch=_buffers(scratch, span))
         custom.notices_stale = True
         inside = _Inside(tape, custom)
         token = recorder.set(inside)
@@ -102,11 +102,11 @@ class CustomFunction:
         """The registered gradient. Raises `DifferentiationError` when there is none."""
         return self._required_gradient(caller())
 
-    def _required_gradient(self, place: Span) -> Callable[..., Any]:
+    def _required_gradient(self, span: Span) -> Callable[..., Any]:
         if self.gradient is None:
             raise DifferentiationError(
                 f"the gradient of '{self._name}' is replaced, but no function was registered for it",
-                place,
+                span,
                 hint=f"decorate one with @ti.ad.grad_for({self._name})",
                 notes=[Note("the function", _definition(self._function))],
             )
@@ -244,35 +244,35 @@ class _Inside(Recorder):
         arguments = arguments_of(instance, values)
         arguments.refuse_other_names()
         touched = arguments.accesses
-        self._custom.loaded |= {b for b in touched.loaded - self._custom.renewed if b.primal is None}
+        self._custom.loaded |= {b for b in touched.loaded - self._custom.fully_overwritten if b.primal is None}
         self._custom.written |= {b for b in touched.written if isinstance(b, ExternalArray)}
-        for buffer, box in arguments.effects(values).written:
-            self._wrote(buffer, box)
+        for buffer, region in arguments.effects(values).written:
+            self._wrote(buffer, region)
 
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
-        self._wrote(buffer, box_at(buffer, position))
+        self._wrote(buffer, region_at(buffer, position))
         if self._tape.trace.holds(value):
             _tell_lost(self._tape, self._custom.name, caller())
         if source is not None:
             self._custom.loaded.add(source)
         elif position is ...:
-            self._custom.renewed.add(buffer)
+            self._custom.fully_overwritten.add(buffer)
 
     def sharing(self, buffer: Buffer) -> None:
         self._wrote(buffer)
 
-    def _wrote(self, buffer: Buffer, box: Box | None = None) -> None:
+    def _wrote(self, buffer: Buffer, region: IndexRegion | None = None) -> None:
         if buffer.primal is None:
             self._custom.written.add(buffer)
-        self._tape.overwriting(buffer, box)
+        self._tape.overwriting(buffer, region)
 
 
 class _Constant(Recorder):
     """The recorder within a function without gradient."""
 
-    def __init__(self, tape: Journal, place: Span) -> None:
+    def __init__(self, tape: Journal, span: Span) -> None:
         self._tape = tape
-        self._place = place
+        self._span = span
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched."""
@@ -299,16 +299,16 @@ class _Constant(Recorder):
         raise DifferentiationError(
             f"'{instance.kernel_name}' stores constants to '{buffer.name}', which the tape has computed before: the "
             "gradient of the new values would reach what computed the old ones",
-            self._place,
+            self._span,
             hint="let it write to a field of its own",
             notes=[Note("the kernel", instance.specialisation.source.span)],
         )
 
 
-def _tell_lost(tape: Journal, name: str, place: Span) -> None:
-    """A number that varies goes into a function with a custom VJP, beside the fields that it reads."""
+def _tell_lost(tape: Journal, name: str, span: Span) -> None:
+    """An active number goes into a function with a custom VJP, beside the fields that it reads."""
     why = "whose custom VJP gives no derivative by it"
-    tape.trace.tell(f"a number that depends on what is differentiated goes into '{name}', {why}", place)
+    tape.trace.tell(f"a number that depends on what is differentiated goes into '{name}', {why}", span)
 
 
 def _constants(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -329,11 +329,11 @@ def _only_adds(instance: Instance, buffer: Buffer) -> bool:
     )
 
 
-def _buffers(fields: Any, place: Span) -> frozenset[Buffer]:
+def _buffers(fields: Any, span: Span) -> frozenset[Buffer]:
     found = [fields] if isinstance(fields, Field) else list(fields)
     for field in found:
         if not isinstance(field, Field):
-            raise DifferentiationError(f"scratch is made of fields, not {field!r}", place)
+            raise DifferentiationError(f"scratch is made of fields, not {field!r}", span)
     # Integers have no NaN that would betray a stale value: they are kept.
     return frozenset([field.buffer for field in found if field.dtype.kind == "f"])
 

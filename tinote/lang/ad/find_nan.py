@@ -41,7 +41,7 @@ class Finding:
     """Where a NaN or an infinity arose: in the launch number `launch` of `launches` under the tape, counted from 1, of
     `kernel`, or in its gradient (`backward`).
 
-    `message`: the operation with its operands and what it gave; `place`: the user's line; `iteration`: the indices of
+    `message`: the operation with its operands and what it gave; `span`: the user's line; `iteration`: the indices of
     the loops around it, by their names. `notes`: further places, such as the step of a checkpointed loop.
     """
 
@@ -50,7 +50,7 @@ class Finding:
     launches: int
     kernel: str
     message: str
-    place: Span
+    span: Span
     iteration: dict[str, int] = field(default_factory=dict)
     notes: tuple[Note, ...] = ()
 
@@ -58,7 +58,7 @@ class Finding:
         what = "the gradient of " if self.backward else ""
         iteration = ", ".join([f"{name} = {index}" for name, index in self.iteration.items()])
         message = f"{self.message}, in iteration {iteration}" if iteration else self.message
-        lines = TinoteError(message, self.place, notes=self.notes).lines()
+        lines = TinoteError(message, self.span, notes=self.notes).lines()
         return "\n".join([f"launch {self.launch} of {self.launches}, {what}'{self.kernel}'", *lines])
 
 
@@ -148,5 +148,5 @@ def _look_behind(custom: Custom) -> None:
             component = f"[{', '.join(map(str, index[rank:]))}]" if index[rank:] else ""
             value = numbers(one.grad.buffer)[tuple(index)]
             raise KernelFiniteError(
-                f"this gradient of its own leaves {value} in {one.name}.grad[{shown}]{component}", custom.place
+                f"this gradient of its own leaves {value} in {one.name}.grad[{shown}]{component}", custom.span
             )

@@ -49,7 +49,7 @@ class Tape(Journal):
 
     `loss`: a 0-D field with a gradient; it is set to 0 at entry and its gradient to 1 at exit. `clear_gradients`: set
     all gradients to zero at entry. An exception inside of the block leaves everything as it is and no gradient is
-    computed. `fill`, `from_numpy` and `copy_from` in the block are differentiated: behind them a field's gradient is
+    computed. `fill`, `from_numpy` and `copy_from` in the block are differentiated: after them a field's gradient is
     that of its new values only until the first launch that uses the field. The same holds for a single element, or a
     component or member of one, that Python assigns. What Python reads of fields, and what kernels return, are traced
     numbers (`lang/data/traced.py`): arithmetic with them, writing them to fields and passing them to launches is
@@ -71,7 +71,7 @@ class Tape(Journal):
     needed is kept (`copied_bytes`), within `ti.init(memory_limit=...)`. `"error"`: whoever breaks one of the rules of
     access gets an `AccessRuleError`: an element that was read is not changed afterwards; from the second write on, it
     only takes `+=`. `"unchecked"`: nothing is kept between launches, so that a program which breaks the rules gets a
-    wrong gradient without a word.
+    wrong gradient silently.
 
     `validation`, with `ti.init(debug=True)`: check the rules, element by element, and raise at the first launch that
     breaks one. `"collect"`: only note it. `violations`: what was found, in order. Launches under a tape that checks run

@@ -85,7 +85,7 @@ class ComponentField:
 
     def to_numpy(self, dtype: Any = None) -> np.ndarray[Any, Any]:
         """A copy, of the field's shape."""
-        return self._whole.to_numpy(dtype, keep_dims=True)[(..., *self.component)]
+        return self._whole.array_copy(dtype)[(..., *self.component)]
 
     def from_numpy(self, array: Any) -> None:
         """Copy an array of the field's shape in. Raises `FieldError` when the shapes differ."""

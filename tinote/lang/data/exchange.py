@@ -20,6 +20,7 @@ class Exchanged:
 
     dtype: Scalar
     name: Any
+    array_copy: Callable[..., np.ndarray[Any, Any]]
     to_numpy: Callable[..., np.ndarray[Any, Any]]
     from_numpy: Callable[[Any], None]
     numpy_view: Callable[[], np.ndarray[Any, Any]]
@@ -30,13 +31,13 @@ class Exchanged:
         copy: a shared array counts as a write, which would clear the dual.
         """
         if copy is True or (copy is None and clears_duals()):
-            return self.to_numpy(dtype, keep_dims=True)
+            return self.array_copy(dtype)
         view = self.numpy_view()
         if dtype is None or np.dtype(dtype) == view.dtype:
             return view
         if copy is False:
             raise ValueError(f"'{self.name}' holds {self.dtype}: as {np.dtype(dtype)} it must be copied")
-        return self.to_numpy(dtype, keep_dims=True)
+        return self.array_copy(dtype)
 
     def __dlpack__(self, **options: Any) -> Any:
         """The memory itself, for any library that takes part in DLPack: `torch.from_dlpack(x)`."""

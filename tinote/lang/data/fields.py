@@ -19,7 +19,7 @@ from tinote.ir.types import Scalar
 from tinote.lang.data.assigned import assigned_name
 from tinote.lang.data.components import ComponentField, Element
 from tinote.lang.data.exchange import Exchanged
-from tinote.lang.data.layout import Layout, Placement, array_over, dense
+from tinote.lang.data.layout import LETTERS, Layout, Placement, array_over, dense
 from tinote.lang.data.matrix import Matrix, Vector
 from tinote.lang.data.nodes import Located
 from tinote.lang.data.traced import plain, tangents_in
@@ -303,7 +303,7 @@ class Field(Located, Exchanged):
         if len(index) != len(self.shape):
             raise KernelIndexError(
                 f"'{self.name}' has {len(self.shape)} index dimensions, but got {len(index)}",
-                hint=f"write {self.name}[{', '.join('ijklmnop'[: len(self.shape)]) or 'None'}]",
+                hint=f"write {self.name}[{', '.join(LETTERS[: len(self.shape)]) or 'None'}]",
             )
         offset = self.buffer.offset or (0,) * len(index)
         for axis, (i, extent, first) in enumerate(zip(index, self.shape, offset, strict=True)):
@@ -362,27 +362,35 @@ class Field(Located, Exchanged):
         self._array[...] = source
 
     def to_numpy(self, dtype: Any = None, *, keep_dims: bool = False) -> np.ndarray[Any, Any]:
-        """A copy of shape `shape + element shape`, as `dtype`. Matrices of one column are vectors in it, unless
-        `keep_dims`.
+        """A copy of shape `shape + element shape`, as `dtype`. Of a field, matrices of one column are vectors in it;
+        with `keep_dims`, vectors are matrices of one column.
         """
+        found = self.array_copy(dtype)
+        if keep_dims:
+            return found[..., None] if len(self.element) == 1 else found
+        return found[..., 0] if self._drops_columns else found
+
+    def array_copy(self, dtype: Any = None) -> np.ndarray[Any, Any]:
+        """A copy of shape `shape + element shape`, whatever the elements are."""
         self._require_alive()
         note_taken(self.buffer)
-        found = self._array.astype(dtype) if dtype is not None else self._array.copy()
-        return found[..., 0] if self._is_column and not keep_dims else found
+        return self._array.astype(dtype) if dtype is not None else self._array.copy()
 
     @property
-    def _is_column(self) -> bool:
-        """Whether the elements are matrices of one column."""
+    def _drops_columns(self) -> bool:
+        """Whether the elements are matrices of one column, which are vectors elsewhere."""
         return len(self.element) == 2 and self.element[1] == 1
 
     def from_numpy(self, array: Any) -> None:
-        """Copy an array of shape `shape + element shape` in; for matrices of one column, one of vectors will do. Raises
-        `FieldError` when the shapes differ.
+        """Copy an array of shape `shape + element shape` in; vectors and matrices of one column may stand for each
+        other. Raises `FieldError` when the shapes differ.
         """
         self._require_alive()
         source = self._source(array)
-        if self._is_column and source.shape == self._array.shape[:-1]:
+        if len(self.element) == 2 and self.element[1] == 1 and source.shape == self._array.shape[:-1]:
             source = source[..., None]
+        elif len(self.element) == 1 and source.shape == (*self._array.shape, 1):
+            source = source[..., 0]
         if source.shape != self._array.shape:
             raise FieldError(f"'{self.name}' needs an array of shape {self._array.shape}, not {source.shape}")
         self._wrote(..., array)
@@ -430,7 +438,7 @@ class Field(Located, Exchanged):
         if not self.is_placed:
             return repr(self)
         self._require_alive()
-        return str(self._array[..., 0] if self._is_column else self._array)
+        return str(self._array[..., 0] if self._drops_columns else self._array)
 
 
 class ScalarField(Field):

@@ -21,6 +21,7 @@ from tinote.runtime.memory import Memory
 from tinote.source import Span
 
 __all__ = [
+    "LETTERS",
     "MOST_DIMENSIONS",
     "Layout",
     "Part",
@@ -32,8 +33,9 @@ __all__ = [
     "shape_given",
 ]
 
-#: As many as the dialect has letters for.
-MOST_DIMENSIONS = 8
+MOST_DIMENSIONS = 12
+#: What the dimensions are called.
+LETTERS = "ijklmnopqrst"
 
 
 class Layout(Enum):
@@ -147,7 +149,7 @@ def order_named(order: str | None, rank: int, where: Span) -> tuple[int, ...]:
     """The dimensions that a text such as "ji" names, the slowest first. Raises `FieldError`."""
     if order is None:
         return tuple(range(rank))
-    letters = "ijklmnop"[:rank]
+    letters = LETTERS[:rank]
     if not isinstance(order, str) or sorted(order) != sorted(letters):
         raise FieldError(
             f"the order {order!r} does not name each of the {rank} dimensions once",

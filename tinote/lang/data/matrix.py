@@ -233,7 +233,10 @@ class Matrix:
     # ---- algebra
 
     def __matmul__(self, other: Any) -> Any:
-        result = self.values @ _unwrap(other)
+        right = _unwrap(other)
+        # A vector on the left is a row; where that does not fit, a column, and the right side a single row.
+        is_column = self.values.ndim == 1 and np.ndim(right) == 2 and len(right) == 1 != self.n
+        result = (self.values[:, None] if is_column else self.values) @ right
         return Matrix(result) if np.ndim(result) else _number(result)
 
     def dot(self, other: Any) -> Any:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import ast
 import sys
+import warnings
 from collections.abc import Callable, Sequence
 from ctypes import addressof, c_char
 from dataclasses import dataclass
@@ -23,13 +24,13 @@ from typing import Any
 
 import numpy as np
 
-from tinote.compiler.driver import BoundArray, Specialisation
+from tinote.compiler.driver import BoundArray
 from tinote.compiler.protocol import FunctionSource
-from tinote.errors import FieldError, KernelTypeError
+from tinote.errors import FieldError, KernelArgumentError, TinoteError
 from tinote.ir.nodes import Buffer, BufferKind
 from tinote.ir.types import Scalar, Tensor
 from tinote.lang.data.fields import Field, MatrixField, ScalarField
-from tinote.lang.data.layout import Layout, offset_given, order_named, shape_given
+from tinote.lang.data.layout import MOST_DIMENSIONS, Layout, offset_given, order_named, shape_given
 from tinote.lang.data.matrix import Matrix, Vector, numpy_type
 from tinote.lang.session.state import scalar_type, session
 from tinote.source import Span, caller
@@ -37,6 +38,8 @@ from tinote.source import Span, caller
 __all__ = [
     "ArrayBuffers",
     "ArrayKind",
+    "CopiedArray",
+    "ElementHint",
     "MatrixNdarray",
     "Ndarray",
     "NdarrayType",
@@ -46,7 +49,6 @@ __all__ = [
     "from_dlpack",
     "matrix_ndarray",
     "ndarray",
-    "refuse_read_only",
     "stand_in",
     "vector_ndarray",
 ]
@@ -116,6 +118,18 @@ def _array_buffer(name: str, kind: ArrayKind) -> Buffer:
     return buffer
 
 
+class CopiedArray(BoundArray):
+    """An array of the caller's whose elements do not lie one after the other (strided, in Fortran's order, turned
+    round): kernels get `owner`, a contiguous copy of `original`, and what they write is copied back.
+    """
+
+    original: np.ndarray[Any, Any]
+
+    def bring_back(self) -> None:
+        """Copy what was written to the copy to the caller's array."""
+        self.original[...] = self.owner
+
+
 # ---- arrays of our own
 
 
@@ -128,6 +142,21 @@ class Ndarray(Field):
     def element_shape(self) -> tuple[int, ...]:
         """The shape of one element: () of numbers, (n,) of vectors, (n, m) of matrices."""
         return self.element
+
+    def __copy__(self) -> Ndarray:
+        """A shallow copy shares the memory: it is the array itself."""
+        return self
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Ndarray:
+        """An array of its own with the same elements. A gradient and a dual, where this one has them, are zero."""
+        made = type(self)(self.dtype, self.element, caller(), "", self.has_grad, self.has_dual)
+        made._make_dense_like(self)
+        made.copy_from(self)
+        return made
+
+    @property
+    def _drops_columns(self) -> bool:
+        return False
 
 
 class ScalarNdarray(Ndarray, ScalarField):
@@ -211,13 +240,31 @@ def from_dlpack(source: Any) -> np.ndarray[Any, Any]:
 # ---- the annotation
 
 
+class ElementHint:
+    """`ti.types.vector()` or `ti.types.matrix()` with something left out, for the elements of arrays: `shape` holds
+    None for an extent that is free, and so may `dtype` be.
+    """
+
+    def __init__(self, dtype: Any, shape: tuple[int | None, ...]) -> None:
+        self.dtype = dtype
+        self.shape = shape
+
+    def __repr__(self) -> str:
+        names = ("n", "m")[: len(self.shape)]
+        said = [f"{name}={n}" for name, n in zip(names, self.shape, strict=True) if n is not None]
+        said += [f"dtype={self.dtype}"] if self.dtype is not None else []
+        return f"ti.types.{'vector' if len(self.shape) == 1 else 'matrix'}({', '.join(said)})"
+
+
 class NdarrayType:
     """`ti.types.ndarray(dtype, ndim)`: the annotation of a parameter that is an array. What is left out is free.
 
-    `dtype`: the type of the elements, a number, vector or matrix type. `ndim`: how many index dimensions. `element_dim`
+    `dtype`: the type of the elements, a number, vector or matrix type, or one of these with something left out:
+    `ti.types.vector()`, `ti.types.matrix(n=2)`. `ndim`: how many index dimensions. `element_dim`
     and `element_shape`: with a number type for `dtype`, how many of the last dimensions of a NumPy array belong to the
     element, and their extents. `needs_grad`: whether the array must have a gradient. `field_dim` is the old name of
-    `ndim`; `boundary` is "unsafe" (indices are checked all the same); another one is an error.
+    `ndim`. `boundary`: "unsafe" (indices are checked all the same), or "clamp": an index outside stands for the nearest
+    one inside, to be read and to be written.
     """
 
     __tinote_array__ = True
@@ -227,21 +274,21 @@ class NdarrayType:
         dtype: Any = None,
         ndim: int | None = None,
         element_dim: int | None = None,
-        element_shape: Sequence[int] | None = None,
+        element_shape: Sequence[int | None] | None = None,
         field_dim: int | None = None,
         needs_grad: bool | None = None,
         boundary: str = "unsafe",
     ) -> None:
         ndim = field_dim if ndim is None else ndim
-        for what, number, most in (("ndim", ndim, 8), ("element_dim", element_dim, 2)):
+        for what, number, most in (("ndim", ndim, MOST_DIMENSIONS), ("element_dim", element_dim, 2)):
             if number is not None and (
                 not isinstance(number, int) or isinstance(number, bool) or not 0 <= number <= most
             ):
                 raise FieldError(f"{what} of an array type is a number from 0 to {most}, not {number!r}", caller())
-        if boundary != "unsafe":
-            raise FieldError(
-                f"arrays have no boundary={boundary!r}", caller(), hint="clamp the indices with ti.min and ti.max"
-            )
+        if boundary not in ("unsafe", "clamp"):
+            raise FieldError(f"arrays have no boundary={boundary!r}", caller(), hint='there are "unsafe" and "clamp"')
+        if isinstance(dtype, ElementHint):
+            element_shape, dtype = dtype.shape, dtype.dtype
         if element_shape is not None:
             element_shape = tuple(element_shape)
             if element_dim not in (None, len(element_shape)):
@@ -256,10 +303,11 @@ class NdarrayType:
         self._dtype = dtype
         self.ndim = ndim
         self._element_dim = element_dim if element_shape is None else len(element_shape)
-        self._element: tuple[int, ...] | None = None if element_shape is None else tuple(element_shape)
+        self._element: tuple[int | None, ...] | None = None if element_shape is None else tuple(element_shape)
         self.needs_grad = needs_grad
+        self.clamps = boundary == "clamp"
 
-    def _expected(self) -> tuple[Scalar | None, tuple[int, ...] | None, int | None]:
+    def _expected(self) -> tuple[Scalar | None, tuple[int | None, ...] | None, int | None]:
         """The type of the numbers, the shape of the elements, and how many dimensions that has, as far as said."""
         if self._dtype is None:
             return None, self._element, self._element_dim
@@ -276,8 +324,10 @@ class NdarrayType:
         _, element, element_dim = expected
         taken = len(element) if element is not None else element_dim or 0
         accepted: set[ArrayKind] = set()
+        is_quiet = False
 
         def bind(value: Any) -> tuple[ArrayKind, BoundArray]:
+            nonlocal is_quiet
             is_ours = isinstance(value, Field)
             if is_ours:
                 kind, bound = _of_field(value, refuse)
@@ -286,6 +336,9 @@ class NdarrayType:
             else:
                 array = value if isinstance(value, np.ndarray) else _imported(value, refuse)
                 kind, bound = _of_numpy(array, taken, refuse)
+                if type(bound) is CopiedArray and not is_quiet:
+                    is_quiet = True
+                    _say_copied(refuse, array)
             if kind not in accepted:
                 self._check(kind, bound, expected, is_ours and not isinstance(value, _StandIn), refuse)
                 accepted.add(kind)
@@ -297,7 +350,7 @@ class NdarrayType:
         self,
         kind: ArrayKind,
         bound: BoundArray,
-        expected: tuple[Scalar | None, tuple[int, ...] | None, int | None],
+        expected: tuple[Scalar | None, tuple[int | None, ...] | None, int | None],
         is_ours: bool,
         refuse: Callable[[str, str], Exception],
     ) -> None:
@@ -308,9 +361,10 @@ class NdarrayType:
         if dtype is not None and kind.dtype is not dtype:
             hint = "" if is_ours else f"convert it: `.astype(np.{numpy_type(dtype).name})`"
             raise refuse(f"is an array of {dtype}, and is called with one of {kind.dtype}", hint)
-        wrong_element = element is not None and kind.element != element
+        wrong_element = element is not None and not _fits(kind.element, element)
         if wrong_element or (element_dim is not None and len(kind.element) != element_dim):
-            wanted = f"shape {element}" if element is not None else f"{element_dim} dimensions"
+            known = element is not None and None not in element
+            wanted = f"shape {element}" if known else f"{element_dim} dimensions"
             hint = "annotate it with `dtype=ti.types.vector(n, ti.f32)` or `dtype=ti.types.matrix(n, m, ti.f32)`"
             raise refuse(
                 f"has elements of {wanted}, and is called with elements of shape {kind.element}",
@@ -318,8 +372,8 @@ class NdarrayType:
             )
         if self.ndim is not None and kind.ndim != self.ndim:
             whole = bound.shape + kind.element
-            behind = f" and elements of shape {kind.element}" if kind.element else ""
-            raise refuse(f"has {self.ndim} dimensions{behind}, and is called with an array of shape {whole}", "")
+            elements = f" and elements of shape {kind.element}" if kind.element else ""
+            raise refuse(f"has {self.ndim} dimensions{elements}, and is called with an array of shape {whole}", "")
         if self.needs_grad is not None and kind.has_grad is not self.needs_grad:
             if self.needs_grad:
                 hint = "make the array with `ti.ndarray(…, needs_grad=True)`"
@@ -333,8 +387,14 @@ class NdarrayType:
             *([f"element_dim={self._element_dim}"] if self._element_dim is not None and self._element is None else []),
             *([f"element_shape={self._element}"] if self._element is not None else []),
             *([f"needs_grad={self.needs_grad}"] if self.needs_grad is not None else []),
+            *(['boundary="clamp"'] if self.clamps else []),
         ]
         return f"ti.types.ndarray({', '.join(said)})"
+
+
+def _fits(element: tuple[int, ...], wanted: tuple[int | None, ...]) -> bool:
+    """Whether elements have a shape, of which extents may be free."""
+    return len(element) == len(wanted) and all(w in (None, n) for n, w in zip(element, wanted, strict=True))
 
 
 def _tensor_type(dtype: Any) -> Tensor | None:
@@ -408,9 +468,16 @@ def _of_numpy(
     kind = _kind_of_numpy(array, taken, refuse)
     if not taken:
         _PLAIN[array.dtype, array.ndim] = kind
-    address = array.__array_interface__["data"][0]
     shape = array.shape[: kind.ndim]
-    return kind, BoundArray(address, 0, 0, 0, shape, array.nbytes, array.flags.writeable, None, array)
+    if array.flags.c_contiguous:
+        address = array.__array_interface__["data"][0]
+        return kind, BoundArray(address, 0, 0, 0, shape, array.nbytes, array.flags.writeable, None, array)
+    copy = np.ascontiguousarray(array)
+    address = copy.__array_interface__["data"][0]
+    # Not writable, so that launches ask what else is to be done.
+    bound = CopiedArray(address, 0, 0, 0, shape, copy.nbytes, False, None, copy)
+    bound.original = array
+    return kind, bound
 
 
 def _kind_of_numpy(array: np.ndarray[Any, Any], taken: int, refuse: Callable[[str, str], Exception]) -> ArrayKind:
@@ -420,13 +487,7 @@ def _kind_of_numpy(array: np.ndarray[Any, Any], taken: int, refuse: Callable[[st
             f"is called with an array of {array.dtype}, which kernels cannot read",
             "convert it to numbers with `.astype(np.float32)`, or another type of NumPy",
         )
-    flags = array.flags
-    if not flags.c_contiguous:
-        raise refuse(
-            f"is called with an array that is not contiguous (shape {array.shape}, strides {array.strides})",
-            "pass `np.ascontiguousarray(a)`, which is a copy: what the kernel writes does not reach the original",
-        )
-    if not flags.aligned:
+    if not array.flags.aligned:
         raise refuse("is called with an array whose numbers are not aligned in memory", "pass a copy: `a.copy()`")
     if isinstance(array, np.ma.MaskedArray):
         raise refuse("is called with a masked array, whose mask kernels would ignore", "pass `a.data` or `a.filled()`")
@@ -479,20 +540,18 @@ def argument_error(source: FunctionSource, parameter: ast.arg) -> Callable[[str,
     def error(why: str, hint: str) -> Exception:
         q = parameter
         span = Span(source.file, q.lineno, q.col_offset, q.end_lineno or 0, q.end_col_offset or 0)
-        return KernelTypeError(f"argument '{q.arg}' of kernel '{source.name}' {why}", span, hint=hint)
+        return KernelArgumentError(f"argument '{q.arg}' of kernel '{source.name}' {why}", span, hint=hint)
 
     return error
 
 
-def refuse_read_only(specialisation: Specialisation, arrays: Sequence[BoundArray]) -> None:
-    """Raise `KernelTypeError` when a kernel writes to an array that must not be written to."""
-    for buffer, bound in zip(specialisation.arrays, arrays, strict=True):
-        if not bound.writable and buffer in specialisation.accesses().written:
-            source = specialisation.source
-            parameter = next(q for q in source.parameters if q.arg == buffer.name)
-            raise argument_error(source, parameter)(
-                "is written by the kernel, and is called with an array that is read-only", "pass a copy: `a.copy()`"
-            )
+def _say_copied(refuse: Callable[[str, str], Exception], array: np.ndarray[Any, Any]) -> None:
+    """Warn that an argument is copied, which takes time at each launch."""
+    shown = f"(shape {array.shape}, strides {array.strides})"
+    error = refuse(f"is an array whose elements do not lie one after the other {shown}: launches copy it", "")
+    assert isinstance(error, TinoteError)
+    place = caller()
+    warnings.warn_explicit(error.message, UserWarning, place.file or error.span.file, place.line or 1)
 
 
 Matrix.ndarray = staticmethod(matrix_ndarray)  # type: ignore[attr-defined]

@@ -50,13 +50,14 @@ __all__ = ["Struct", "StructField", "StructType", "dataclass", "struct"]
 
 class StructType:
     """A type of structs: `members` by name, each a number type, a vector or matrix type, or a type of structs. Calling
-    it makes a value: members by position or name, those left out are zero.
+    it makes a value: members by position or name, those left out are zero; a number for a member that is a struct is
+    that of its first member.
     """
 
     def __init__(
         self, name: str, members: Mapping[str, Any], methods: Mapping[str, Any] | None = None, made_at: Span = NOWHERE
     ) -> None:
-        if not members:
+        if not members and not methods:
             raise FieldError(f"the struct type '{name}' needs members", made_at)
         self.__name__ = name
         self.members = dict(members)
@@ -83,8 +84,8 @@ class StructType:
         return StructInfo(
             self.__name__,
             {name: t.__tinote_struct__() if isinstance(t, StructType) else t for name, t in types.items()},
-            {name: method for name, method in self.methods.items() if function_of(method) is not None},
-            tuple([name for name, method in self.methods.items() if function_of(method) is None]),
+            {name: method for name, method in self.methods.items() if not isinstance(method, property)},
+            tuple([name for name, method in self.methods.items() if isinstance(method, property)]),
         )
 
     def __call__(self, *args: Any, **kwargs: Any) -> Struct:
@@ -104,6 +105,8 @@ class StructType:
         if isinstance(t, StructType):
             if value is None:
                 return t()
+            if isinstance(value, int | float | np.number):
+                return t(value)
             members = dict(value.items()) if isinstance(value, Struct) else value
             if not isinstance(members, dict):
                 raise FieldError(f"member '{member}' of '{self.__name__}' is a struct '{t.__name__}', not {value!r}")
@@ -152,6 +155,8 @@ class StructType:
         """A field of such structs. Members that are not floats have no gradient."""
         made_at = caller()
         session.require_init()
+        if not self.members:
+            raise FieldError(f"'{self.__name__}' has no members, and a field of them would hold nothing", made_at)
         if not isinstance(layout, Layout):
             raise FieldError(f"{layout!r} is not a layout", made_at, hint="use ti.Layout.AOS or ti.Layout.SOA")
         found = StructField(self, made_at, name, needs_grad, needs_dual)
@@ -226,7 +231,7 @@ class Struct:
         self, members: Any = None, *, _type: StructType | None = None, _parent: Any = None, **named: Any
     ) -> None:
         given = dict(members.items() if isinstance(members, Struct) else members or {}) | named
-        if not given:
+        if not given and _type is None:
             raise FieldError("a struct needs members")
         entries = given if _type is not None else {name: _member(name, value) for name, value in given.items()}
         object.__setattr__(self, "entries", entries)

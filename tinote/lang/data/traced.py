@@ -13,7 +13,7 @@ are two differences: `json` wants `float(e)`, and pandas makes columns of object
 converted (`.astype(float)`).
 
 What is taken out (`float(e)`, `math.sin(e)`, `np.array([e])`, `x.to_numpy()`) is a constant. When plain numbers go into
-the program behind that, one of them may have come from there: `Trace.note_plain` says so, once.
+the program after that, one of them may have come from there: `Trace.note_plain` says so, once.
 
 When the recording has ended, a traced number is a float in every respect, and holds nothing.
 """
@@ -34,7 +34,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from tinote.errors import DifferentiationError, Note
-from tinote.lang.data.duals import RULES, Dual, Rule
+from tinote.lang.maths_derivatives import RULES, Dual, Rule
 from tinote.lang.session.state import recorder
 from tinote.source import Span, caller, line_text
 
@@ -75,17 +75,17 @@ class Computed(NamedTuple):
 
 
 class _TakenOut(NamedTuple):
-    """A plain number was taken out at `place`. `older`: floats that were there before, by identity."""
+    """A plain number was taken out at `span`. `older`: floats that were there before, by identity."""
 
-    place: Span
+    span: Span
     older: dict[int, float]
 
 
 class Trace:
     """What traced numbers belong to: one recording. `events`: where it is noted how numbers are computed, if it is.
-    `outer`: the trace of a recording around this one, whose numbers vary in this one too. `family`: recordings that
-    follow each other, whose numbers must not go from one to the next. `refuses`: whether a plain number that may have
-    come from a traced one is an error.
+    `outer`: the trace of a recording around this one, whose numbers are active in this one too. `family`: recordings
+    that follow each other, whose numbers must not go from one to the next. `refuses`: whether a plain number that may
+    have come from a traced one is an error.
     """
 
     __slots__ = ("_said", "events", "family", "is_open", "outer", "refuses", "root", "taken_in", "taken_out")
@@ -118,7 +118,7 @@ class Trace:
         """A number that Python did not compute: one that was read, that a kernel returned, or an argument."""
         return Traced(self, Dual(value, tangent), next(_numbers))
 
-    def varies(self, value: Traced) -> bool:
+    def is_active(self, value: Traced) -> bool:
         """Whether a number is one of this recording's, or of one around it. Raises `DifferentiationError` for numbers
         whose derivative would be lost.
         """
@@ -143,9 +143,9 @@ class Trace:
         return False
 
     def holds(self, value: Any) -> bool:
-        """Whether a number, or a list, tuple, array or vector of numbers, holds one that varies."""
+        """Whether a number, or a list, tuple, array or vector of numbers, holds an active one."""
         if type(value) is Traced:
-            return self.varies(value)
+            return self.is_active(value)
         if isinstance(value, list | tuple):
             return any(self.holds(one) for one in value)
         array = value if isinstance(value, np.ndarray) else getattr(value, "values", None)
@@ -159,9 +159,9 @@ class Trace:
         """A plain number that depends on what is differentiated is taken out."""
         root = self.root
         if root.is_open and root.taken_out is None and not root._said:
-            place = caller("numpy")
-            if not _looks(place):
-                root.taken_out = _TakenOut(place, _floats_around())
+            span = caller("numpy")
+            if not _looks(span):
+                root.taken_out = _TakenOut(span, _floats_around())
 
     def note_plain(self, values: Any, what: str) -> None:
         """Plain numbers go into the program again, to `what`. Raises or warns, once, where they may have come from
@@ -172,7 +172,7 @@ class Trace:
             self.tell(
                 f"a plain number goes to {what}, and one that depends on what is differentiated was taken out before: "
                 "if it was computed from that, it would become a constant",
-                taken.place,
+                taken.span,
             )
 
     def tell(self, message: str, taken_out: Span) -> None:
@@ -193,9 +193,9 @@ class Trace:
         warnings.warn_explicit(str(error), UserWarning, error.span.file, error.span.line)
 
 
-def _looks(place: Span) -> bool:
+def _looks(span: Span) -> bool:
     """Whether an expression of the user's only looks at numbers."""
-    return _LOOKS.match(line_text(place)[place.column :]) is not None
+    return _LOOKS.match(line_text(span)[span.column :]) is not None
 
 
 def _floats_around() -> dict[int, float]:
@@ -496,7 +496,7 @@ def _compute(rule: Rule, value: Any, operands: Sequence[Any]) -> Any:
     duals: list[Dual] = []
     has_tangents = False
     for one in operands:
-        if type(one) is Traced and trace.varies(one):
+        if type(one) is Traced and trace.is_active(one):
             sources.append(one.number)
             duals.append(one.dual)
             has_tangents = has_tangents or one.dual.tangent != 0

@@ -23,7 +23,7 @@ from typing import Any
 from tinote.errors import FieldError, Note
 from tinote.ir.buffers import Buffer, row_major
 from tinote.lang.data.fields import Field
-from tinote.lang.data.layout import Part, Placement, offset_given, shape_given
+from tinote.lang.data.layout import LETTERS, MOST_DIMENSIONS, Part, Placement, offset_given, shape_given
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.nodes import Node
 from tinote.lang.session.missing import refuse
@@ -33,7 +33,8 @@ from tinote.source import NOWHERE, Span, caller
 
 __all__ = ["Axes", "FieldsBuilder", "Level", "Root", "axes", "axes_named", "root"]
 
-_LETTERS = "ijklmnop"
+#: How many of the dimensions have a name in the package.
+_NAMED = 8
 
 
 class Axes(tuple[int, ...]):
@@ -42,14 +43,14 @@ class Axes(tuple[int, ...]):
     __slots__ = ()
 
     def __repr__(self) -> str:
-        return f"ti.{''.join(_LETTERS[axis] for axis in self)}"
+        return f"ti.{''.join(LETTERS[axis] for axis in self)}"
 
 
 def axes(*numbers: int) -> Axes:
     """`axes(0, 2)` is `ti.ik`. Raises `FieldError`."""
     for number in numbers:
-        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < len(_LETTERS):
-            raise FieldError(f"dimensions are numbered from 0 to {len(_LETTERS) - 1}, not {number!r}", caller())
+        if not isinstance(number, int) or isinstance(number, bool) or not 0 <= number < MOST_DIMENSIONS:
+            raise FieldError(f"dimensions are numbered from 0 to {MOST_DIMENSIONS - 1}, not {number!r}", caller())
     if len(set(numbers)) < len(numbers):
         raise FieldError(f"a dimension is named twice: {numbers}", caller())
     return Axes(numbers)
@@ -57,11 +58,11 @@ def axes(*numbers: int) -> Axes:
 
 def axes_named() -> dict[str, Axes]:
     """`i`, `j`, …, every run of letters in their order (`ij`, `ijk`, `jk`, …), and those with gaps up to `l`."""
-    found = {letter: Axes((number,)) for number, letter in enumerate(_LETTERS)}
-    for first in range(len(_LETTERS)):
-        for last in range(first + 2, len(_LETTERS) + 1):
-            found[_LETTERS[first:last]] = Axes(range(first, last))
-    found |= {name: Axes(map(_LETTERS.index, name)) for name in ("ik", "il", "jl", "ijl", "ikl", "ji")}
+    found = {letter: Axes((number,)) for number, letter in enumerate(LETTERS[:_NAMED])}
+    for first in range(_NAMED):
+        for last in range(first + 2, _NAMED + 1):
+            found[LETTERS[first:last]] = Axes(range(first, last))
+    found |= {name: Axes(map(LETTERS.index, name)) for name in ("ik", "il", "jl", "ijl", "ikl", "ji")}
     return found
 
 
@@ -79,9 +80,9 @@ class Level(Node):
     # ---- growing
 
     def dense(self, axes: Any, dimensions: Any) -> Level:
-        """A level below this one: each cell is divided into so many along each of the axes. `dimensions`: one number
-        for all axes, or one for each. Where an axis is divided by several levels, the field is stored row by row all
-        the same, not in blocks.
+        """A level below this one: each cell is divided along each of the axes, into as many as `dimensions` says: one
+        number for all axes (`4` or `(4,)`), or one for each. Where an axis is divided by several levels, the field is
+        stored row by row all the same, not in blocks.
         """
         where = caller()
         self._require_open(where)
@@ -90,7 +91,7 @@ class Level(Node):
         if not isinstance(axes, Axes):
             raise FieldError(f"{axes!r} does not name dimensions", where, hint="write ti.i, ti.ij, ti.axes(0, 1), …")
         extents = shape_given(dimensions, where)
-        if not isinstance(dimensions, tuple | list):
+        if len(extents) == 1:
             extents *= len(axes)
         if len(extents) != len(axes):
             raise FieldError(f"{axes!r} needs {len(axes)} extents, not {len(extents)}", where)

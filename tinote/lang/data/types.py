@@ -10,8 +10,8 @@ from tinote.errors import FieldError
 from tinote.ir.types import Tensor, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 from tinote.lang.data.fields import MatrixField
 from tinote.lang.data.matrix import Matrix, Vector, numpy_type
-from tinote.lang.data.ndarrays import NdarrayType
-from tinote.lang.session.missing import refuse
+from tinote.lang.data.ndarrays import ElementHint, NdarrayType
+from tinote.lang.session.missing import refusing
 from tinote.lang.session.state import scalar_type, session
 
 __all__ = [
@@ -122,14 +122,18 @@ def _flat(component: Any) -> np.ndarray[Any, Any]:
     return np.ravel(np.asarray(component.values if isinstance(component, Matrix) else component))
 
 
-def vector(n: int, dtype: Any) -> MatrixType:
-    """The type of vectors of `n` components of type `dtype`. Raises `FieldError` for dimensions below 1."""
-    return MatrixType(dtype, (n,))
+def vector(n: int | None = None, dtype: Any = None) -> Any:
+    """The type of vectors of `n` components of type `dtype`. With one of the two left out, what `ti.types.ndarray` is
+    told of the elements of an array. Raises `FieldError` for dimensions below 1.
+    """
+    return ElementHint(dtype, (n,)) if n is None or dtype is None else MatrixType(dtype, (n,))
 
 
-def matrix(n: int, m: int, dtype: Any) -> MatrixType:
-    """The type of `n` by `m` matrices with components of type `dtype`. Raises `FieldError` as `vector` does."""
-    return MatrixType(dtype, (n, m))
+def matrix(n: int | None = None, m: int | None = None, dtype: Any = None) -> Any:
+    """The type of `n` by `m` matrices with components of type `dtype`. What is left out, and `FieldError`, as for
+    `vector`.
+    """
+    return ElementHint(dtype, (n, m)) if n is None or m is None or dtype is None else MatrixType(dtype, (n, m))
 
 
 def is_real(dtype: Any) -> bool:
@@ -151,6 +155,4 @@ for _function in (vector, matrix, is_real, is_integral, is_signed):
     _function.__tinote_static__ = True  # type: ignore[attr-defined]
 
 
-def __getattr__(name: str) -> Any:
-    refuse(name, "ti.types")
-    raise AttributeError(f"module 'tinote.types' has no attribute '{name}'")
+__getattr__ = refusing("tinote.types")

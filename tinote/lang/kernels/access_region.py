@@ -10,15 +10,15 @@ from typing import Any, NamedTuple
 from tinote.ir.affine import Interval
 from tinote.ir.buffers import Buffer
 from tinote.ir.launch_values import Argument, BoundedNode, SymbolicRegion, SymbolicRegions
-from tinote.lang.boxes import Box, Boxes, box_of
+from tinote.lang.index_regions import IndexRegion, IndexRegions, whole_region
 
-__all__ = ["NOTHING", "AccessRegions", "Places", "RegionEvaluator"]
+__all__ = ["NOTHING", "AccessRegions", "BufferRegions", "RegionEvaluator"]
 
 #: How many regions that depend on arguments are remembered: a loop of time steps runs again and again.
 _MOST_KNOWN = 4096
 
 #: Elements of several fields.
-Places = tuple[tuple[Buffer, Box], ...]
+BufferRegions = tuple[tuple[Buffer, IndexRegion], ...]
 
 
 class AccessRegions(NamedTuple):
@@ -27,16 +27,16 @@ class AccessRegions(NamedTuple):
     the same.
     """
 
-    live_in_before: Places
-    live_in: Places
-    written: Places
+    live_in_before: BufferRegions
+    live_in: BufferRegions
+    written: BufferRegions
     number: int
 
 
 _numbers = itertools.count()
 
 
-def _numbered(parts: Sequence[Places]) -> AccessRegions:
+def _numbered(parts: Sequence[BufferRegions]) -> AccessRegions:
     before, after, written = parts
     return AccessRegions(before, after, written, next(_numbers))
 
@@ -44,22 +44,22 @@ def _numbered(parts: Sequence[Places]) -> AccessRegions:
 NOTHING = _numbered([(), (), ()])
 
 
-class _Varying(NamedTuple):
-    """A box of which some dimensions depend on arguments: those of `axes`, each with its node and its length."""
+class _ParametricRegion(NamedTuple):
+    """An index region some of whose dimensions depend on arguments: `axes`, each with its node and its length."""
 
     buffer: Buffer
-    box: Box
+    region: IndexRegion
     axes: tuple[tuple[int, int, int], ...]
 
-    def at(self, found: Sequence[Interval]) -> Box | None:
-        box = list(self.box)
+    def at(self, found: Sequence[Interval]) -> IndexRegion | None:
+        region = list(self.region)
         for axis, node, length in self.axes:
             low, high = found[node]
             first, last = max(low, 0), min(high + 1, length)
             if first >= last:
                 return None
-            box[axis] = first, last
-        return tuple(box)
+            region[axis] = first, last
+        return tuple(region)
 
 
 class RegionEvaluator:
@@ -68,26 +68,26 @@ class RegionEvaluator:
     """
 
     def __init__(
-        self, regions: SymbolicRegions, actual: Callable[[Buffer], Buffer], follows: Callable[[Buffer], bool]
+        self, symbolic: SymbolicRegions, actual: Callable[[Buffer], Buffer], follows: Callable[[Buffer], bool]
     ) -> None:
-        self._parts = regions.live_in_before, regions.live_in, regions.written
+        self._parts = symbolic.live_in_before, symbolic.live_in, symbolic.written
         self._actual = actual
         self._follows = follows
-        lengths = [actual(buffer).shape[axis] or 0 for buffer, axis in regions.lengths]
+        lengths = [actual(buffer).shape[axis] or 0 for buffer, axis in symbolic.lengths]
         self._found: list[Interval] = []
         self._nodes: list[tuple[int, BoundedNode]] = []
-        varying: set[int] = set()
-        for number, node in enumerate(regions.nodes):
-            if isinstance(node, Argument) or varying.intersection(node.sources):
-                varying.add(number)
+        parametric: set[int] = set()
+        for number, node in enumerate(symbolic.nodes):
+            if isinstance(node, Argument) or parametric.intersection(node.sources):
+                parametric.add(number)
                 self._nodes.append((number, node))
                 self._found.append((0, 0))
             else:
                 self._found.append(node.interval((), lengths, self._found))
-        parts = [self._places(part, varying) for part in self._parts]
+        parts = [self._split(part, parametric) for part in self._parts]
         self._fixed = _numbered([fixed for fixed, _ in parts])
-        self._varying = [moving for _, moving in parts]
-        self._moves = any(self._varying)
+        self._parametric = [parametric_axes for _, parametric_axes in parts]
+        self._has_parametric = any(self._parametric)
         asked = [node.position for _, node in self._nodes if isinstance(node, Argument)]
         #: what of the arguments a region depends on: a number, or a tuple of several
         self._asked: Callable[[Sequence[Any]], Any] = operator.itemgetter(*asked) if asked else tuple
@@ -96,11 +96,11 @@ class RegionEvaluator:
     @property
     def fixed(self) -> AccessRegions | None:
         """Those of every launch, if they do not depend on arguments."""
-        return None if self._moves else self._fixed
+        return None if self._has_parametric else self._fixed
 
     def of(self, arguments: Sequence[Any]) -> AccessRegions:
         """That of a launch with these scalar arguments."""
-        if not self._moves:
+        if not self._has_parametric:
             return self._fixed
         try:
             key = self._asked(arguments)
@@ -118,51 +118,60 @@ class RegionEvaluator:
         for number, node in self._nodes:
             found[number] = node.interval(arguments, (), found)
         fixed = self._fixed.live_in_before, self._fixed.live_in, self._fixed.written
-        return _numbered([part + _moved(moving, found) for part, moving in zip(fixed, self._varying, strict=True)])
+        return _numbered(
+            [
+                part + _evaluated(parametric_axes, found)
+                for part, parametric_axes in zip(fixed, self._parametric, strict=True)
+            ]
+        )
 
     def _everything(self) -> AccessRegions:
-        found: list[Places] = []
+        found: list[BufferRegions] = []
         for part in self._parts:
-            buffers = {self._actual(region.buffer) for region in part}
-            wholes = [(b, box) for b in buffers if self._follows(b) and (box := box_of(b)) is not None]
+            buffers = {self._actual(access.buffer) for access in part}
+            wholes = [(b, region) for b in buffers if self._follows(b) and (region := whole_region(b)) is not None]
             found.append(tuple(wholes))
         return _numbered(found)
 
-    def _places(self, regions: Iterable[SymbolicRegion], varying: set[int]) -> tuple[Places, list[_Varying]]:
-        """Those that are the same in every launch, and those that are not; a few boxes each."""
-        groups: dict[tuple[Buffer, tuple[int | None, ...]], Boxes] = {}
-        for region in regions:
-            buffer = self._actual(region.buffer)
-            box = self._fixed_part(buffer, region.axes, varying) if self._follows(buffer) else None
-            if box is not None:
-                moving = tuple([node if node in varying else None for node in region.axes])
-                groups.setdefault((buffer, moving), Boxes()).add(box)
-        fixed: list[tuple[Buffer, Box]] = []
-        found: list[_Varying] = []
-        for (buffer, moving), boxes in groups.items():
-            axes = [(axis, node, buffer.shape[axis] or 0) for axis, node in enumerate(moving) if node is not None]
-            for box in boxes:
+    def _split(
+        self, symbolic: Iterable[SymbolicRegion], parametric: set[int]
+    ) -> tuple[BufferRegions, list[_ParametricRegion]]:
+        """Those that are the same in every launch, and those that are not; a few of each buffer."""
+        groups: dict[tuple[Buffer, tuple[int | None, ...]], IndexRegions] = {}
+        for access in symbolic:
+            buffer = self._actual(access.buffer)
+            region = self._fixed_part(buffer, access.axes, parametric) if self._follows(buffer) else None
+            if region is not None:
+                parametric_axes = tuple([node if node in parametric else None for node in access.axes])
+                groups.setdefault((buffer, parametric_axes), IndexRegions()).add(region)
+        fixed: list[tuple[Buffer, IndexRegion]] = []
+        found: list[_ParametricRegion] = []
+        for (buffer, parametric_axes), regions in groups.items():
+            axes = [
+                (axis, node, buffer.shape[axis] or 0) for axis, node in enumerate(parametric_axes) if node is not None
+            ]
+            for region in regions:
                 if axes:
-                    found.append(_Varying(buffer, box, tuple(axes)))
+                    found.append(_ParametricRegion(buffer, region, tuple(axes)))
                 else:
-                    fixed.append((buffer, box))
+                    fixed.append((buffer, region))
         return tuple(fixed), found
 
-    def _fixed_part(self, buffer: Buffer, axes: tuple[int, ...], varying: set[int]) -> Box | None:
-        """The box with the whole of each dimension that depends on arguments; None if there is nothing in it."""
-        whole = box_of(buffer)
+    def _fixed_part(self, buffer: Buffer, axes: tuple[int, ...], parametric: set[int]) -> IndexRegion | None:
+        """The region with the whole of each dimension that depends on arguments; None if there is nothing in it."""
+        whole = whole_region(buffer)
         if whole is None:
             return None
-        box = list(whole)
+        region = list(whole)
         for axis, node in enumerate(axes):
-            if node not in varying:
+            if node not in parametric:
                 low, high = self._found[node]
                 first, last = max(low, 0), min(high + 1, whole[axis][1])
                 if first >= last:
                     return None
-                box[axis] = first, last
-        return tuple(box)
+                region[axis] = first, last
+        return tuple(region)
 
 
-def _moved(varying: list[_Varying], found: Sequence[Interval]) -> Places:
-    return tuple([(v.buffer, box) for v in varying if (box := v.at(found)) is not None])
+def _evaluated(parametric: list[_ParametricRegion], found: Sequence[Interval]) -> BufferRegions:
+    return tuple([(v.buffer, region) for v in parametric if (region := v.at(found)) is not None])

@@ -1,8 +1,8 @@
 """What a launch does to memory, with the arrays that it was launched with in place of the parameters.
 
 To the compiler an array argument is the same buffer in every launch. Recorders follow memory from one launch to the
-next, so they ask here: a field or ndarray is known by its own buffer, and memory that others manage (NumPy's) by a
-`ExternalArray` one, which is made for one launch. Anybody may write to such memory between launches without a word.
+next, so they ask here: a field or ndarray is known by its own buffer, and memory that others manage (NumPy's) by an
+`ExternalArray`, which is made for one launch. Anybody may write to such memory between launches, unnoticed.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from tinote.compiler.launch.metadata import GradientFacts
 from tinote.compiler.requests import GRADIENT, PRIMAL, Request
 from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer, BufferKind
-from tinote.lang.kernels.access_region import AccessRegions, Places, RegionEvaluator
+from tinote.lang.kernels.access_region import AccessRegions, BufferRegions, RegionEvaluator
 from tinote.lang.kernels.stand_ins import stand_ins, viewed_field
 from tinote.lang.session.state import memory_of
 from tinote.source import Span
 
-__all__ = ["Arguments", "ExternalArray", "arguments_of", "own", "place_in"]
+__all__ = ["Arguments", "ExternalArray", "arguments_of", "own", "span_in"]
 
 
 class ExternalArray(Buffer):
@@ -72,8 +72,8 @@ class Arguments:
         return [(self._actual[formal], self.values[k]) for k, formal in enumerate(self.specialisation.arrays)]
 
     @cached_property
-    def foreign(self) -> tuple[ExternalArray, ...]:
-        """The arguments that others manage."""
+    def external_arrays(self) -> tuple[ExternalArray, ...]:
+        """The arguments whose memory others manage."""
         return tuple([b for b in self._actual.values() if isinstance(b, ExternalArray)])
 
     # ---- what the code does, told of memory
@@ -132,7 +132,7 @@ class Arguments:
         """
         return self._effects[0].of(values[len(self.specialisation.arrays) :])
 
-    def definite_stores(self, values: Sequence[Any]) -> Places:
+    def definite_stores(self, values: Sequence[Any]) -> BufferRegions:
         """Elements of fields and ndarrays to which a launch with these values stores for certain."""
         return self._effects[1].of(values[len(self.specialisation.arrays) :]).written
 
@@ -147,14 +147,14 @@ class Arguments:
         return [(formal, self.actual(formal)) for formal in formals]
 
     def follow_broken_paths(self, severed: Mapping[Buffer, Span]) -> list[tuple[Buffer, Span]]:
-        """Where varying values in memory without gradient (`severed`) are carried on to. Raises
+        """Where active values in memory without gradient (`severed`) are carried on to. Raises
         `DifferentiationError` where they are differentiated.
         """
         found: list[tuple[Buffer, Span]] = []
         for formal, actual in self.pairs(self.specialisation.accesses().loaded):
-            place = place_in(severed, actual)
-            if place is not None:
-                carried = self.specialisation.refuse_broken_path(formal, place, self.request)
+            span = span_in(severed, actual)
+            if span is not None:
+                carried = self.specialisation.refuse_broken_path(formal, span, self.request)
                 found += [(self.actual(further), write) for further, write in carried]
         return found
 
@@ -238,11 +238,11 @@ def own(buffers: Iterable[Buffer]) -> list[Buffer]:
     return [b for b in buffers if not isinstance(b, ExternalArray)]
 
 
-def place_in(places: Mapping[Buffer, Span], buffer: Buffer) -> Span | None:
+def span_in(spans: Mapping[Buffer, Span], buffer: Buffer) -> Span | None:
     """What is noted about the memory of `buffer`, if anything."""
-    found = places.get(buffer)
+    found = spans.get(buffer)
     if found is None and isinstance(buffer, ExternalArray):
-        for other, place in places.items():
+        for other, span in spans.items():
             if isinstance(other, ExternalArray) and other.meets(buffer.first, buffer.last):
-                return place
+                return span
     return found

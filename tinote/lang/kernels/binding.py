@@ -37,7 +37,7 @@ from tinote.compiler.protocol import (
 )
 from tinote.compiler.requests import Defaults, defaults_of
 from tinote.config import Config
-from tinote.errors import KernelTypeError
+from tinote.errors import KernelArgumentError, KernelTypeError
 from tinote.ir.types import Scalar, Tensor, f64, i64
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.ndarrays import ArrayBuffers, argument_error
@@ -64,8 +64,8 @@ class Binding:
     annotation is no type.
 
     `types`: what each parameter is; with a key, all that an instance is made for. `bind(*args, **kwargs)` gives
-    `Bound`; it raises `TypeError` for a call that does not fit the parameters, and `KernelTypeError` for an argument
-    that does not fit its annotation. Numbers are left to the launch (`explain`).
+    `Bound`; it raises `TypeError` for a call that does not fit the parameters, and `KernelArgumentError` for an
+    argument that does not fit its annotation. Numbers are left to the launch (`explain`).
     """
 
     def __init__(self, parameters: Parameters, buffers: ArrayBuffers, config: Config, generation: int) -> None:
@@ -102,7 +102,8 @@ class Binding:
         prefix = "_"
         while any(name.startswith(prefix) for name in self._parameters.names):
             prefix += "_"
-        scope: dict[str, Any] = {f"{prefix}identity_of": identity_of}
+        # It counts as one of this package's, not of the user's, where errors and warnings look for a place.
+        scope: dict[str, Any] = {"__name__": __name__, f"{prefix}identity_of": identity_of}
         lines: list[str] = []
         key: list[str] = []
         arrays: list[str] = []
@@ -153,13 +154,13 @@ class Binding:
         parts = iter(key)
         found: list[ArgumentSpec] = []
         ordered = self._parameters.in_order(args, kwargs)
-        for node, t, value in zip(self._parameters.nodes, self.types, ordered, strict=True):
+        for (node, hint), t, value in zip(self._annotated(), self.types, ordered, strict=True):
             match t:
                 case Passed.TEMPLATE:
                     next(parts)
                     found.append(TemplateArgument(value.value if type(value) is Traced else value))
                 case Passed.ARRAY:
-                    found.append(ArrayArgument(self._buffers.of(node.arg, next(parts))))
+                    found.append(ArrayArgument(self._buffers.of(node.arg, next(parts)), hint.clamps))
                 case StructInfo():
                     found.append(StructArgument(t))
                 case _:
@@ -167,7 +168,7 @@ class Binding:
         return found
 
     def explain(self, values: tuple[Any, ...]) -> None:
-        """Raise `KernelTypeError` when a number of a launch did not fit its type; return when something else was
+        """Raise `KernelArgumentError` when a number of a launch did not fit its type; return when something else was
         wrong.
         """
         at = self.arrays
@@ -182,7 +183,7 @@ class Binding:
                     raise problem from None
                 at += 1
 
-    def _bad_argument(self, node: ast.arg, value: Any, expected: str) -> KernelTypeError:
+    def _bad_argument(self, node: ast.arg, value: Any, expected: str) -> KernelArgumentError:
         source = self._parameters.source
         if isinstance(value, int) and value.bit_length() > 256:  # Python refuses to spell out still longer ones
             value = _Text(f"an integer of {value.bit_length():,} bits")

@@ -21,6 +21,9 @@ def pyfunc(function: Callable[..., Any]) -> Any:
     return func(function)
 
 
+for _function in (real_func, pyfunc):
+    _function.__tinote_name__ = _function.__name__  # type: ignore[attr-defined]
+
 experimental = SimpleNamespace(real_func=real_func, __doc__="Names that were new once: `ti.experimental.real_func`.")
 
 

@@ -67,6 +67,9 @@ def func(function: Callable[..., Any]) -> Func:
     return Func(plain_function(function))
 
 
+func.__tinote_name__ = "func"  # type: ignore[attr-defined]
+
+
 def plain_function(candidate: Any) -> types.FunctionType:
     """`candidate`, if it is a Python function. Raises `KernelTypeError`."""
     if isinstance(candidate, types.FunctionType):

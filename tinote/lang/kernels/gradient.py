@@ -31,16 +31,16 @@ class KernelGradient:
                 raise DifferentiationError(
                     f"the gradient of {self._kernel!r} runs inside of a tape, which would not know of it",
                     caller(),
-                    hint="call it behind the block, or in a function with a replaced gradient",
+                    hint="call it after the block, or in a function with a custom gradient",
                 )
             instance, values = self._kernel.prepare(args, kwargs)
             if open_recorder is not None and open_recorder.preparing_gradient():
                 instance, values = self._kernel.prepare(args, kwargs)
             facts = instance.specialisation.gradient_facts(request)
-            for buffer, place in facts.old_values:
+            for buffer, span in facts.old_values:
                 raise DifferentiationError(
                     f"the gradient needs the old values of '{buffer.name}' that the launch returned here",
-                    place,
+                    span,
                     hint="launch the kernel in a tape: it keeps them",
                 )
             for buffer, read, written in facts.overwritten:

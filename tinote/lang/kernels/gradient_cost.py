@@ -15,7 +15,7 @@ from tinote.lang.kernels.instances import Instance
 from tinote.lang.session.state import memory_of
 from tinote.lang.tables import table_as_html, table_as_text
 from tinote.runtime.memory import readable_size
-from tinote.source import Span, place_name
+from tinote.source import Span, location_name
 
 if TYPE_CHECKING:
     from tinote.compiler.inspect.gradient_cost import Accumulation, Recomputed, Saved
@@ -65,13 +65,13 @@ class GradientCost:
 
     def _table(self) -> tuple[tuple[str, ...], list[tuple[str, ...]]]:
         """Heads and rows; the places by their lines alone, if all are in one file."""
-        together = len({one.place.file for one in self.saved}) == 1
+        together = len({one.span.file for one in self.saved}) == 1
         rows: list[tuple[str, ...]] = []
         for one in self.saved:
             known = "at launch" if one.count is None else f"{'' if one.exact else 'at most '}{one.count:,}"
             nbytes = "" if one.nbytes is None else f"{one.nbytes:,}"
             name = f"copy of {one.name}" if one.copy else one.name
-            where = str(one.place.line) if together else place_name(one.place)
+            where = str(one.span.line) if together else location_name(one.span)
             expression = f"{one.expression} an iteration" if one.per_iteration else one.expression
             rows.append((name, where, one.type, expression, known, nbytes))
         return ("saved", "line" if together else "where", "type", "how many", "count", "bytes"), rows
@@ -82,9 +82,9 @@ class GradientCost:
         size = "what only the launch tells" if total is None else f"at most {readable_size(total)}{on}"
         lines = [f"the gradient of '{self.kernel}' saves {size if self.saved else 'nothing'}"]
         again = self.values_recomputed
-        lines.append(f"operations computed again: {again}{_on_lines(one.place for one in self.recomputed)}")
+        lines.append(f"operations computed again: {again}{_on_lines(one.span for one in self.recomputed)}")
         fields = dict.fromkeys(one.target for one in self.atomics)
-        to = f" to {', '.join(fields)}{_on_lines(one.place for one in self.atomics)}" if fields else ""
+        to = f" to {', '.join(fields)}{_on_lines(one.span for one in self.atomics)}" if fields else ""
         lines.append(f"atomic operations left: {len(self.atomics)}{to}")
         return lines
 
@@ -131,6 +131,6 @@ def cost_of(instance: Instance, values: tuple[Any, ...]) -> GradientCost:
     return GradientCost(instance.kernel_name, costs.saved, costs.recomputed, costs.accumulated, threads)
 
 
-def _on_lines(places: Iterable[Span]) -> str:
-    lines = sorted({place.line for place in places if place.line})
+def _on_lines(spans: Iterable[Span]) -> str:
+    lines = sorted({span.line for span in spans if span.line})
     return f" (line{'s' if len(lines) > 1 else ''} {', '.join(map(str, lines))})" if lines else ""

@@ -50,6 +50,7 @@ class Instance:
         "result",
         "returns_floats",
         "specialisation",
+        "writes_copies",
     )
 
     def __init__(self, specialisation: Specialisation) -> None:
@@ -60,8 +61,9 @@ class Instance:
         self.needs_seed = specialisation.uses_random
         signature = specialisation.signature
         self.result = results_of(specialisation.source, signature.returns, signature.returns_tuple)
-        #: so many of the numbers that a launch gives are floats
+        #: how many of the numbers that a launch returns are floats
         self.returns_floats = sum([_floats(t) for t in signature.returns or ()])
+        self.writes_copies = False  # whether it was launched on an array of which it got a copy to write to
         self.calls = 0
         self.last_seed = 0  # a gradient replays the draws of the launch before it
         names: list[tuple[dict[Any, Any], Any, Any]] = []
@@ -164,7 +166,7 @@ class Instance:
         return Listing(self.specialisation.python(gradient=gradient).text)
 
     def _native(self, kind: str, gradient: bool) -> list[Any]:
-        """The stages behind the IR that are of this kind."""
+        """The stages after the IR that are of this kind."""
         if self.specialisation.config.arch == "python":
             raise TinoteError(
                 f"'{self.kernel_name}' runs as plain Python: there is no machine code to show",

@@ -35,7 +35,7 @@ from tinote.config import Config
 from tinote.errors import CompilerBug, KernelTypeError, TinoteError, at_users_frames, users_trace
 from tinote.ir.types import Tensor
 from tinote.lang.data.matrix import Matrix
-from tinote.lang.data.ndarrays import ArrayBuffers, refuse_read_only
+from tinote.lang.data.ndarrays import ArrayBuffers
 from tinote.lang.kernels.binding import Binding
 from tinote.lang.kernels.func import plain_function
 from tinote.lang.kernels.gradient import KernelGradient
@@ -43,6 +43,7 @@ from tinote.lang.kernels.gradient_cost import GradientCost, cost_of
 from tinote.lang.kernels.instances import Instance, Instances, Listing
 from tinote.lang.kernels.loops import LoopTable, TaskTable
 from tinote.lang.kernels.parameters import Parameters
+from tinote.lang.kernels.unwritable import launch_on_copies, written_copies
 from tinote.lang.session.state import memory_of, note_launch_outside, recorder, session
 
 if TYPE_CHECKING:
@@ -161,7 +162,9 @@ class Kernel:
                     instance = self._specialise(key, binding.specs(key, args, kwargs))
         for array in values[: binding.arrays]:
             if not array.writable:
-                refuse_read_only(instance.specialisation, values[: binding.arrays])
+                if written_copies(instance.specialisation, values[: binding.arrays]):
+                    instance.writes_copies = True
+                break
         return instance, values
 
     def _bind(self) -> Binding:
@@ -207,7 +210,7 @@ class Kernel:
             if open_recorder is not None:
                 native = open_recorder.launching(instance, values) or native
             try:
-                results = native.launch(values)
+                results = launch_on_copies(native.launch, values) if instance.writes_copies else native.launch(values)
             except (struct.error, OverflowError, TypeError, ValueError) as error:
                 if isinstance(error, TinoteError):
                     raise

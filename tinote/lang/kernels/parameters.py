@@ -6,7 +6,7 @@ import ast
 from typing import Any
 
 from tinote.compiler.protocol import FunctionSource
-from tinote.errors import KernelSyntaxError, KernelTypeError, TinoteError
+from tinote.errors import KernelArgumentError, KernelSyntaxError, KernelTypeError, TinoteError
 from tinote.lang.data.types import template
 from tinote.source import Span
 
@@ -81,36 +81,38 @@ class Parameters:
         return Span(self.source.file, node.lineno, node.col_offset, *end)
 
     def in_order(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """The argument of each parameter, defaults filled in. Raises `KernelTypeError` for a call that does not fit."""
+        """The argument of each parameter, defaults filled in. Raises `KernelArgumentError` for a call that does not
+        fit.
+        """
         source, names = self.source, self.names
         positional = len(names) - len(source.tree.args.kwonlyargs)
         if not kwargs and len(args) == len(names) == positional:
             return args
         given = dict(zip(names, args, strict=False))
         if len(args) > len(names):
-            raise KernelTypeError(
+            raise KernelArgumentError(
                 f"kernel '{source.name}' takes {len(names)} arguments ({', '.join(names)}), but got {len(args)}",
                 source.span,
                 "a method takes `self` first" if hasattr(type(args[0]), source.name) else "",
             )
         by_position = {node.arg for node in source.tree.args.posonlyargs}
         if len(args) > positional:
-            raise KernelTypeError(
+            raise KernelArgumentError(
                 f"kernel '{source.name}' takes '{names[positional]}' by name only",
                 self.span_of(source.tree.args.kwonlyargs[0]),
                 hint=f"call it with `{names[positional]}=…`",
             )
         for name, value in kwargs.items():
             if name not in names:
-                raise KernelTypeError(f"kernel '{source.name}' has no parameter '{name}'", source.span)
+                raise KernelArgumentError(f"kernel '{source.name}' has no parameter '{name}'", source.span)
             if name in given:
-                raise KernelTypeError(f"kernel '{source.name}' got two values for '{name}'", source.span)
+                raise KernelArgumentError(f"kernel '{source.name}' got two values for '{name}'", source.span)
             if name in by_position:
-                raise KernelTypeError(f"kernel '{source.name}' takes '{name}' by its position only", source.span)
+                raise KernelArgumentError(f"kernel '{source.name}' takes '{name}' by its position only", source.span)
             given[name] = value
         missing = [n for n in names if n not in given and n not in source.defaults]
         if missing:
-            raise KernelTypeError(
+            raise KernelArgumentError(
                 f"kernel '{source.name}' takes {len(names)} argument{'s' if len(names) != 1 else ''} "
                 f"({', '.join(names)}); missing: {', '.join(missing)}",
                 source.span,

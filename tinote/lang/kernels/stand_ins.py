@@ -23,7 +23,7 @@ from tinote.lang.data.fields import Field
 from tinote.lang.session.state import is_viewed, memory_of, session
 from tinote.source import Span
 
-__all__ = ["StandIns", "stand_ins", "viewed_field"]
+__all__ = ["StandIns", "overlaps_itself", "stand_ins", "viewed_field"]
 
 Array = np.ndarray[Any, Any]
 
@@ -45,12 +45,12 @@ class _StandIn:
 
 
 class StandIns:
-    """The arrays that stand in for others in one run of a function that is differentiated at `place`. `keeps`: hold on
+    """The arrays that stand in for others in one run of a function that is differentiated at `span`. `keeps`: hold on
     to what arrays of the caller's held before kernels wrote to them, for `take_back`.
     """
 
-    def __init__(self, place: Span, *, keeps: bool = False) -> None:
-        self._place = place
+    def __init__(self, span: Span, *, keeps: bool = False) -> None:
+        self._span = span
         self._all: dict[Buffer, _StandIn] = {}
         self._keeps = keeps
         self._before: dict[tuple[int, int], tuple[BoundArray, bytes]] = {}
@@ -65,14 +65,14 @@ class StandIns:
         if viewed is not None:
             raise DifferentiationError(
                 f"{name} is a view of '{viewed}': what kernels do to one of them would be lost on the other",
-                self._place,
+                self._span,
                 hint=f"pass '{viewed}' itself, or a copy of the view",
             )
         found = _StandIn(made, array, position)
         for other in self._all.values():
             if _overlap(array, other.array):
-                found.others.append((f"argument {other.position}", self._place))
-                other.others.append((name, self._place))
+                found.others.append((f"argument {other.position}", self._span))
+                other.others.append((name, self._span))
         self._all[made.buffer] = found
 
     def launching(self, arrays: list[tuple[Buffer, BoundArray]], written: Set[Buffer], span: Span) -> None:
@@ -110,21 +110,21 @@ class StandIns:
                 raise DifferentiationError(
                     f"the array of argument {one.position} is written under another name while the function runs, but "
                     "an array of its own stands in for it there",
-                    self._place,
+                    self._span,
                     hint="write to the argument itself",
                 )
         for one in self._all.values():
-            now = one.field.to_numpy(keep_dims=True)
+            now = one.field.array_copy()
             if _same(now, one.start):
                 continue
             if one.others:
-                self._refuse_names(one, self._place)
+                self._refuse_names(one, self._span)
             if not one.array.flags.writeable:
-                self._refuse_read_only(one, self._place)
-            if _overlaps_itself(one.array):
+                self._refuse_read_only(one, self._span)
+            if overlaps_itself(one.array):
                 raise DifferentiationError(
                     f"elements of argument {one.position}, which is written, share memory with each other",
-                    self._place,
+                    self._span,
                     hint="pass a copy",
                 )
             one.array[...] = now
@@ -135,14 +135,14 @@ class StandIns:
             ctypes.memmove(bound.address, before, len(before))
 
     def _refuse_names(self, one: _StandIn, span: Span) -> NoReturn:
-        other, place = one.others[0]
+        other, there = one.others[0]
         names = sorted((f"argument {one.position}", other), key=lambda name: (name.startswith("'"), name))
         raise DifferentiationError(
             f"{' and '.join(names)} share memory that is written, but while the function is "
             "differentiated each is an array of its own",
             span,
             hint="pass arrays that do not overlap",
-            notes=[Note("used here", where) for where in dict.fromkeys((place, self._place)) if where != span],
+            notes=[Note("used here", where) for where in dict.fromkeys((there, self._span)) if where != span],
         )
 
     def _refuse_read_only(self, one: _StandIn, span: Span) -> NoReturn:
@@ -150,7 +150,7 @@ class StandIns:
             f"argument {one.position} is written, and the array is read-only",
             span,
             hint="pass a copy of it",
-            notes=[] if span == self._place else [Note("differentiated here", self._place)],
+            notes=[] if span == self._span else [Note("differentiated here", self._span)],
         )
 
 
@@ -182,7 +182,7 @@ def _overlap(a: Array, b: Array) -> bool:
         return True
 
 
-def _overlaps_itself(array: Array) -> bool:
+def overlaps_itself(array: Array) -> bool:
     """Whether elements of one array perhaps share memory, as those of a broadcast one do."""
     reach = array.itemsize
     for stride, extent in sorted([(abs(s), n) for s, n in zip(array.strides, array.shape, strict=True) if n > 1]):

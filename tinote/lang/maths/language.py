@@ -5,6 +5,7 @@ numbers, where derivatives come from.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -51,17 +52,48 @@ __all__ = [
 # loops
 
 
+class IndexSpace:
+    """What `ti.ndrange` gives in Python: loops of Python and of kernels walk over it, as often as they like."""
+
+    def __init__(self, axes: tuple[range, ...]) -> None:
+        self.axes = axes
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.axes[0]) if len(self.axes) == 1 else itertools.product(*self.axes)
+
+    def __len__(self) -> int:
+        return math.prod(map(len, self.axes))
+
+    def __tinote_domain__(self) -> tuple[tuple[int, int], ...]:
+        return tuple([(axis.start, axis.stop) for axis in self.axes])
+
+    def __repr__(self) -> str:
+        return f"ti.ndrange({', '.join(f'({axis.start}, {axis.stop})' for axis in self.axes)})"
+
+
+class GroupedIndices:
+    """What `ti.grouped` gives in Python: the indices of `__tinote_grouped__`, each as one vector."""
+
+    def __init__(self, of: Any) -> None:
+        self.__tinote_grouped__ = of
+
+    def __iter__(self) -> Iterator[Vector]:
+        return (Vector(list(index) if isinstance(index, tuple) else [index]) for index in self.__tinote_grouped__)
+
+    def __repr__(self) -> str:
+        return f"ti.grouped({self.__tinote_grouped__!r})"
+
+
 @expanded()
 def ndrange(*axes: Any) -> Iterable[Any]:
     """In the head of a loop: all combinations of indices; each axis is an extent or a pair (begin, end)."""
-    ranges = [range(axis) if np.ndim(axis) == 0 else range(*axis) for axis in axes]
-    return ranges[0] if len(ranges) == 1 else itertools.product(*ranges)
+    return IndexSpace(tuple([range(axis) if np.ndim(axis) == 0 else range(*axis) for axis in axes]))
 
 
 @expanded()
-def grouped(x: Any) -> Iterator[Vector]:
+def grouped(x: Any) -> Iterable[Vector]:
     """In the head of a loop: the indices of x, a field or an `ndrange`, as one vector of integers."""
-    return (Vector(list(index) if isinstance(index, tuple) else [index]) for index in x)
+    return GroupedIndices(x)
 
 
 @in_kernels

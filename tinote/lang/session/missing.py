@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any, NoReturn
+
 from tinote.errors import NotAvailableError
 from tinote.source import caller
 
-__all__ = ["refuse"]
+__all__ = ["refuse", "refusing"]
 
 _SPARSE = "sparse structures are left out", "use dense fields: `ti.field(dtype, shape=…)`"
 _QUANTISED = "quantised types are left out", "use the nearest type of full width: `ti.f16`, `ti.i8` or `ti.i16`"
@@ -87,3 +90,13 @@ def refuse(name: str, owner: str = "ti") -> None:
     if found is not None:
         what, instead = found
         raise NotAvailableError(f"`{owner}.{name}`: {what}", caller(), hint=instead)
+
+
+def refusing(module: str) -> Callable[[str], Any]:
+    """The `__getattr__` of a public module: raises for what it does not have, by `refuse` for what is left out."""
+
+    def missing_attribute(name: str) -> NoReturn:
+        refuse(name, module.replace("tinote", "ti", 1))
+        raise AttributeError(f"module '{module}' has no attribute '{name}'")
+
+    return missing_attribute

@@ -10,14 +10,12 @@ A task is one outermost loop of a kernel, or the statements between two of them.
 
 from __future__ import annotations
 
-from typing import Any
-
 from tinote.errors import TinoteError
-from tinote.lang.session.missing import refuse
+from tinote.lang.session.missing import refusing
 from tinote.lang.session.state import session
 from tinote.lang.tables import Table, table_as_text
 from tinote.runtime.profile import Measured, profile
-from tinote.source import place_name
+from tinote.source import location_name
 
 __all__ = [
     "ProfileTable",
@@ -45,7 +43,7 @@ class ProfileTable(Table, list[Measured]):
         return [
             (
                 m.task,
-                place_name(m.place),
+                location_name(m.span),
                 f"{100 * m.total / whole:.1f} %",
                 str(m.count),
                 *(f"{1e-6 * t:.3f}" for t in (m.total, m.least, m.mean, m.most)),
@@ -100,6 +98,4 @@ def print_memory_profiler_info() -> None:
     print(table_as_text(("field", "type", "shape", "bytes"), rows, left=3) if rows else "there are no fields")
 
 
-def __getattr__(name: str) -> Any:
-    refuse(name, "ti.profiler")
-    raise AttributeError(f"module 'tinote.profiler' has no attribute '{name}'")
+__getattr__ = refusing("tinote.profiler")

@@ -17,7 +17,7 @@ from tinote.config import Config
 from tinote.errors import FieldError, suggestion
 from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar, f32, f64, i32, i64, scalar_named
-from tinote.lang.boxes import box_at
+from tinote.lang.index_regions import region_at
 from tinote.runtime.memory import Memory
 from tinote.runtime.owner import SESSION, current_owner
 from tinote.source import NOWHERE, Span, caller
@@ -108,8 +108,8 @@ class Recorder:
         """The launch that was announced has ended well. (One that raised has written fields, but does not count.)"""
 
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
-        """Python is about to write to a field, at `position` in its array (of the field's shape with that of its
-        elements behind; `...`: all of it): `value`, or all that is in the field `source`.
+        """Python is about to write to a field, at `position` in its array (of the field's shape followed by that
+        of its elements; `...`: all of it): `value`, or all that is in the field `source`.
         """
 
     def sharing(self, buffer: Buffer) -> None:
@@ -135,7 +135,7 @@ class Watcher(Protocol):
     def launching_outside(self, instance: Any, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched in another context."""
 
-    def overwriting(self, buffer: Buffer, box: Any = None) -> None:
+    def overwriting(self, buffer: Buffer, region: Any = None) -> None:
         """Elements of a field, by default all, are about to be written."""
 
 
@@ -287,7 +287,7 @@ def _tell_watchers(buffer: Buffer, position: Any) -> None:
     own = _own_watcher.get()
     for watcher in session.watchers:
         if watcher is not own:
-            watcher.overwriting(buffer, box_at(buffer, position))
+            watcher.overwriting(buffer, region_at(buffer, position))
 
 
 def note_taken(buffer: Buffer) -> None:
@@ -305,7 +305,7 @@ def note_view(buffer: Buffer, base: Any) -> None:
 
 
 def is_viewed(buffer: Buffer) -> bool:
-    """Whether the field's memory may be written by others without a word."""
+    """Whether the field's memory may be written by others unnoticed."""
     known = session.views.get(buffer)
     return known is not None and any(r() is not None for r in known)
 
@@ -377,7 +377,7 @@ def init(
     `arch`: `ti.cpu`, or `ti.python`, which runs kernels as plain Python that a debugger can step through; others fall
     back to the CPU with one warning; of a list, the first that is there. `default_fp`, `default_ip`: the types of
     literals and of `float` and `int`. `fast_math`: permit reassociation and approximations (NaN and infinity stay).
-    `num_threads`: at most so many threads a launch. `random_seed`: of `ti.random`. `bounds_check`: check indices that
+    `num_threads`: the most threads a launch uses. `random_seed`: of `ti.random`. `bounds_check`: check indices that
     are not proved in range. `opt_level`: how much LLVM optimises, from 0 to 3. `debug`: report overflow of signed
     integers, and verify each step of the compiler. `memory_limit`: bytes that one launch may save for its gradient, and
     a tape of what is overwritten. `print_ir`: print the IR after every step that changes it. `kernel_profiler`: measure

@@ -31,19 +31,19 @@ def plot(field: Any, axes: Axes | None = None, **options: Any) -> Axes:
             f"there is no plot of the shape {values.shape}",
             hint="numbers (N,) or (columns, rows), points (N, 2) as a field of vectors, arrows (columns, rows, 2)",
         )
-    place = plt.subplots()[1] if axes is None else axes
+    target = plt.subplots()[1] if axes is None else axes
     if values.ndim == 1:
-        place.plot(np.arange(len(values)), values, **options)
+        target.plot(np.arange(len(values)), values, **options)
     elif points:
-        place.scatter(values[:, 0], values[:, 1], **{"s": 4, **options})
-        place.set_aspect("equal")
+        target.scatter(values[:, 0], values[:, 1], **{"s": 4, **options})
+        target.set_aspect("equal")
     elif values.ndim == 2:
-        image = place.imshow(values.T, **{"origin": "lower", "interpolation": "nearest", **options})
-        place.figure.colorbar(image, ax=place)
+        image = target.imshow(values.T, **{"origin": "lower", "interpolation": "nearest", **options})
+        target.figure.colorbar(image, ax=target)
     else:
         across, up = np.meshgrid(np.arange(values.shape[0]), np.arange(values.shape[1]), indexing="ij")
-        place.quiver(across, up, values[:, :, 0], values[:, :, 1], **options)
-        place.set_aspect("equal")
-    if not place.get_title():
-        place.set_title(str(getattr(field, "name", "")))
-    return place
+        target.quiver(across, up, values[:, :, 0], values[:, :, 1], **options)
+        target.set_aspect("equal")
+    if not target.get_title():
+        target.set_title(str(getattr(field, "name", "")))
+    return target

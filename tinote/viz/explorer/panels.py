@@ -34,9 +34,9 @@ def _table(title: str, columns: Sequence[str], rows: Sequence[Json], empty: str)
     return {"title": title, "columns": list(columns), "rows": list(rows), "empty": empty}
 
 
-def _row(place: tuple[int, int, int], *cells: str, tone: str = "") -> Json:
+def _row(location: tuple[int, int, int], *cells: str, tone: str = "") -> Json:
     """A row: where it comes from, its cells (the first one names it), and `tone` "good" or "costly" if it is one."""
-    return {"place": place, "cells": cells, "tone": tone}
+    return {"place": location, "cells": cells, "tone": tone}
 
 
 # The tasks of a launch
@@ -54,15 +54,15 @@ def _task(plan: TaskPlan, number: int, rows: Rows) -> Json:
     schedule = "parallel" if plan.parallel else "serial"
     if plan.vectorised:
         schedule += ", vectorised"
-    turns = ("at launch" if plan.iterations is None else f"{plan.iterations:,}") if plan.parallel else "—"
+    iterations = ("at launch" if plan.iterations is None else f"{plan.iterations:,}") if plan.parallel else "—"
     copies = [f"{p.combine} {p.target}, {_size(p.nbytes)} a thread" for p in plan.privates]
     hard = [use for use in plan.atomics if not use.plain]
     return _row(
-        rows.place(plan.span),
+        rows.location(plan.span),
         str(number),
         _line(plan.span),
         schedule,
-        turns,
+        iterations,
         "; ".join(copies) or "—",
         _atomics(hard) or "—",
         str(plan.checks) if plan.checks else "—",
@@ -96,14 +96,14 @@ def _loops(stages: Stages, rows: Rows) -> Json:
     shown: list[Json] = []
     notes: list[Json] = []
     for verdict in verdicts:
-        place = rows.place(Span(verdict.file, verdict.line, verdict.column))
+        location = rows.location(Span(verdict.file, verdict.line, verdict.column))
         word, tone = _verdict(verdict), "good" if verdict.width > 1 else "costly"
         why = "; ".join(verdict.reasons)
         if verdict.width > 1 and why:
             why = f"in part not: {why}"
-        shown.append(_row(place, str(verdict.line), word, verdict.advice or "—", why or "—", tone=tone))
-        if place[0] >= 0:
-            notes.append({"row": place[0], "text": word, "tone": tone, "title": verdict.advice or why})
+        shown.append(_row(location, str(verdict.line), word, verdict.advice or "—", why or "—", tone=tone))
+        if location[0] >= 0:
+            notes.append({"row": location[0], "text": word, "tone": tone, "title": verdict.advice or why})
     columns = ("line", "loop", "in short", "LLVM's reasons")
     empty = "LLVM found no loop to vectorise"
     return {"tables": [_table("Loops, in LLVM's own judgement", columns, shown, empty)], "notes": notes}
@@ -127,9 +127,9 @@ def _costs(stages: Stages, rows: Rows) -> Json:
 def _saved(costs: GradientCosts, rows: Rows) -> Json:
     shown = [
         _row(
-            rows.place(saved.place),
+            rows.location(saved.span),
             f"copy of {saved.name}" if saved.copy else saved.name,
-            _line(saved.place),
+            _line(saved.span),
             saved.type,
             f"{saved.size} bytes",
             saved.expression if saved.count is None else f"{'' if saved.exact else 'at most '}{saved.count:,}",
@@ -150,7 +150,7 @@ def _total(saved: Saved) -> str:
 
 def _recomputed(costs: GradientCosts, rows: Rows) -> Json:
     shown = [
-        _row((rows.place(found.place)[0], 0, -1), _line(found.place), str(found.again), str(found.factors))
+        _row((rows.location(found.span)[0], 0, -1), _line(found.span), str(found.again), str(found.factors))
         for found in costs.recomputed
     ]
     columns = ("line", "operations computed again", "for derivatives only")
@@ -166,9 +166,9 @@ def _accumulated(costs: GradientCosts, rows: Rows) -> Json:
     counts = Counter(costs.accumulated)
     shown = [
         _row(
-            rows.place(added.place),
+            rows.location(added.span),
             added.target,
-            _line(added.place),
+            _line(added.span),
             words[added.how] + (f" ×{count}" if count > 1 else ""),
             f"{_size(added.nbytes)} a thread" if added.how == "private" else "—",
             tone="costly" if added.how == "atomic" else "good",

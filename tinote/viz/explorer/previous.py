@@ -40,12 +40,12 @@ class Previous:
         self._stages = stages
         self._now = now
         self._partners = list(_partners(stages.stages, now.stages))
-        self._places = _lines_that_stay(stages.sources, now.sources)
+        self._moved_lines = _lines_that_stay(stages.sources, now.sources)
 
     @property
     def fresh(self) -> list[int]:
         """The rows of the present source, counted through all its texts, that the earlier one does not have."""
-        stay = {(place.file, place.line) for place in self._places.values()}
+        stay = {(line.file, line.line) for line in self._moved_lines.values()}
         texts = [(text, n) for text in self._now.sources for n in range(len(text.lines))]
         return [row for row, (text, n) in enumerate(texts) if (text.file, text.first_line + n) not in stay]
 
@@ -72,16 +72,16 @@ class Previous:
         return found
 
     def _placed(self, span: Span) -> Span:
-        """Where a place of the earlier source is now; the call that it is inlined at, where it is gone."""
+        """Where a span of the earlier source is now; the call that it is inlined at, where it is gone."""
         outer = NOWHERE if span.inlined_at is None else self._placed(span.inlined_at)
-        place = self._places.get((span.file, span.line))
-        if place is None:
+        line = self._moved_lines.get((span.file, span.line))
+        if line is None:
             return outer
-        end = self._places.get((span.file, span.end_line))
+        end = self._moved_lines.get((span.file, span.end_line))
         moved = span._replace(
-            file=place.file,
-            line=place.line,
-            column=span.column + place.indented,
+            file=line.file,
+            line=line.line,
+            column=span.column + line.indented,
             inlined_at=outer if outer.line else None,
         )
         if end is None:
@@ -105,7 +105,7 @@ def _partners(earlier: Sequence[Stage], now: Sequence[Stage]) -> Iterator[int]:
         yield found
 
 
-class _Place(NamedTuple):
+class _MovedLine(NamedTuple):
     """Where a line of an earlier source stands now, and how much farther to the right."""
 
     file: str
@@ -113,9 +113,9 @@ class _Place(NamedTuple):
     indented: int
 
 
-def _lines_that_stay(earlier: Sequence[SourceText], now: Sequence[SourceText]) -> dict[tuple[str, int], _Place]:
+def _lines_that_stay(earlier: Sequence[SourceText], now: Sequence[SourceText]) -> dict[tuple[str, int], _MovedLine]:
     """The lines of the earlier texts that there still are, if only under another `if`."""
-    found: dict[tuple[str, int], _Place] = {}
+    found: dict[tuple[str, int], _MovedLine] = {}
     present = {text.name: text for text in now}
     for text in earlier:
         other = present.get(text.name)
@@ -125,7 +125,7 @@ def _lines_that_stay(earlier: Sequence[SourceText], now: Sequence[SourceText]) -
         for a, b, size in SequenceMatcher(None, *stripped, autojunk=False).get_matching_blocks():
             for k in range(size):
                 indented = _indentation(other.lines[b + k]) - _indentation(text.lines[a + k])
-                found[text.file, text.first_line + a + k] = _Place(other.file, other.first_line + b + k, indented)
+                found[text.file, text.first_line + a + k] = _MovedLine(other.file, other.first_line + b + k, indented)
     return found
 
 
@@ -153,7 +153,7 @@ class _Binding:
         self.expression = expression
 
     @property
-    def place(self) -> Hashable:
+    def location(self) -> Hashable:
         """Where it stands in the source, None for what the compiler made."""
         return self.span[:5] if self.span.line else None
 
@@ -177,8 +177,8 @@ class _Binding:
 
 #: By what two variables may be known as one, the surest first. A key that is false says nothing.
 _KEYS: tuple[Callable[[_Binding], Hashable], ...] = (
-    lambda b: (b.expression, b.place),
-    lambda b: b.place and (b.place, b.position, b.bare),
+    lambda b: (b.expression, b.location),
+    lambda b: b.location and (b.location, b.position, b.bare),
     lambda b: b.expression,
     lambda b: b.called and (b.called, b.position, b.word),
     lambda b: b.called,
@@ -187,7 +187,7 @@ _KEYS: tuple[Callable[[_Binding], Hashable], ...] = (
 
 def named_alike(earlier: Sequence[StageLine], now: Sequence[StageLine], kind: StageKind) -> list[StageLine]:
     """The lines of an earlier version's stage, its variables by the names that the present lines use for the same. One
-    that is not there any more keeps its name, with `.old` behind it where that now means something else.
+    that is not there any more keeps its name, with `.old` appended where that now means something else.
     """
     if kind not in _BOUND:
         return list(earlier)

@@ -24,7 +24,7 @@ class Rows:
                 self._rows.setdefault((source.file, number), len(self._texts))
                 self._texts.append(text)
 
-    def place(self, span: Span) -> tuple[int, int, int]:
+    def location(self, span: Span) -> tuple[int, int, int]:
         """Row, first and last column of what the source shows of `span`; row -1 when it shows nothing, column -1 where
         the end is not known.
         """
@@ -59,8 +59,8 @@ def lines_in_columns(lines: Sequence[StageLine], rows: Rows) -> dict[str, Any]:
     primals: dict[int, str] = {}
     for n, line in enumerate(lines):
         found = rows.rows(line)
-        place = next((p for p in map(rows.place, line.span.chain()) if p[0] >= 0), (-1, 0, -1))
-        places += place
+        location = next((p for p in map(rows.location, line.span.chain()) if p[0] >= 0), (-1, 0, -1))
+        places += location
         if len(found) > 1:
             further[n] = found
         if line.primal:

@@ -45,7 +45,7 @@ def observed_values(
         raise TinoteError("values are observed in stages of the IR", hint="choose one of them on the right")
     if specialisation.arrays:
         raise TinoteError("this kernel takes arrays, which have their memory only during a launch")
-    # A gradient may have parameters of its own behind the kernel's: seeds, which are zero.
+    # A gradient may have parameters of its own after the kernel's: seeds, which are zero.
     given = [*arguments, *([0] * len(fn.region.params))][: len(fn.region.params)]
     params = fn.region.params
     values = [float(a) if element_type(v.type).kind == "f" else int(a) for v, a in zip(params, given, strict=True)]
@@ -75,21 +75,21 @@ def observed_values(
         if op is found.first_nan:
             first = len(rows)
             if seen.times > 1:
-                shown = f"NaN in iteration {found.nan_turn}; last {shown}"
+                shown = f"NaN in iteration {found.nan_run}; last {shown}"
         derived = ("adjoint" + (f", from {line.primal}" if line.primal else "")) if line.adjoint else ""
         cells = [_name(op, line.text, len(seen.values)), shown, str(seen.times), derived]
         own = [] if adjoints is None or line.adjoint else _adjoints(op, seen, primals, adjoints)
         bad = _bad(seen.values) or _bad(own)
         adjoint = ", ".join("—" if value is None else _number(value) for value in own)
         rows.append({"line": number, "cells": cells, "adjoint": adjoint, "tone": "bad" if bad else ""})
-    limits = [[turns.start, turns.stop] for turns in found.ranges]
+    limits = [[iterations.start, iterations.stop] for iterations in found.ranges]
     told = {"adjoints": adjoints is not None, "missing": missing}
     return {"rows": rows, "nan": first, "limits": limits, "stopped": found.stopped, **told}
 
 
 def _adjoints(op: Op, seen: Seen, primals: Mapping[Var, Var], adjoints: Adjoints) -> list[Number | None]:
     """The total adjoints of what an operation binds, in the iteration that was observed; empty where there are none."""
-    found = [adjoints.of(primals[v], seen.turn) if v in primals else None for v in op.outs]
+    found = [adjoints.of(primals[v], seen.indices) if v in primals else None for v in op.outs]
     return [] if all(value is None for value in found) else found
 
 

@@ -20,7 +20,7 @@ import traitlets
 from tinote.compiler.driver import Specialisation
 from tinote.compiler.inspect.stages import SourceText, Stage, Stages, has_gradient, stages_of
 from tinote.errors import TinoteError
-from tinote.source import Span, place_name
+from tinote.source import Span, location_name
 from tinote.viz.explorer.panels import PANELS
 from tinote.viz.explorer.picture import draw_explorer, tally
 from tinote.viz.explorer.previous import Change, Previous
@@ -311,7 +311,7 @@ def _facts(stage: Stage) -> dict[str, Any]:
 
 
 def _source(text: SourceText) -> dict[str, Any]:
-    place = place_name(Span(text.file, text.first_line)).rpartition(", line ")[0]
+    place = location_name(Span(text.file, text.first_line)).rpartition(", line ")[0]
     return {"name": text.name, "place": place, "first": text.first_line, "lines": list(text.lines)}
 
 

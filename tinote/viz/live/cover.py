@@ -136,9 +136,9 @@ def density(
     """
     (left, right), (bottom, top) = bounds
     columns, rows = size
-    place = (columns, left, bottom, columns / (right - left), rows / (top - bottom))
+    grid = (columns, left, bottom, columns / (right - left), rows / (top - bottom))
     counts = np.zeros(rows * columns, np.int32)
-    _count(points, counts, *place)
+    _count(points, counts, *grid)
     inside = int(counts.sum())
     mean = inside / max(int(np.count_nonzero(counts)), 1)
     # Where it is covered to the last level, more particles change nothing.
@@ -148,7 +148,7 @@ def density(
     if colors.ndim == 1:
         return Cover(cover, None, inside)
     sums = np.zeros((rows * columns, 3), np.int32)
-    _add(points, colors, sums, *place)
+    _add(points, colors, sums, *grid)
     means = (sums // np.maximum(counts, 1)[:, None]).astype(np.uint8)
     return Cover(cover, means.reshape(rows, columns, 3), inside)
 
@@ -188,6 +188,6 @@ def discs(points: np.ndarray, bounds: tuple[tuple[float, float], ...], size: tup
     columns, rows = size
     offsets, levels, reach = _stamp(radius, columns)
     cover = np.zeros((rows + 2 * reach, columns + 2 * reach), np.int32)
-    place = (columns, rows, reach, left, bottom, columns / (right - left), rows / (top - bottom))
-    inside = _cover(points, cover.reshape(-1), offsets, levels, *place)
+    grid = (columns, rows, reach, left, bottom, columns / (right - left), rows / (top - bottom))
+    inside = _cover(points, cover.reshape(-1), offsets, levels, *grid)
     return Cover(cover[reach : reach + rows, reach : reach + columns].astype(np.uint8), None, inside)

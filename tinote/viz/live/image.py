@@ -156,7 +156,7 @@ class Image(LiveSimulation):
         view.frame()
         return view
 
-    def place(self, across: float, up: float, pressed: bool) -> tuple[tuple[float, float], tuple[int, int]]:
+    def pick(self, across: float, up: float, pressed: bool) -> tuple[tuple[float, float], tuple[int, int]]:
         """The position in cells, and the index of the cell there; outside of the view that of the nearest one."""
         del pressed
         columns, rows = self._shape

@@ -65,9 +65,9 @@ class Particles(LiveSimulation):
       The pointer, pressed beside the particles or with Shift, and the arrow keys turn it.
     - `unattended_frames`: how many frames are made where a program executes the notebook and nobody can press play.
 
-    More than 150,000 particles are shown as a density, one pixel each, the darker the more of them there are; no
-    single one can be grabbed then. Fewer, but so many that a picture is less than their positions (57,600 on
-    480 × 480 pixels), are painted by the kernel, if they have one colour: with a disc each, as the page would.
+    More than 150,000 particles are shown as a density, one pixel each, the darker the more of them there are; no single
+    one can be grabbed then. Fewer, but enough for a picture to take fewer bytes than their positions (57,600 on 480 ×
+    480 pixels), are painted by the kernel, if they have one colour: with a disc each, as the page would.
 
     Nothing is computed while the view is out of sight. `play()`, `pause()`, `single_step()`, `reset()`, `stop()` and
     `advance(frames)` do from a cell what the buttons do. A step that raises stops the view, which shows the error;
@@ -166,7 +166,7 @@ class Particles(LiveSimulation):
         seen = see(points, bounds, camera)
         self._edges = box_edges(bounds, camera)
         colors = faded(self._colors if self._colors.ndim == 1 else self._colors[seen.index], seen.nearness)
-        return self._capture_plane(seen.places, UNIT, colors, {"edges": self._edges.round(5).tolist()})
+        return self._capture_plane(seen.positions, UNIT, colors, {"edges": self._edges.round(5).tolist()})
 
     def _capture_plane(self, points: np.ndarray, bounds: Bounds, colors: np.ndarray, more: dict[str, Any]) -> Frame:
         """The frame of points in the plane; `more` goes into its message."""
@@ -216,12 +216,12 @@ class Particles(LiveSimulation):
         view.frame()
         return view
 
-    def place(self, across: float, up: float, pressed: bool) -> tuple[tuple[float, ...], int | None]:
+    def pick(self, across: float, up: float, pressed: bool) -> tuple[tuple[float, ...], int | None]:
         """The position in the units of the bounds; when the button goes down, the particle that is nearest, if it is
         within reach, in space the one in front.
         """
         if self.in_space:
-            return self._place_in_space(across, up, pressed)
+            return self._pick_in_space(across, up, pressed)
         low, high = np.array(self._bounds).T
         element = None
         points = as_positions(self._x)
@@ -233,13 +233,13 @@ class Particles(LiveSimulation):
                 element = int(inside[np.argmin(away)])
         return tuple((low + [across, up] * (high - low)).tolist()), element
 
-    def _place_in_space(self, across: float, up: float, pressed: bool) -> tuple[tuple[float, ...], int | None]:
+    def _pick_in_space(self, across: float, up: float, pressed: bool) -> tuple[tuple[float, ...], int | None]:
         bounds, camera = np.array(self._bounds), self._camera()
         element = None
         if pressed:
             points = as_positions(self._x, space=True)
             seen = see(points, bounds, camera)
-            away = self._pixels_away(seen.places, across, up)
+            away = self._pixels_away(seen.positions, across, up)
             under = np.flatnonzero(away <= self.radius + 1.0)  # The last one is in front.
             if under.size:
                 element = int(seen.index[under[-1]])
@@ -248,9 +248,9 @@ class Particles(LiveSimulation):
             self._depth = 0.0 if element is None else depth(points[element], bounds, camera)
         return tuple(point_at((across, up), self._depth, bounds, camera).tolist()), element
 
-    def _pixels_away(self, places: np.ndarray, across: float, up: float) -> np.ndarray:
-        """How far places on the stage, (N, 2), are from another one, all as fractions of it."""
-        return np.hypot(*((places - [across, up]) * [self.width, self.height]).T)
+    def _pixels_away(self, positions: np.ndarray, across: float, up: float) -> np.ndarray:
+        """How far positions on the stage, (N, 2), are from another one, all as fractions of it."""
+        return np.hypot(*((positions - [across, up]) * [self.width, self.height]).T)
 
     def _camera(self) -> Camera:
         return Camera(self.azimuth, self.elevation, self.width / self.height)

@@ -12,12 +12,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["Place", "Pointer", "PointerQueue"]
+__all__ = ["Picker", "Pointer", "PointerQueue"]
 
 QUEUE_LENGTH = 256
 """Messages that wait for a step that takes long; the oldest go first."""
 
-Place = Callable[[float, float, bool], tuple[tuple[float, ...], Any]]
+Picker = Callable[[float, float, bool], tuple[tuple[float, ...], Any]]
 """What a view says of a place on its stage, given as fractions from the bottom left, and whether the button has just
 gone down: the position in its own units, and the element there, or None."""
 
@@ -63,7 +63,7 @@ class PointerQueue:
                 self._messages.pop()
             self._messages.append((phase, across, up))
 
-    def take(self, place: Place) -> list[Pointer]:
+    def take(self, pick: Picker) -> list[Pointer]:
         """What the user's function has to be told now, in order: each message, or that a button is still held."""
         with self._lock:
             messages = list(self._messages)
@@ -72,7 +72,7 @@ class PointerQueue:
         for phase, across, up in messages:
             if self._held is None and phase != "press":
                 continue  # Pressed outside of the stage.
-            position, element = place(across, up, phase == "press")
+            position, element = pick(across, up, phase == "press")
             before = position if self._held is None else self._held.position
             if self._held is not None and element is None:
                 element = self._held.element

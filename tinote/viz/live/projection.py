@@ -36,7 +36,7 @@ class Seen(NamedTuple):
     of the points they are. The farthest comes first, so that later ones lie over it.
     """
 
-    places: np.ndarray
+    positions: np.ndarray
     nearness: np.ndarray
     index: np.ndarray
 
@@ -46,18 +46,18 @@ def see(points: np.ndarray, bounds: np.ndarray, camera: Camera) -> Seen:
     low, high = bounds.T
     with np.errstate(invalid="ignore"):
         index = np.flatnonzero(((points >= low) & (points <= high)).all(axis=1))
-    places, nearness = _project(points[index], bounds, camera)
+    positions, nearness = _project(points[index], bounds, camera)
     order = np.argsort(nearness, kind="stable")
-    return Seen(places[order], nearness[order], index[order])
+    return Seen(positions[order], nearness[order], index[order])
 
 
 def box_edges(bounds: np.ndarray, camera: Camera) -> np.ndarray:
     """The twelve edges of the box as fractions of the picture, shape (12, 4): x and y of either end."""
     corners = np.array(list(itertools.product(*bounds)))
-    places, _ = _project(corners, bounds, camera)
+    positions, _ = _project(corners, bounds, camera)
     # Corners that differ in one coordinate: their numbers differ in one binary digit.
     pairs = [(a, a | digit) for a in range(8) for digit in (1, 2, 4) if not a & digit]
-    return np.array([[*places[a], *places[b]] for a, b in pairs])
+    return np.array([[*positions[a], *positions[b]] for a, b in pairs])
 
 
 def faded(colors: np.ndarray, nearness: np.ndarray) -> np.ndarray:
@@ -74,13 +74,13 @@ def depth(point: np.ndarray, bounds: np.ndarray, camera: Camera) -> float:
     return float((point - center) @ _axes(camera)[2] / radius)
 
 
-def point_at(place: tuple[float, float], depth: float, bounds: np.ndarray, camera: Camera) -> np.ndarray:
+def point_at(position: tuple[float, float], depth: float, bounds: np.ndarray, camera: Camera) -> np.ndarray:
     """The point (3,) at that depth that the camera sees at a place of the picture, given as fractions from its bottom
     left.
     """
     right, up, towards = _axes(camera)
     center, radius = _sphere(bounds)
-    across, above = (2.0 * np.array(place) - 1.0) * _extent(camera) / _scale(depth)
+    across, above = (2.0 * np.array(position) - 1.0) * _extent(camera) / _scale(depth)
     return center + radius * (across * right + above * up + depth * towards)
 
 

@@ -150,8 +150,8 @@ class LiveSimulation(LiveView):
         """
         raise NotImplementedError
 
-    def place(self, across: float, up: float, pressed: bool) -> tuple[tuple[float, ...], Any]:
-        """What lies at a place of the stage: see `pointer.Place`. Runs on the worker."""
+    def pick(self, across: float, up: float, pressed: bool) -> tuple[tuple[float, ...], Any]:
+        """What lies at a position on the stage: see `pointer.Picker`. Runs on the worker."""
         raise NotImplementedError
 
     # What a user calls.
@@ -320,9 +320,9 @@ class LiveSimulation(LiveView):
 
     async def _deliver(self, make: Callable[[], bytes], name: str, kind: str, page: str) -> None:
         """Make a file on the worker, and hand it to the copy of the view that asked for it, as a download."""
-        if self._worker is None:
-            self._worker = Worker("tinote view")
-        outcome = await self._worker.run(make)
+        if self.comm is None:
+            return
+        outcome = await self._hired().run(make)
         if outcome.value is None:
             if outcome.error is not None:
                 self._fail(outcome.error)
@@ -342,15 +342,20 @@ class LiveSimulation(LiveView):
         """Run `job` on the worker in an empty context and send its frame; False, with the error shown and the view
         stopped, if it raised.
         """
-        if self._worker is None:
-            self._worker = Worker("tinote view")
-        outcome: Outcome[Frame] = await self._worker.run(lambda: self._apart(job))
+        if self.comm is None:
+            return False  # The view has been closed since this was asked for.
+        outcome: Outcome[Frame] = await self._hired().run(lambda: self._apart(job))
         if outcome.value is None:
             if outcome.error is not None:
                 self._fail(outcome.error)
             return False
         self.send_frame(outcome.value)
         return True
+
+    def _hired(self) -> Worker:
+        if self._worker is None:
+            self._worker = Worker("tinote view")
+        return self._worker
 
     def _fail(self, error: BaseException) -> None:
         """The step failed: show why, and hold. The task that was playing has ended or ends by itself, since this may
@@ -392,7 +397,7 @@ class LiveSimulation(LiveView):
     def _tell_pointer(self) -> None:
         """Call the user's function for what the pointer has done since the frame before."""
         if self._pointer is not None:
-            for pointer in self._pointing.take(self.place):
+            for pointer in self._pointing.take(self.pick):
                 self._pointer(pointer)
 
     def _pointed(self) -> Frame:

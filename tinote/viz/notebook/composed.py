@@ -115,10 +115,10 @@ def _slider(widget: Any, width: int) -> Picture:
     row.text(_words(widget)[len(widget.description) :].strip(), width - VALUE_WIDTH + GAP, 4, FONT, INK)
     left, right = float(NAME_WIDTH), float(width - VALUE_WIDTH)
     span = widget.max - widget.min
-    place = left + (right - left) * ((widget.value - widget.min) / span if span else 0.0)
+    knob = left + (right - left) * ((widget.value - widget.min) / span if span else 0.0)
     middle = ROW / 2
     row.lines(np.array([[left, middle]]), np.array([[right, middle]]), 3.0, RAIL)
-    row.discs(np.array([[place, middle]]), 6.0, KNOB)
+    row.discs(np.array([[knob, middle]]), 6.0, KNOB)
     return row
 
 
@@ -127,9 +127,9 @@ def _together(box: Box, width: int) -> Picture | None:
     across = isinstance(box, HBox)
     found = [_drawn(child, width) if _shows_view(child) else None for child in box.children]
     widest = width if across else max([width, *(view.width for view in found if view is not None)])
-    for place, child in enumerate(box.children):
+    for k, child in enumerate(box.children):
         if not _shows_view(child):
-            found[place] = _drawn(child, widest)
+            found[k] = _drawn(child, widest)
     pictures = [picture for picture in found if picture is not None]
     if not pictures:
         return None

@@ -2,7 +2,7 @@
 about it, and, folded, how the program came there.
 
 IPython's own text of an error stays in the notebook for programs (nbval, nbclient, `tinote run`) and for front ends
-that show no HTML. The view comes right behind it, and its style sheet hides the text in JupyterLab, Notebook 7 and the
+that show no HTML. The view follows it directly, and its style sheet hides the text in JupyterLab, Notebook 7 and the
 pages of nbconvert; elsewhere it adds to the text what that lacks, the link and the way there. Where styles are stripped
 (an untrusted notebook, a code-hosting site) `hidden` hides the view, and the text is what is seen. It has a value
 because some sanitisers drop attributes that have none.
@@ -22,7 +22,7 @@ from IPython.display import publish_display_data
 
 from tinote.errors import CompilerBug, TinoteError, excerpts, is_users, users_trace
 from tinote.manual import section_of
-from tinote.source import Span, place_name
+from tinote.source import Span, location_name
 from tinote.viz.notebook.front_end import Audience, audience
 from tinote.viz.notebook.view import static_source
 
@@ -129,7 +129,7 @@ def _frame(file: str, line: int, function: str) -> str:
     path = Path(file)
     shown = path.relative_to(PACKAGE).as_posix() if path.is_relative_to(PACKAGE / "tinote") else file
     text = linecache.getline(file, line).strip()
-    where = place_name(Span(shown, line)) + ("" if function == "<module>" else f", in {function}")
+    where = location_name(Span(shown, line)) + ("" if function == "<module>" else f", in {function}")
     return f"{where}\n    {text}" if text else where
 
 

@@ -16,7 +16,7 @@ from tinote.errors import TinoteError
 from tinote.lang.data.fields import Field
 from tinote.lang.data.structs import StructField
 from tinote.lang.kernels.kernel import Kernel
-from tinote.source import place_name
+from tinote.source import location_name
 from tinote.viz.draw.colormap import table
 from tinote.viz.draw.pictures import HAIRLINE, Picture
 
@@ -65,7 +65,7 @@ def struct_html(field: StructField) -> str | None:
 
 def kernel_html(kernel: Kernel) -> str:
     """A kernel as HTML: its head, where it is written, and what was compiled of it."""
-    head = f"<code>{html.escape(repr(kernel))}</code> {html.escape(place_name(kernel.source.span))}"
+    head = f"<code>{html.escape(repr(kernel))}</code> {html.escape(location_name(kernel.source.span))}"
     return f"<div>{head}</div>{kernel.instances._repr_html_()}"
 
 
@@ -132,8 +132,8 @@ def _dots(points: np.ndarray) -> Picture:
     finite = points[np.isfinite(points).all(axis=1)]
     if len(finite):
         middle, side = (finite.min(0) + finite.max(0)) / 2, np.ptp(finite, axis=0).max() or 1.0
-        places = (finite - middle) / side * [1, -1] * (SIZE - 10) + SIZE / 2
-        view.discs(places, 1.5, INK)
+        centres = (finite - middle) / side * [1, -1] * (SIZE - 10) + SIZE / 2
+        view.discs(centres, 1.5, INK)
     view.frame()
     return view
 

@@ -33,7 +33,7 @@ def progress(
     """The items of a loop, with a bar of tqdm from the first second on: `for step in progress(range(500), loss=…)`.
 
     `total`: how many items there are, where they cannot say; `label` stands before the bar. The quantities are
-    functions that give numbers, shown behind it. In a notebook with a front end the bar is a widget, elsewhere text on
+    functions that give numbers, shown after it. In a notebook with a front end the bar is a widget, elsewhere text on
     the standard error. Raises `ViewError` for a quantity that is no function.
     """
     for name, quantity in quantities.items():

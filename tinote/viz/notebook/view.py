@@ -26,7 +26,7 @@ import anywidget
 import traitlets
 
 from tinote.errors import TinoteError
-from tinote.source import Span, place_name
+from tinote.source import Span, location_name
 from tinote.viz.draw.syntax import syntax_script
 from tinote.viz.notebook.composed import keep_pictures_of_boxes
 from tinote.viz.notebook.front_end import Audience, Bundle, audience, with_picture
@@ -247,7 +247,7 @@ def describe_error(error: BaseException) -> str:
     frames = [frame for frame in traceback.extract_tb(error.__traceback__) if not frame.filename.startswith(PACKAGE)]
     lines: list[str] = []
     for frame in frames[-4:]:
-        place = place_name(Span(frame.filename, frame.lineno or 0))
+        place = location_name(Span(frame.filename, frame.lineno or 0))
         lines += [f"{place}, in {frame.name}", f"    {(frame.line or '').strip()}"]
     return "\n".join([*lines, *(line.rstrip() for line in traceback.format_exception_only(error))])
 

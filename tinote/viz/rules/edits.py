@@ -44,12 +44,12 @@ class Edit(NamedTuple):
     declared: str = ""
 
 
-def edited(place: Span, fix: Fix) -> Edit | None:
-    """The statement around `place` with `fix` applied; None where it is no assignment to an element, or its text is not
+def edited(span: Span, fix: Fix) -> Edit | None:
+    """The statement around `span` with `fix` applied; None where it is no assignment to an element, or its text is not
     known, or the fix is not made there.
     """
-    text = _text_of(place.file)
-    match _statement(text, place):
+    text = _text_of(span.file)
+    match _statement(text, span):
         case ast.Assign(targets=[target], value=value) as statement:
             operator = ""
         case ast.AugAssign(target=target, op=op, value=value) as statement:
@@ -76,13 +76,13 @@ def _text_of(file: str) -> str:
     return "".join("\n" if line.lstrip().startswith(("%", "!")) else line for line in lines)
 
 
-def _statement(text: str, place: Span) -> ast.stmt | None:
-    """The innermost statement that `place` begins in."""
+def _statement(text: str, span: Span) -> ast.stmt | None:
+    """The innermost statement that `span` begins in."""
     try:
         tree = ast.parse(text)
     except SyntaxError:
         return None
-    at = place.line, place.column
+    at = span.line, span.column
     found: ast.stmt | None = None
     for node in ast.walk(tree):  # Breadth first: what is found last lies innermost.
         if isinstance(node, ast.stmt) and (node.lineno, node.col_offset) <= at:
@@ -102,5 +102,5 @@ def _field(target: ast.expr) -> ast.expr | None:
 
 
 def _binds_tightly(value: ast.expr) -> bool:
-    """Whether an expression can stand behind any operator without parentheses."""
+    """Whether an expression can follow any operator without parentheses."""
     return isinstance(value, ast.Name | ast.Constant | ast.Call | ast.Subscript | ast.Attribute)

@@ -19,7 +19,7 @@ import numpy as np
 from tinote.ir.checked_accesses import RULES, Kind
 from tinote.lang.ad.rules.violations import Access, Fix, Violation
 from tinote.runtime.memory import readable_size
-from tinote.source import Span, place_name
+from tinote.source import Span, location_name
 from tinote.viz.rules.edits import edited
 
 __all__ = ["as_text", "findings"]
@@ -51,7 +51,7 @@ def findings(violations: Iterable[Violation]) -> list[dict[str, Any]]:
     """What is to be said, in the order in which it happened first."""
     groups: dict[object, list[Violation]] = {}
     for one in violations:
-        accesses = [(access.kind, access.place, access.kernel) for access in (one.earlier, one.later)]
+        accesses = [(access.kind, access.span, access.kernel) for access in (one.earlier, one.later)]
         groups.setdefault((one.rule, one.field, *accesses), []).append(one)
     return [_finding(same) for same in groups.values()]
 
@@ -78,8 +78,8 @@ def _sources(violation: Violation) -> list[dict[str, Any]]:
     """The texts that the two accesses stand in, with marks: which columns, and what happens there."""
     marks: dict[str, dict[int, list[dict[str, Any]]]] = {}
 
-    def mark(place: Span, kind: str, note: str) -> None:
-        for span in place.chain():
+    def mark(accessed: Span, kind: str, note: str) -> None:
+        for span in accessed.chain():
             if span.line > 0:
                 found = {"kind": kind, "note": note, "begin": span.column, "span": span}
                 here = marks.setdefault(span.file, {}).setdefault(span.line, [])
@@ -89,10 +89,10 @@ def _sources(violation: Violation) -> list[dict[str, Any]]:
 
     earlier, later = violation.earlier, violation.later
     if violation.is_one_operation:
-        mark(later.place, "both", f"read and changed here, {later.by}")
+        mark(later.span, "both", f"read and changed here, {later.by}")
     else:
-        mark(earlier.place, "read" if earlier.kind is Kind.READ else "write", _note(earlier))
-        mark(later.place, "read" if later.kind is Kind.READ else "write", _note(later))
+        mark(earlier.span, "read" if earlier.kind is Kind.READ else "write", _note(earlier))
+        mark(later.span, "read" if later.kind is Kind.READ else "write", _note(later))
     return [_source(file, lines) for file, lines in marks.items()]
 
 
@@ -120,7 +120,7 @@ def _source(file: str, marks: dict[int, list[dict[str, Any]]]) -> dict[str, Any]
         last = number
     if rows and last < len(text):
         rows.append({"gap": len(text) - last})
-    return {"place": place_name(Span(file, min(marks))).rpartition(", line ")[0], "rows": rows}
+    return {"place": location_name(Span(file, min(marks))).rpartition(", line ")[0], "rows": rows}
 
 
 def _shown(text: Sequence[str], marks: Iterable[int]) -> list[int]:
@@ -196,7 +196,7 @@ def _chain(violation: Violation) -> list[dict[str, str]]:
 
 def _step(kind: str, access: Access, does: str) -> dict[str, str]:
     if access.launch is None:
-        return {"kind": kind, "when": "Python", "name": place_name(access.place), "does": does}
+        return {"kind": kind, "when": "Python", "name": location_name(access.span), "does": does}
     return {"kind": kind, "when": f"launch {access.launch}", "name": access.kernel, "does": does}
 
 
@@ -286,10 +286,10 @@ def _name(violation: Violation, element: np.ndarray[Any, Any]) -> str:
 
 def _fix(violation: Violation, fix: Fix, times: int) -> dict[str, Any]:
     writing = violation.later if violation.later.kind.changes else violation.earlier
-    edit = None if writing.launch is None else edited(writing.place, fix)
+    edit = None if writing.launch is None else edited(writing.span, fix)
     found: dict[str, Any] = {"title": TITLES[fix], "words": fix.value, "memory": _memory(violation, fix, times)}
     if edit is not None:
-        found |= {"place": place_name(writing.place), "before": edit.before, "after": edit.after}
+        found |= {"place": location_name(writing.span), "before": edit.before, "after": edit.after}
         if edit.declared:
             found["declare"] = f"{edit.declared} is a new field, declared like '{violation.field}'"
     return found
@@ -301,7 +301,7 @@ def _memory(violation: Violation, fix: Fix, times: int) -> str:
         return "No memory: no old value is needed."
     if fix is not Fix.TAPE:
         return f"{size} for one more field like '{name}', and as much for its gradient; no old value is kept."
-    if violation.foreign:
+    if violation.external:
         return f"At most {size} for each launch that reads the array '{name}', whose memory others may write to."
     if later.launch is not None and earlier.launch == later.launch:
         return f"{size} for a copy of '{name}', and what the gradient of '{later.kernel}' saves in its loops."

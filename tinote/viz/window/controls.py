@@ -49,7 +49,7 @@ class PointerState:
         self._events = events
         self._res = res
         self._grabbed: str | None = None
-        self.place: Point = (0.0, 0.0)
+        self.position: Point = (0.0, 0.0)
         self.held = False
         self.presses: list[Point] = []
 
@@ -58,25 +58,25 @@ class PointerState:
         down = KeyNames.LMB in self._events.pressed
         released = self._events.take_release()
         self.held = down or released is not None
-        self.place = self._pixels(self._events.cursor if down or released is None else released)
-        self.presses = [self._pixels(place) for place in self._events.take_presses()]
+        self.position = self._pixels(self._events.cursor if down or released is None else released)
+        self.presses = [self._pixels(position) for position in self._events.take_presses()]
         if self.presses or not self.held:
             self._grabbed = None
 
     def pressed_in(self, box: Box) -> bool:
-        return any(box.holds(place) for place in self.presses)
+        return any(box.holds(position) for position in self.presses)
 
     def drag(self, key: str, box: Box) -> Point | None:
         """Where the pointer drags the control `key`, which occupies `box`; `None` when it does not."""
-        inside = [place for place in self.presses if box.holds(place)]
+        inside = [position for position in self.presses if box.holds(position)]
         if inside and self.held:
             self._grabbed = key
         if self._grabbed == key:
-            return self.place
+            return self.position
         return inside[-1] if inside else None
 
-    def _pixels(self, place: Point) -> Point:
-        return place[0] * self._res[0], (1.0 - place[1]) * self._res[1]
+    def _pixels(self, position: Point) -> Point:
+        return position[0] * self._res[0], (1.0 - position[1]) * self._res[1]
 
 
 class Panel:

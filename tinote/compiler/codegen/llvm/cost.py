@@ -1,5 +1,5 @@
-"""How long code runs, roughly: which loops look at the stop word, how often, and which parallel loops are worth
-waking threads for.
+"""How long code runs, roughly: which loops poll the stop word, how often, and which parallel loops are worth waking
+threads for.
 
 The unit is the time of an addition, about a third of a nanosecond.
 """
@@ -18,12 +18,12 @@ __all__ = [
     "LoopPlan",
     "Loops",
     "Polling",
+    "is_latency_bound",
     "is_too_long",
     "trip_count",
-    "waits_for_itself",
 ]
 
-#: Work between two looks at the stop word (about 0.1 ms; a look costs some nanoseconds).
+#: Work between two polls of the stop word (about 0.1 ms; a poll costs some nanoseconds).
 BETWEEN_POLLS = 1 << 18
 #: Work for which waking other threads does not pay (about 20 µs).
 PARALLEL_WORTH = 60_000
@@ -33,22 +33,22 @@ _WHOLE = 64
 _LONGEST_UNPOLLED = 1 << 16
 _ATOMIC_COST = 20
 _UNKNOWN_TURNS = 16
-#: Work that a machine looks ahead: of shorter iterations it does several at once anyway.
+#: Work within a CPU's reordering window: it overlaps shorter iterations anyway.
 _LOOK_AHEAD = 256
-#: With so much work beside each other an iteration keeps a machine busy.
+#: With this much independent work an iteration keeps a CPU's units busy.
 _BUSY = 2.5
 #: Work of an iteration past which LLVM is not asked to vectorise: the time that it thinks about it grows with the
-# square of
-#: that (measured with chains of integers: 2,100 additions 0.7 s, 7,000 6 s, 21,000 over a minute; of sines alike).
+#: square of that (measured with chains of integers: 2,100 additions 0.7 s, 7,000 6 s, 21,000 over a minute; of sines
+#: alike).
 _LONGEST_VECTORISED = 3_000
 
 
 class Polling(Enum):
-    """How a loop looks at the stop word."""
+    """How a loop polls the stop word."""
 
     NEVER = "never"  # short: whoever contains it accounts for it
     STRIPS = "strips"  # between strips of iterations; a strip is a loop without interruption
-    TURNS = "turns"  # counts at every iteration, because it contains a loop that is not short
+    ITERATIONS = "iterations"  # counts at every iteration, because it contains a loop that is not short
 
 
 class LoopPlan(NamedTuple):
@@ -67,9 +67,9 @@ def trip_count(op: For) -> int | None:
     return max(0, int(hi.value) - int(lo.value)) if isinstance(lo, Lit) and isinstance(hi, Lit) else None
 
 
-def waits_for_itself(body: Region) -> bool:
-    """Whether an iteration is long and mostly a chain, each operation in need of the one before, so that two
-    independent iterations at once take little longer than one.
+def is_latency_bound(body: Region) -> bool:
+    """Whether an iteration is long and mostly one dependence chain, so that two independent iterations at once take
+    little longer than one.
     """
     work = longest = 0.0
     ready: dict[Atom, float] = {}  # the work that must be done before a value is there
@@ -115,15 +115,15 @@ class Loops:
     def _op(self, op: Op) -> tuple[int, bool]:
         if isinstance(op, For):
             cost, long = self._region(op.body)
-            turns = trip_count(op)
-            if turns is not None and not long and turns < _LONGEST_UNPOLLED and turns * cost <= BETWEEN_POLLS:
+            count = trip_count(op)
+            if count is not None and not long and count < _LONGEST_UNPOLLED and count * cost <= BETWEEN_POLLS:
                 self.plans[op] = LoopPlan(Polling.NEVER, cost, 0)
-                return turns * cost, False
+                return count * cost, False
             self.plans[op] = _plan(cost, long)
             return 1, True
         if isinstance(op, While):
             cost = sum(self._region(r)[0] for r in op.regions)
-            self.plans[op] = LoopPlan(Polling.TURNS, cost, 1)
+            self.plans[op] = LoopPlan(Polling.ITERATIONS, cost, 1)
             return 1, True
         if isinstance(op, If):
             then, orelse = (self._region(r) for r in op.regions)
@@ -144,6 +144,6 @@ def own_cost(op: Op) -> float:
 
 def _plan(cost: int, long: bool) -> LoopPlan:
     if long:
-        return LoopPlan(Polling.TURNS, cost, 1)
+        return LoopPlan(Polling.ITERATIONS, cost, 1)
     strip = min(_LONGEST_STRIP, BETWEEN_POLLS // cost)
     return LoopPlan(Polling.STRIPS, cost, strip - strip % _WHOLE if strip > _WHOLE else max(1, strip))

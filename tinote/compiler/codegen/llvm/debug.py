@@ -11,7 +11,7 @@ from typing import NamedTuple
 from tinote.compiler.codegen.llvm.text import Metadata
 from tinote.source import Span
 
-__all__ = ["DebugInfo", "Place"]
+__all__ = ["DebugInfo", "DebugScope"]
 
 
 _FIRST = 1_000_000
@@ -26,11 +26,11 @@ def _quoted(text: str) -> str:
     )
 
 
-class Place(NamedTuple):
+class DebugScope(NamedTuple):
     """A function under construction: the file of its `def` line and the number of its scope."""
 
     file: str
-    scope: int
+    number: int
 
 
 class DebugInfo:
@@ -70,30 +70,32 @@ class DebugInfo:
             f"scopeLine: {line}, spFlags: DISPFlagDefinition | DISPFlagOptimized, unit: !{self.unit})"
         )
 
-    def function(self, name: str, span: Span) -> Place:
+    def function(self, name: str, span: Span) -> DebugScope:
         """A new function."""
-        return Place(span.file, self._subprogram(name, span.file, max(span.line, 0)))
+        return DebugScope(span.file, self._subprogram(name, span.file, max(span.line, 0)))
 
-    def location(self, span: Span, place: Place) -> int:
-        """The number of the location of `span` in a function; a location at line 0 for what has no place."""
-        key = (span, place.scope)
+    def location(self, span: Span, scope: DebugScope) -> int:
+        """The number of the location of `span` in a function; a location at line 0 for what has no position in the
+        source.
+        """
+        key = (span, scope.number)
         found = self._known.get(key)
         if found is None:
-            found = self._known[key] = self._make(span, place)
+            found = self._known[key] = self._make(span, scope)
         return found
 
-    def _make(self, span: Span, place: Place) -> int:
-        metadata, scope = self._metadata, place.scope
+    def _make(self, span: Span, scope: DebugScope) -> int:
+        metadata, number = self._metadata, scope.number
         if span.line <= 0:
-            return metadata.add(f"!DILocation(line: 0, scope: !{scope})")
+            return metadata.add(f"!DILocation(line: 0, scope: !{number})")
         at = f"!DILocation(line: {span.line}, column: {min(max(span.column, 0) + 1, 65535)}, scope: "
         if span.inlined_at is not None:
-            outer = self.location(span.inlined_at, place)
+            outer = self.location(span.inlined_at, scope)
             inner = self._inlined.get(span.file)
             if inner is None:
                 inner = self._inlined[span.file] = self._subprogram("inlined", span.file, 0)
             return metadata.add(f"{at}!{inner}, inlinedAt: !{outer})")
-        if span.file != place.file:
+        if span.file != scope.file:
             file = self._file(span.file)
-            scope = metadata.add(f"!DILexicalBlockFile(scope: !{scope}, file: !{file}, discriminator: 0)")
-        return metadata.add(f"{at}!{scope})")
+            number = metadata.add(f"!DILexicalBlockFile(scope: !{number}, file: !{file}, discriminator: 0)")
+        return metadata.add(f"{at}!{number})")

@@ -20,8 +20,8 @@ class Emitter(FunctionText):
     def __init__(self, module: Shared, region: Region, tid: str, loc: Span) -> None:
         super().__init__(module.flags, module.helpers)
         self.module = module
-        self.place = module.debug.function(module.fn.name, module.fn.loc)
-        self.mark = module.debug.location(loc, self.place)
+        self.debug_scope = module.debug.function(module.fn.name, module.fn.loc)
+        self.mark = module.debug.location(loc, self.debug_scope)
         self.tid = tid
         self.env: dict[Var, str] = {}
         #: integer variables that are there as an i64 as well

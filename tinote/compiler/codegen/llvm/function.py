@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from tinote.compiler.codegen.llvm import cells as llvm_cells
 from tinote.compiler.codegen.llvm import faults as llvm_faults
 from tinote.compiler.codegen.llvm import memory as llvm_memory
-from tinote.compiler.codegen.llvm.cost import BETWEEN_POLLS, LoopPlan, Loops, Polling, is_too_long, waits_for_itself
+from tinote.compiler.codegen.llvm.cost import BETWEEN_POLLS, LoopPlan, Loops, Polling, is_latency_bound, is_too_long
 from tinote.compiler.codegen.llvm.emitter import Emitter
 from tinote.compiler.codegen.llvm.offsets import offset_arithmetic
 from tinote.compiler.codegen.llvm.primitives import emit_prim
@@ -57,7 +57,7 @@ class TaskText(Emitter):
         super().__init__(module, region, tid, loc)
         self.stacks = Stacks(self)
         self.loops = Loops()
-        #: access groups of the parallel loops around the place under construction
+        #: access groups of the parallel loops around the code under construction
         self.groups: tuple[int, ...] = ()
         self._offsets = offset_arithmetic(region)
         self._products = steps_of_products(region) if self.flags else set[Op]()
@@ -69,12 +69,12 @@ class TaskText(Emitter):
         """Emit a region's operations; its yields as text."""
         self.stacks.enter()
         outer = self.mark
-        location, place = self.module.debug.location, self.place
+        location, scope = self.module.debug.location, self.debug_scope
         for op in region.body:
             handler = _HANDLERS.get(type(op))
             if handler is None:
                 raise CompilerBug("LLVM code", f"no code for {op!r}")
-            self.mark = location(op.loc, place) if op.loc is not NOWHERE else outer
+            self.mark = location(op.loc, scope) if op.loc is not NOWHERE else outer
             handler(self, op)
         self.mark = outer
         yields = [self.use(y) for y in region.yields]
@@ -160,7 +160,7 @@ class TaskText(Emitter):
         """
         group = self.module.metadata.distinct("!{}") if parallel or vectorize else None
         if plan.polling is not Polling.STRIPS:
-            return self._turns(body, lo, hi, initial, plan, group, vectorize, reverse, runs)
+            return self._plain_loop(body, lo, hi, initial, plan, group, vectorize, reverse, runs)
         # Strips of iterations, each a loop that nothing interrupts.
         step = plan.strip
         less = "ult" if body.params[0].type is u64 else "slt"
@@ -177,7 +177,7 @@ class TaskText(Emitter):
         count = self.value(f"call i64 @llvm.umin.i64(i64 {rest}, i64 {step})")
         end = self.value(f"sub i64 {start}, {count}" if reverse else f"add i64 {start}, {count}")
         first, last = (end, start) if reverse else (start, end)
-        results = self._turns(body, first, last, values, plan, group, vectorize, reverse, True)
+        results = self._plain_loop(body, first, last, values, plan, group, vectorize, reverse, True)
         self._burn(self.value(f"mul nuw nsw i64 {count}, {plan.cost}"))
         more = self.value(f"icmp ne i64 {end}, {lo if reverse else hi}")
         latch = self.block
@@ -201,7 +201,7 @@ class TaskText(Emitter):
             self.do(f"br i1 {self.value(f'icmp {less} i64 {lo}, {hi}')}, label %{enter}, label %{skip}")
         return self.block
 
-    def _turns(
+    def _plain_loop(
         self,
         body: Region,
         lo: str,
@@ -245,7 +245,7 @@ class TaskText(Emitter):
         self.proved_text = f", !llvm.access.group !{group}" if vectorize else ""
         results = self.region(body)
         self.groups, self.group_text, self.proved_text = outer
-        if plan.polling is Polling.TURNS:
+        if plan.polling is Polling.ITERATIONS:
             self._burn(str(plan.cost))
         wraps = "" if unsigned else " nsw"
         following = self.value(f"add{wraps} i64 {iteration}, {-1 if reverse else 1}")
@@ -254,7 +254,7 @@ class TaskText(Emitter):
         else:
             more = self.value(f"icmp {'ult' if unsigned else 'slt'} i64 {following}, {hi}")
         latch = self.block
-        note = self._loop_note(group, body, twice=vectorize and waits_for_itself(body))
+        note = self._loop_note(group, body, twice=vectorize and is_latency_bound(body))
         self.do(f"br i1 {more}, label %{loop}, label %{done}{note}")
         self.fill(hole, f"{iteration} = phi i64 [ {start}, %{before} ], [ {following}, %{latch} ]")
         for at, name, ty, a, b in zip(holes, values, carried, initial, results, strict=True):
@@ -276,7 +276,7 @@ class TaskText(Emitter):
         self.widened[index] = iteration
 
     def _checks_first(self, body: Region, lo: str, hi: str) -> None:
-        """Make the checks of all iterations of an independent loop in front of it: first whether all hold, several
+        """Make the checks of all iterations of an independent loop before it: first whether all hold, several
         iterations at once; if not, one iteration after the other up to the fault.
         """
         index, alone = body.params[0], checks_alone(body)

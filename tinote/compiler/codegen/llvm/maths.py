@@ -60,7 +60,7 @@ def over_sqrt(f: FunctionText, t: Scalar, numerator: str, a: str, root: str) -> 
     """`numerator` over the square root of `a`, which is `root`.
 
     Under fast maths LLVM takes an estimate of the reciprocal root and a step of Newton's method for f32, which makes a
-    NaN of 0 and of infinity; they are put right behind it.
+    NaN of 0 and of infinity; they are corrected after it.
     """
     if t is not f32 or not f.flags:
         return f.value(f"fdiv{f.flags} {TYPES[t]} {numerator}, {root}")

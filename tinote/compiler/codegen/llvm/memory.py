@@ -75,12 +75,12 @@ def atomic(e: Emitter, op: Atomic) -> None:
         store_cell(e, t, combine(e, op.prim, t, old, value), address, metadata)
     else:
         metadata = access(e, buffer)
-        old = _indivisible(e, op.prim, t, address, value, metadata)
+        old = _atomic_update(e, op.prim, t, address, value, metadata)
     if op.outs:
         e.env[op.out] = old
 
 
-def _indivisible(e: Emitter, prim: p.Primitive, t: Scalar, address: str, value: str, metadata: str) -> str:
+def _atomic_update(e: Emitter, prim: p.Primitive, t: Scalar, address: str, value: str, metadata: str) -> str:
     ty, stored = TYPES[t], MEMORY_TYPES[t]
     if t.kind in "iu":
         word = _WORDS.get(prim)

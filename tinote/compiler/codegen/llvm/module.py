@@ -4,7 +4,7 @@
       task parallel %i in 0 .. 1024: …   ->    define i32 @entry(ptr %block) { … @tn_parallel_for(…, @task_0, …) … }
 
 The text holds no addresses and no names of the user's: everything outside comes through the launch block
-(`llvm_layout`), so that equal functions give equal text whatever they run on. Only debug locations name the user's
+(`layout.py`), so that equal functions give equal text whatever they run on. Only debug locations name the user's
 file, and `Module.digest` leaves them out.
 """
 
@@ -22,7 +22,7 @@ from tinote.compiler.codegen.llvm.memory import access, load_cell
 from tinote.compiler.codegen.llvm.ranges import range_of
 from tinote.compiler.codegen.llvm.shared import Options, Shared
 from tinote.compiler.codegen.llvm.text import TYPES
-from tinote.compiler.codegen.llvm.work import work_of_a_turn
+from tinote.compiler.codegen.llvm.work import iteration_work
 from tinote.errors import CompilerBug
 from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atom, Function, Lit, Load, Region, Task
@@ -95,7 +95,9 @@ class _ModuleText(Shared):
     def _assemble(self, with_debug: bool) -> str:
         lines: list[str] = []
         for header, function in self._functions:
-            lines += function.assemble(f"{header} !dbg !{function.place.scope}" if with_debug else header, with_debug)
+            lines += function.assemble(
+                f"{header} !dbg !{function.debug_scope.number}" if with_debug else header, with_debug
+            )
             lines.append("")
         lines += self.helpers.values()
         lines.append(_DECLARATIONS)
@@ -194,7 +196,7 @@ class _Entry:
         if not isinstance(op, Task):
             raise CompilerBug("LLVM code", f"only tasks stand at the top of a lowered function, not {op!r}")
         number, self._count = self._count, self._count + 1
-        e.mark = module.debug.location(op.loc, e.place)
+        e.mark = module.debug.location(op.loc, e.debug_scope)
         started = self._now() if module.options.profile else ""
         if op.parallel:
             self._parallel(op, number)
@@ -241,7 +243,7 @@ class _Entry:
         e.do(f"br i1 {e.value(f'icmp {order} i64 {lo}, {hi}')}, label %{some}, label %{none}")
         e.begin(some)
         if task.privates:
-            here, e.mark = e.mark, module.debug.location(module.fn.loc, e.place)  # as `merger`
+            here, e.mark = e.mark, module.debug.location(module.fn.loc, e.debug_scope)  # as `merger`
             module.clear_flags(e)
             e.mark = here
         self._leave_if_failed(self._run(task, name, lo, hi))
@@ -260,7 +262,7 @@ class _Entry:
     def _run(self, task: Task, name: str, lo: str, hi: str) -> str:
         """Run a parallel task: on this thread when there is little to do, else on all. Returns its status."""
         e = self.e
-        work = work_of_a_turn(e, task, lo, hi)
+        work = iteration_work(e, task, lo, hi)
         alone_call = f"call i32 {name}(ptr %block, i64 {lo}, i64 {hi}, i32 0)"
         if isinstance(work, int):
             grain = str(PARALLEL_WORTH // work)
@@ -269,9 +271,9 @@ class _Entry:
                 return e.value(alone_call)
         else:
             grain = e.value(f"udiv i64 {PARALLEL_WORTH}, {work}")
-        turns = e.value(f"sub i64 {hi}, {lo}")
+        trip_count = e.value(f"sub i64 {hi}, {lo}")
         alone, together, after = e.label(), e.label(), e.label()
-        e.do(f"br i1 {e.value(f'icmp ule i64 {turns}, {grain}')}, label %{alone}, label %{together}")
+        e.do(f"br i1 {e.value(f'icmp ule i64 {trip_count}, {grain}')}, label %{alone}, label %{together}")
         e.begin(alone)
         status_alone = e.value(alone_call)
         e.do(f"br label %{after}")
@@ -283,12 +285,12 @@ class _Entry:
 
     def close(self, yields: tuple[Atom, ...]) -> None:
         e, module = self.e, self.module
-        e.mark = module.debug.location(module.fn.loc, e.place)
+        e.mark = module.debug.location(module.fn.loc, e.debug_scope)
         for y, offset in zip(yields, module.layout.results, strict=True):
             t = y.type
             assert isinstance(t, Scalar)
             at = e.value(f"getelementptr i8, ptr %block, i64 {offset}")
-            # Whole numbers fill their slot, so that it can be read as an i64.
+            # Integers fill their slot, so that it can be read as an i64.
             e.do(
                 f"store {TYPES[t]} {e.use(y)}, ptr {at}, align 8"
                 if t.kind == "f"

@@ -1,7 +1,7 @@
 """Private copies: a thread accumulates into its own copy of a small buffer, and the copies are merged in the order
 of the threads.
 
-A thread's copies lie in its slice of the scratch memory, behind a word that says whether the thread took part. Small
+A thread's copies lie in its slice of the scratch memory, after a word that says whether the thread took part. Small
 copies are kept in registers while the task runs and written to the slice at its end. Merging in a fixed order makes
 sums the same every time for the same number of threads.
 """
@@ -55,7 +55,7 @@ def _slice_of(e: TaskText, tid: str) -> str:
     return e.value(f"getelementptr i8, ptr {base}, i64 {e.value(f'mul i64 {number_of}, {stride}')}")
 
 
-def begin_copies(e: TaskText, task: Task, places: Slice) -> list[tuple[str, str, int]]:
+def begin_copies(e: TaskText, task: Task, slots: Slice) -> list[tuple[str, str, int]]:
     """Before the loop of a task: mark the slice as used and set the copies to their neutral elements.
 
     Returns what `end_copies` needs.
@@ -65,7 +65,7 @@ def begin_copies(e: TaskText, task: Task, places: Slice) -> list[tuple[str, str,
     base = _slice_of(e, e.tid)
     e.do(f"store i64 1, ptr {base}, align 8")
     moves: list[tuple[str, str, int]] = []
-    for private, offset in zip(task.privates, places.offsets, strict=True):
+    for private, offset in zip(task.privates, slots.offsets, strict=True):
         size = buffer_bytes(private.copy)
         home = e.value(f"getelementptr i8, ptr {base}, i64 {offset}")
         address = home

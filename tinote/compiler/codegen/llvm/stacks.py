@@ -1,4 +1,4 @@
-"""Stacks of saved values, and the arena behind them.
+"""Stacks of saved values, and the arena that holds them.
 
 A stack whose capacity is a small literal lives on the machine's stack; one whose capacity is known when it is made
 is a single piece of the arena; one of unknown capacity is a chain of pieces. What a region took from the arena it

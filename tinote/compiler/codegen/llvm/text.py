@@ -160,7 +160,7 @@ class FunctionText:
         return name
 
     def fits_stack(self, size: int) -> bool:
-        """Whether an array of so many bytes still fits the function's share of the machine's stack; takes it if so."""
+        """Whether an array of `size` bytes still fits the function's share of the machine's stack; takes it if so."""
         if size > self._stack_left:
             return False
         self._stack_left -= size

@@ -29,10 +29,10 @@ from tinote.ir.nodes import (
 from tinote.ir.query import definitions, walk
 from tinote.ir.types import Scalar
 
-__all__ = ["work_of_a_turn"]
+__all__ = ["iteration_work"]
 
 #: The trip count of a loop whose length cannot be told at launch.
-_UNKNOWN_TURNS = 16
+_UNKNOWN_TRIP_COUNT = 16
 _DEEPEST = 6
 _MOST = 1 << 40
 
@@ -46,7 +46,7 @@ _WORDS = {
 }
 
 
-def work_of_a_turn(e: TaskText, task: Task, lo: str, hi: str) -> Amount:
+def iteration_work(e: TaskText, task: Task, lo: str, hi: str) -> Amount:
     """The work, at least 1: a number, or the name of an i64 that `e` (the entry function) computes.
 
     `lo` and `hi` are the task's bounds as text.
@@ -95,15 +95,17 @@ class _Amounts:
         if isinstance(op, For):
             lo, hi = self._value(op.lo, 0), self._value(op.hi, 0)
             if lo is None or hi is None:
-                turns: Amount = _UNKNOWN_TURNS
+                trip_count: Amount = _UNKNOWN_TRIP_COUNT
                 self.known[op.index] = None
             else:
-                turns = self._do(p.minimum, self._do(p.maximum, self._do(p.sub, hi, lo), 0), _MOST)
+                trip_count = self._do(p.minimum, self._do(p.maximum, self._do(p.sub, hi, lo), 0), _MOST)
                 self.known[op.index] = self.middle(lo, hi)
             inner = self.region(op.body)
-            return self._do(p.mul, self._do(p.minimum, inner, 1 << 20), turns)
+            return self._do(p.mul, self._do(p.minimum, inner, 1 << 20), trip_count)
         if isinstance(op, While):
-            return self._do(p.mul, self._do(p.add, self.region(op.condition), self.region(op.body)), _UNKNOWN_TURNS)
+            return self._do(
+                p.mul, self._do(p.add, self.region(op.condition), self.region(op.body)), _UNKNOWN_TRIP_COUNT
+            )
         if isinstance(op, If):
             return self._do(p.maximum, self.region(op.then), self.region(op.orelse))
         return int(own_cost(op))

@@ -12,8 +12,8 @@ user's variables are Python's local variables, with the user's names. The code o
 kernel's frame. If it is in the same file or cell it has its own lines, and a breakpoint there stops as well; a code
 object has only one file, so what comes from another one has the line of the call that brought it in.
 
-Derivatives take the same way: their operations stand where the primal ones do. `python_order` makes expressions and
-statements of operations, `python_names` finds the names; what generated code calls is in `python_support`.
+Derivatives are written in the same way: their operations stand where the primal ones do. `order.py` makes expressions
+and statements of operations, `names.py` finds the names; what generated code calls is in `support.py`.
 """
 
 from __future__ import annotations
@@ -100,7 +100,7 @@ class _Writer(Order):
         super().__init__(fn, self.may_fail)
         self.buffers = buffers_of(fn)
         self.sites: list[Site] = []
-        self.places: dict[Buffer, ast.expr] = {}
+        self.references: dict[Buffer, ast.expr] = {}
         self.arrays: dict[str, Buffer] = {}
         self.memories: dict[str, Buffer] = {}
         self.temporaries: dict[str, Buffer] = {}
@@ -139,7 +139,7 @@ class _Writer(Order):
         if buffer.kind in (BufferKind.ARRAY, BufferKind.TEMPORARY):
             name = self.names.whole(buffer.name or "shared")
             known = self.arrays if buffer.kind is BufferKind.ARRAY else self.temporaries
-            self.places[buffer] = read(name)
+            self.references[buffer] = read(name)
         else:
             base = name = identifier(buffer.name) or "field"
             known = self.memories
@@ -147,7 +147,7 @@ class _Writer(Order):
             while name in known or name in NUMBERS or hasattr(Launch, name) or name in ("nan", "inf", "stopped"):
                 number += 1
                 name = f"{base}_{number}"
-            self.places[buffer] = attribute(name)
+            self.references[buffer] = attribute(name)
         known[name] = buffer
 
     def site(self, site: Site) -> int:
@@ -179,11 +179,11 @@ class _Writer(Order):
         if prim is p.pack:
             self.give(op, ast.Tuple(args, ast.Load()), terms)
         elif prim is p.extract:
-            place, safe = self.component(op, op.args[0], op.args[1:], args[1:])
-            self.give(op, ast.Subscript(args[0], place, ast.Load()), terms, _checked(not safe))
+            position, safe = self.component(op, op.args[0], op.args[1:], args[1:])
+            self.give(op, ast.Subscript(args[0], position, ast.Load()), terms, _checked(not safe))
         elif prim is p.insert:
-            place, safe = self.component(op, op.args[0], op.args[1:-1], args[1:-1])
-            self.give(op, call(attribute("replaced"), args[0], place, args[-1]), terms, _checked(not safe))
+            position, safe = self.component(op, op.args[0], op.args[1:-1], args[1:-1])
+            self.give(op, call(attribute("replaced"), args[0], position, args[-1]), terms, _checked(not safe))
         elif prim in p.DIVISIONS and is_integer(result):
             checked = self.divisor(op, args)
             self.give(op, self.arithmetic(op, args), terms, _checked(checked or self.may_overflow(op)))
@@ -256,12 +256,12 @@ class _Writer(Order):
     def component(
         self, op: Op, tensor: Atom, index: Sequence[Atom], codes: Sequence[ast.expr]
     ) -> tuple[ast.expr, bool]:
-        """The place of a component in the flat tuple, and whether it is certainly there."""
+        """The position of a component in the flat tuple, and whether it is certainly in range."""
         t = tensor.type.content if isinstance(tensor.type, Ref) else tensor.type
         name = tensor.name if isinstance(tensor, Var) else ""
         if not name and isinstance(op, Prim) and op.prim is p.insert:
             name = op.out.name
-        place: ast.expr | None = None
+        position: ast.expr | None = None
         literal, safe = 0, True
         size = 1
         for axis in reversed(range(len(index))):
@@ -274,11 +274,11 @@ class _Writer(Order):
                     safe = False
                     code = self.checked(code, name or "local array", axis, extent, op.loc)
                 part = code if size == 1 else ast.BinOp(code, ast.Mult(), ast.Constant(size))
-                place = part if place is None else ast.BinOp(part, ast.Add(), place)
+                position = part if position is None else ast.BinOp(part, ast.Add(), position)
             size *= extent
-        if place is None:
+        if position is None:
             return ast.Constant(literal), safe
-        return (ast.BinOp(place, ast.Add(), ast.Constant(literal)) if literal else place), safe
+        return (ast.BinOp(position, ast.Add(), ast.Constant(literal)) if literal else position), safe
 
     def checked(
         self, code: ast.expr, name: str, axis: int, extent: int | ast.expr, loc: Span, first: int = 0
@@ -307,7 +307,7 @@ class _Writer(Order):
         return found[0] if len(found) == 1 else ast.Tuple(found, ast.Load())
 
     def extent_of(self, buffer: Buffer, axis: int) -> ast.expr:
-        shape = ast.Attribute(self.places[buffer], "shape", ast.Load())
+        shape = ast.Attribute(self.references[buffer], "shape", ast.Load())
         return ast.Subscript(shape, ast.Constant(axis), ast.Load())
 
     # memory
@@ -316,23 +316,23 @@ class _Writer(Order):
         terms = self.take(op.index)
         index = self.index(op, [t.code for t in terms])
         safe = self.accesses.surely_in_range(self.accesses.of(op))
-        code = ast.Subscript(self.places[op.buffer], index, ast.Load())
+        code = ast.Subscript(self.references[op.buffer], index, ast.Load())
         self.give(op, code, terms, Ordering.READS if safe else Ordering.FAILS)
 
     def store(self, op: Store) -> None:
         value, *index = [t.code for t in self.take((op.value, *op.index))]
-        target = ast.Subscript(self.places[op.buffer], self.index(op, index), ast.Store())
+        target = ast.Subscript(self.references[op.buffer], self.index(op, index), ast.Store())
         self.settle()
         self.emit(ast.Assign([target], value))
 
     def atomic(self, op: Atomic) -> None:
         *index, value = [t.code for t in self.take(op.args)]
-        place = self.places[op.buffer]
+        array = self.references[op.buffer]
         if self.may_overflow(op):
-            told = (place, ast.Constant(op.prim.name), self.index(op, index), value)
+            told = (array, ast.Constant(op.prim.name), self.index(op, index), value)
             code = call(attribute("exactly"), *told, at=self.overflow(op))
         else:
-            code = method(place, python_name(op.prim), self.index(op, index), value)
+            code = method(array, python_name(op.prim), self.index(op, index), value)
         if op.outs and self.uses.count[op.out]:
             self.settle()
             self.bind(op, Term(code))
@@ -367,18 +367,18 @@ class _Writer(Order):
         name = self.env[cell]
         code, ordering, shared = read(name), Ordering.READS, isinstance(op.out.type, Tensor)
         if index:
-            place, safe = self.component(op, cell, index, [t.code for t in terms])
-            code, ordering = ast.Subscript(code, place, ast.Load()), Ordering.READS if safe else Ordering.FAILS
+            position, safe = self.component(op, cell, index, [t.code for t in terms])
+            code, ordering = ast.Subscript(code, position, ast.Load()), Ordering.READS if safe else Ordering.FAILS
         self.give(op, code, [*terms, Term(code, ordering, frozenset([name]))], ordering, shared)
 
     def set(self, op: Set) -> None:
         cell, *index = op.args[:-1]
         assert isinstance(cell, Var)
-        value, *places = [t.code for t in self.take((op.args[-1], *index))]
+        value, *indices = [t.code for t in self.take((op.args[-1], *index))]
         name = self.env[cell]
         target = write(name)
         if index:
-            target = ast.Subscript(read(name), self.component(op, cell, index, places)[0], ast.Store())
+            target = ast.Subscript(read(name), self.component(op, cell, index, indices)[0], ast.Store())
         elif isinstance(op.args[-1].type, Tensor):
             value = _as_list(value)
         self.settle()

@@ -55,7 +55,7 @@ class Uses:
         self._bound: dict[Var, int] = {}
         self._home: dict[Var, Region] = {}
         self._maker: dict[Var, Op] = {}
-        self._place = 0
+        self._position = 0
         self._loops: list[tuple[int, set[Var]]] = []
         self._region(fn.region)
         self.dropped = self._unneeded()
@@ -68,23 +68,23 @@ class Uses:
 
     def _bind(self, variables: tuple[Var, ...], region: Region) -> None:
         for v in variables:
-            self._bound[v] = self.last[v] = self._place
+            self._bound[v] = self.last[v] = self._position
             self._home[v] = region
 
     def _op(self, op: Op, region: Region) -> None:
-        self._place += 1
-        self.start[op] = self._place
+        self._position += 1
+        self.start[op] = self._position
         self._use(_read(op), region)
         if op.regions:
             if isinstance(op, For | While):
-                self._loops.append((self._place, set()))
+                self._loops.append((self._position, set()))
             for inner in op.regions:
                 self._region(inner)
-            self._place += 1
+            self._position += 1
             if isinstance(op, For | While):
                 for v in self._loops.pop()[1]:
-                    self.last[v] = self._place
-        self.end[op] = self._place
+                    self.last[v] = self._position
+        self.end[op] = self._position
         self._bind(op.outs, region)
         self._maker.update(dict.fromkeys(op.outs, op))
 
@@ -93,7 +93,7 @@ class Uses:
             if not isinstance(v, Var):
                 continue
             self.count[v] += 1
-            self.last[v] = self._place
+            self.last[v] = self._position
             if self._home[v] is not region:
                 self.nested.add(v)
             for begin, outer in self._loops:

@@ -64,7 +64,7 @@ class Order:
     # places in the source
 
     def locate(self, node: ast.AST, span: Span) -> None:
-        """Let everything in `node` that has no place yet stand at `span`; what comes from another file, at its call.
+        """Let everything in `node` that has no location yet stand at `span`; what comes from another file, at its call.
 
         Python's compiler puts parts of what spans several lines on the last of them: only the first one is told.
         """
@@ -73,13 +73,13 @@ class Order:
         end = max(here.end_column, column) if here.end_line == line else column
         self._locate(node, (line, column, line, end))
 
-    def _locate(self, node: ast.AST, place: tuple[int, int, int, int]) -> None:
+    def _locate(self, node: ast.AST, position: tuple[int, int, int, int]) -> None:
         if isinstance(node, ast.stmt | ast.expr | ast.arg | ast.keyword):
             if hasattr(node, "lineno"):
                 return
-            node.lineno, node.col_offset, node.end_lineno, node.end_col_offset = place
+            node.lineno, node.col_offset, node.end_lineno, node.end_col_offset = position
         for child in ast.iter_child_nodes(node):
-            self._locate(child, place)
+            self._locate(child, position)
 
     def emit(self, statement: ast.stmt) -> None:
         self.locate(statement, self.loc)
@@ -105,7 +105,7 @@ class Order:
         return Term(read(name), Ordering.NONE, frozenset([name]))
 
     def settle(self, least: Ordering = Ordering.READS) -> None:
-        """Evaluate now what waits and is at least so hasty."""
+        """Evaluate now what waits under an ordering constraint of at least `least`."""
         for v, term in list(self._waiting.items()):
             if term.ordering >= least:
                 del self._waiting[v]

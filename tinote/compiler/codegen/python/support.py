@@ -103,13 +103,13 @@ class Array:
         self._owner = owner  # of the memory, as long as this may be used
         self._strides = (*strides, *buffer.element_strides)
         self._components = [
-            sum(i * s for i, s in zip(place, buffer.element_strides, strict=True))
-            for place in itertools.product(*map(range, buffer.element))
+            sum(i * s for i, s in zip(position, buffer.element_strides, strict=True))
+            for position in itertools.product(*map(range, buffer.element))
         ]
         number = struct.Struct(f"<{WORDS[buffer.dtype.name][0]}")
         self._get, self._put = number.unpack_from, number.pack_into
 
-    def _place(self, index: Any) -> tuple[int, bool]:
+    def _offset(self, index: Any) -> tuple[int, bool]:
         """Where something lies, and whether it is a whole element of several components."""
         if type(index) is not tuple:
             index = () if index is None else (index,)
@@ -117,13 +117,13 @@ class Array:
         return at, len(index) < len(self._strides)
 
     def __getitem__(self, index: Any) -> Any:
-        at, whole = self._place(index)
+        at, whole = self._offset(index)
         if whole:
             return tuple([self._get(self._bytes, at + c)[0] for c in self._components])
         return self._get(self._bytes, at)[0]
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        at, whole = self._place(index)
+        at, whole = self._offset(index)
         if whole:
             for c, v in zip(self._components, value, strict=True):
                 self._put(self._bytes, at + c, v)
@@ -221,9 +221,9 @@ class Launch:
         return tuple(map(function, *[v if type(v) in _TENSORS else itertools.repeat(v) for v in operands]))
 
     @staticmethod
-    def replaced(tensor: tuple[Number, ...], place: int, value: Number) -> tuple[Number, ...]:
-        """`tensor` with another component at `place`."""
-        return (*tensor[:place], value, *tensor[place + 1 :])
+    def replaced(tensor: tuple[Number, ...], position: int, value: Number) -> tuple[Number, ...]:
+        """`tensor` with another component at `position`."""
+        return (*tensor[:position], value, *tensor[position + 1 :])
 
     # memory that the launch brings with it
 
@@ -239,7 +239,7 @@ class Launch:
         return Stack(self, scalar_named(dtype).size)
 
     def save(self, nbytes: int, at: int) -> None:
-        """So many bytes more are held for the reverse sweep."""
+        """Count `nbytes` more that are held for the reverse sweep."""
         self._saved += nbytes
         if self._saved > self._memory_limit:
             self.fail(at)

@@ -26,7 +26,7 @@ from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.memory.states import State, preserving_duals, preserving_gradients
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
-from tinote.source import Span, place_name
+from tinote.source import Span, location_name
 
 __all__ = ["Compared", "Element", "GradientReport", "compare", "gradcheck", "require_f64"]
 
@@ -125,8 +125,8 @@ def gradcheck(
     """Compare the gradient of `loss`, a 0-D field that is set to 0 before, with respect to the fields `wrt`, through
     `f(*args)`, with central differences; `f` is a kernel or a function that launches kernels, and all fields are f64.
 
-    `tolerance`: relative. `step`: of the differences, relative to an element's size or 1. `elements`: at most so many
-    of each field, spread evenly; the others are checked together, along one random direction. All fields are left as
+    `tolerance`: relative. `step`: of the differences, relative to an element's size or 1. `elements`: how many of each
+    field at most, spread evenly; the others are checked together, along one random direction. All fields are left as
     they were. Raises `DifferentiationError` with the report (`error.report`) when something disagrees, or gives the
     report when `raises` is false.
     """
@@ -134,7 +134,7 @@ def gradcheck(
     task.require_scalar()
     task.require("grad")
     for one in (*task.wrt, task.loss_field):
-        require_f64("gradcheck", one.buffer, one.name, task.place)
+        require_f64("gradcheck", one.buffer, one.name, task.span)
     refuse_open_recorder("gradcheck")
     report = GradientReport(tolerance, sum(size_of(one) for one in task.wrt))
     start = State()
@@ -146,7 +146,7 @@ def gradcheck(
             try:
                 for record in journal.records:
                     for buffer in record.touched:
-                        require_f64("gradcheck", buffer, buffer.name, task.place)
+                        require_f64("gradcheck", buffer, buffer.name, task.span)
                 gradients = [np.asarray(g) for g in run.gradients(pull_back(run, np.ones(()), keep=True))]
             finally:
                 journal.forget()
@@ -160,20 +160,20 @@ def gradcheck(
         suspect = report.suspects[0] if report.suspects else None
         error = DifferentiationError(
             repr(report),
-            suspect.span if suspect is not None else task.place,
-            notes=[Note("checked here", task.place)] if suspect is not None else [],
+            suspect.span if suspect is not None else task.span,
+            notes=[Note("checked here", task.span)] if suspect is not None else [],
         )
         error.report = report  # type: ignore[attr-defined]
         raise error
     return report
 
 
-def require_f64(what: str, buffer: Buffer, name: str, place: Span) -> None:
+def require_f64(what: str, buffer: Buffer, name: str, span: Span) -> None:
     """Differences of anything shorter say little. Raises `DifferentiationError`."""
     if buffer.dtype.kind == "f" and buffer.dtype.bits != 64:
         raise DifferentiationError(
             f"{what} compares in f64, but '{name}' is a field of {buffer.dtype}",
-            place,
+            span,
             hint="make it a field of ti.f64, and ti.init(default_fp=ti.f64)",
         )
 
@@ -338,7 +338,7 @@ def _find_blame(
         return
     custom = [record for record in journal.records if isinstance(record, Custom)]
     if custom:
-        names = ", ".join(dict.fromkeys(f"'{c.name}' ({place_name(c.place)})" for c in custom))
+        names = ", ".join(dict.fromkeys(f"'{c.name}' ({location_name(c.span)})" for c in custom))
         report.blame = f"each launch alone agrees: look at the replaced gradient of {names}"
     elif any(isinstance(record, Launch) for record in journal.records):
         report.blame = "each launch alone agrees: look at what Python does between them, which counts as constant"

@@ -16,7 +16,7 @@ from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.kernels.arguments import ExternalArray, arguments_of, own
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import Recorder, memory_of, recorder
-from tinote.source import Span, place_name
+from tinote.source import Span, location_name
 
 __all__ = ["Suspect", "suspects_of"]
 
@@ -37,7 +37,7 @@ class Suspect(NamedTuple):
 
     def __repr__(self) -> str:
         return (
-            f"kernel '{self.kernel}' ({place_name(self.span)}), launch {self.launch}: gradient along a random "
+            f"kernel '{self.kernel}' ({location_name(self.span)}), launch {self.launch}: gradient along a random "
             f"direction {self.reverse:.9g}, differences {self.difference:.9g}"
         )
 

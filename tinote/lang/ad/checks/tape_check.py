@@ -46,12 +46,12 @@ class GradientCheck(Observer):
     sees_every_write = True
 
     def __init__(self, chosen: Sequence[Field] | bool, loss: Field, tolerance: float = 1e-6) -> None:
-        self.place = caller()
+        self.span = caller()
         for one in [] if isinstance(chosen, bool) else chosen:
             if not isinstance(one, Field) or not one.has_grad:
                 what = f"'{one.name}' has no gradient" if isinstance(one, Field) else f"{one!r} is no field"
                 raise DifferentiationError(
-                    f"grad_check is a list of fields with gradients, or True, but {what}", self.place
+                    f"grad_check is a list of fields with gradients, or True, but {what}", self.span
                 )
         self._chosen = chosen
         self._loss = loss
@@ -97,7 +97,7 @@ class GradientCheck(Observer):
         assert self._start is not None
         fields = self._fields(journal)
         for one in (*fields, self._loss):
-            require_f64("grad_check", one.buffer, one.name, self.place)
+            require_f64("grad_check", one.buffer, one.name, self.span)
         gradients = [numbers(one.grad.buffer).copy() for one in fields]
         report = GradientReport(self._tolerance, sum(gradient.size for gradient in gradients))
         report.forward_note = "a tape compares with differences alone"
@@ -108,7 +108,7 @@ class GradientCheck(Observer):
         finally:
             end.put_back()
         if not report.ok:
-            error = DifferentiationError(repr(report), self.place)
+            error = DifferentiationError(repr(report), self.span)
             error.report = report  # type: ignore[attr-defined]
             raise error
         return report
@@ -122,16 +122,16 @@ class GradientCheck(Observer):
 
     def _refuse(self, journal: Journal) -> None:
         why: str | None = None
-        place: Span = self.place
+        span: Span = self.span
         for record in journal.records:
             if isinstance(record, Custom):
-                why, place = f"it has a gradient of its own in place of that of '{record.name}'", record.place
+                why, span = f"it has a gradient of its own in place of that of '{record.name}'", record.span
         if self._viewed is not None and self._viewed in living_buffers():
             why = f"'{self._viewed.name}' was given away as an array through which anybody may write"
         if why is not None:
             raise DifferentiationError(
                 f"grad_check cannot run this tape again: {why}",
-                place,
+                span,
                 hint="call ti.ad.gradcheck with a function that runs the program",
             )
 
@@ -159,7 +159,7 @@ class GradientCheck(Observer):
         elif write.numbers is not None:
             given = np.array([values.get(k, np.nan) for k in write.numbers.ravel().tolist()])
             held[write.position] = np.where(write.numbers != 0, given.reshape(write.numbers.shape), after)
-        elif write.begins and write.target.dtype.kind == "f":
+        elif write.initialises and write.target.dtype.kind == "f":
             held[write.position] += after - before
         else:
             held[write.position] = after

@@ -85,12 +85,12 @@ class FwdMode(Recorder):
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
         """The kernel is launched in its version with tangents."""
         takes = bool(values) and Traced in map(type, values)
-        varying = takes and any(type(value) is Traced and self.trace.varies(value) for value in values)
+        active = takes and any(type(value) is Traced and self.trace.is_active(value) for value in values)
         arguments = arguments_of(instance, values)
         arguments.refuse_shared()
         if any(b.primal is not None and b.tangent is None for b in arguments.accesses.written):
             self._give_gradients_duals(instance)
-        self._lost.launch_forward(arguments, varying=varying)
+        self._lost.launch_forward(arguments, active=active)
         if self.trace.root.taken_out is not None:
             look_for_plain(self.trace, values, arguments)
         if takes or instance.returns_floats:
@@ -120,7 +120,7 @@ class FwdMode(Recorder):
         """The gradient is launched in its version with tangents."""
         arguments = arguments_of(instance, values, self.gradients)
         self._lost.launch_gradient_forward(arguments)
-        if any(type(value) is Traced and self.trace.varies(value) for value in values):
+        if any(type(value) is Traced and self.trace.is_active(value) for value in values):
             return _GradientOfNumbers(instance, self.trace)
         return instance.specialisation.code(self.gradients)
 
@@ -138,7 +138,7 @@ class FwdMode(Recorder):
                     self._lost.lose(buffer, caller())
 
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
-        if buffer in self._lost.places:
+        if buffer in self._lost.spans:
             self.trace.note_taken_out()
         if buffer.tangent is None or buffer.dtype.kind != "f":
             return value
@@ -149,7 +149,7 @@ class FwdMode(Recorder):
         return objects([self.trace.new(*pair) for pair in pairs], buffer.element)
 
     def taking(self, buffer: Buffer) -> None:
-        if buffer in self._lost.places or (buffer.tangent is not None and numbers(buffer.tangent).any()):
+        if buffer in self._lost.spans or (buffer.tangent is not None and numbers(buffer.tangent).any()):
             self.trace.note_taken_out()
 
     def sharing(self, buffer: Buffer) -> None:
@@ -168,7 +168,7 @@ class _GradientOfNumbers:
         specialisation = self._instance.specialisation
         kinds = [t.kind for t in self._instance.primal.parameters]
         floats = [v for kind, v in zip(kinds, values[len(specialisation.arrays) :], strict=False) if kind == "f"]
-        tangents = [v.tangent if type(v) is Traced and self._trace.varies(v) else 0.0 for v in floats]
+        tangents = [v.tangent if type(v) is Traced and self._trace.is_active(v) else 0.0 for v in floats]
         nothing = [0.0] * self._instance.returns_floats
         code = specialisation.code(Request(Derivative.FORWARD_OVER_REVERSE, arguments=True))
         return code.launch((*constants(values), *nothing, *tangents, *nothing))

@@ -157,7 +157,7 @@ def jacobian(
     """
     task = Derivative("jacobian", f, wrt, loss, argnums)
     if mode not in (None, "forward", "reverse"):
-        raise DifferentiationError(f"the mode of a Jacobian is 'forward' or 'reverse', not {mode!r}", task.place)
+        raise DifferentiationError(f"the mode of a Jacobian is 'forward' or 'reverse', not {mode!r}", task.span)
     if mode is not None:
         task.require("dual" if mode == "forward" else "grad")
     elif not task.has("dual"):
@@ -299,7 +299,7 @@ def _recorded(task: Derivative, bound: Bound, journal: Journal, kwargs: dict[str
         result = _result(task, returned, journal.trace)
         lost = journal.lost_values()
         if isinstance(result, Traced):
-            lost.refuse_number(result.number, Note("from there the function returns them", task.place))
+            lost.refuse_number(result.number, Note("from there the function returns them", task.span))
         journal.claim(clear=True)
     except BaseException:
         journal.forget()
@@ -316,7 +316,7 @@ def _result(task: Derivative, returned: Any, trace: Trace) -> Traced | Field:
     raise DifferentiationError(
         f"ti.ad.{task.what} differentiates what the function returns, but that is {what}, which no kernel returned and "
         "nothing that is differentiated leads to",
-        task.place,
+        task.span,
         hint="return a number that a kernel returns, or name the 0-D field with the result in loss=",
     )
 

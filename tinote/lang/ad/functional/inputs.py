@@ -37,19 +37,19 @@ class Derivative:
     def __init__(
         self, what: str, f: Callable[..., Any], wrt: Any, loss: Any, argnums: int | Sequence[int] | None = None
     ) -> None:
-        self.place = caller()
+        self.span = caller()
         self.what = what
         if not callable(f):
-            raise DifferentiationError(f"ti.ad.{what} differentiates a kernel or a function, not {f!r}", self.place)
+            raise DifferentiationError(f"ti.ad.{what} differentiates a kernel or a function, not {f!r}", self.span)
         self.f = f
         if wrt is None and argnums is None:
             argnums = 0
         self.several = wrt is not None and not isinstance(wrt, Field)
-        self.wrt = [] if wrt is None else _fields(wrt, "wrt", what, self.place)
+        self.wrt = [] if wrt is None else _fields(wrt, "wrt", what, self.span)
         self.several_arguments = argnums is not None and not isinstance(argnums, int)
         self.argnums = self._positions(argnums)
         if loss is not None and not isinstance(loss, Field):
-            raise DifferentiationError(f"the loss of ti.ad.{what} must be a field, not {loss!r}", self.place)
+            raise DifferentiationError(f"the loss of ti.ad.{what} must be a field, not {loss!r}", self.span)
         self.loss: Field | None = loss
 
     def _positions(self, argnums: Any) -> list[int]:
@@ -58,7 +58,7 @@ class Derivative:
         found = [argnums] if isinstance(argnums, int) else list(argnums)
         if any(not isinstance(k, int) or isinstance(k, bool) or k < 0 for k in found) or len(set(found)) < len(found):
             raise DifferentiationError(
-                f"argnums of ti.ad.{self.what} are different positions of arguments, not {argnums!r}", self.place
+                f"argnums of ti.ad.{self.what} are different positions of arguments, not {argnums!r}", self.span
             )
         return found
 
@@ -67,7 +67,7 @@ class Derivative:
         """The field with the result. Raises where the function returns it."""
         if self.loss is None:
             raise DifferentiationError(
-                f"ti.ad.{self.what} needs loss=, the field that the result is left in", self.place
+                f"ti.ad.{self.what} needs loss=, the field that the result is left in", self.span
             )
         return self.loss
 
@@ -77,7 +77,7 @@ class Derivative:
             raise DifferentiationError(
                 f"the loss of ti.ad.{self.what} must be a single number, but '{self.loss.name}' has shape "
                 f"{shape_of(self.loss)}",
-                self.place,
+                self.span,
                 hint="use ti.ad.vjp or ti.ad.jacobian",
             )
 
@@ -90,7 +90,7 @@ class Derivative:
             if not (field.has_grad if mode == "grad" else field.has_dual):
                 missing = "gradient" if mode == "grad" else "dual"
                 raise DifferentiationError(
-                    f"the field '{field.name}' has no {missing}", self.place, hint=f"make it with needs_{mode}=True"
+                    f"the field '{field.name}' has no {missing}", self.span, hint=f"make it with needs_{mode}=True"
                 )
 
     def has(self, mode: str) -> bool:
@@ -152,12 +152,12 @@ class Bound:
         found = list(args)
         self.inputs: list[Input] = []
         self._repeats = repeats
-        self._stand_ins = StandIns(task.place, keeps=repeats)
+        self._stand_ins = StandIns(task.span, keeps=repeats)
         for position in task.argnums:
             if position >= len(found):
                 raise DifferentiationError(
                     f"ti.ad.{task.what} differentiates argument {position}, but only {len(found)} were given",
-                    task.place,
+                    task.span,
                     hint="pass it by position",
                 )
             made = _argument(task, position, found[position], trace, duals)
@@ -179,7 +179,7 @@ class Bound:
             if one.field in known:
                 raise DifferentiationError(
                     f"{known[one.field]} and {name} of ti.ad.{task.what} are one array: it has a single derivative",
-                    task.place,
+                    task.span,
                     hint="name it once, or pass a copy",
                 )
             known[one.field] = name
@@ -239,7 +239,7 @@ def _argument(task: Derivative, position: int, value: Any, trace: Trace, duals: 
     if isinstance(value, Field):
         if not value.has_grad:
             raise DifferentiationError(
-                f"the array '{value.name}' has no gradient", task.place, hint="make it with needs_grad=True"
+                f"the array '{value.name}' has no gradient", task.span, hint="make it with needs_grad=True"
             )
         if duals:
             value.ensure_dual()
@@ -248,7 +248,7 @@ def _argument(task: Derivative, position: int, value: Any, trace: Trace, duals: 
         if isinstance(value, bool | int | np.integer):
             raise DifferentiationError(
                 f"argument {position} is the whole number {value!r}, which has no derivative",
-                task.place,
+                task.span,
                 hint=f"pass {float(value)!r}, or choose other arguments with argnums=",
             )
         return Input(number=trace.new(float(value)))
@@ -257,7 +257,7 @@ def _argument(task: Derivative, position: int, value: Any, trace: Trace, duals: 
         what = f"an array of {array.dtype}" if array is not None else repr(value)
         raise DifferentiationError(
             f"argument {position} of ti.ad.{task.what} is {what}: floats and arrays of floats are differentiated",
-            task.place,
+            task.span,
             hint="choose others with argnums=, or name fields in wrt=",
         )
     return Input(stand_in(array, needs_dual=duals), given=value)
@@ -283,7 +283,7 @@ def arrays_among(values: Iterable[Any]) -> list[Array]:
 
 
 def shape_of(field: Field) -> tuple[int, ...]:
-    """The shape of a field with that of its elements behind."""
+    """The shape of a field followed by that of its elements."""
     return field.shape + field.element
 
 
@@ -294,14 +294,14 @@ def size_of(field: Field) -> int:
 
 def number_or_array(field: Field) -> Any:
     """A number for a 0-D field of numbers, an array otherwise."""
-    found = field.to_numpy(keep_dims=True)
+    found = field.array_copy()
     return found.item() if found.shape == () else found
 
 
-def _fields(given: Any, what: str, function: str, place: Span) -> list[Field]:
+def _fields(given: Any, what: str, function: str, span: Span) -> list[Field]:
     found = [given] if isinstance(given, Field) else list(given) if isinstance(given, list | tuple) else []
     if not found or not all(isinstance(f, Field) for f in found):
         raise DifferentiationError(
-            f"{what} of ti.ad.{function} must be a field or a list of fields, not {given!r}", place
+            f"{what} of ti.ad.{function} must be a field or a list of fields, not {given!r}", span
         )
     return found

@@ -25,7 +25,7 @@ class SecondOrder(Journal):
     def custom(self, custom: Custom) -> None:
         raise DifferentiationError(
             f"'{custom.name}' replaces its gradient by one of its own, whose own derivative is not known",
-            custom.place,
+            custom.span,
             hint="differentiate the gradient that ti.ad.grad gives by differences",
         )
 

@@ -13,7 +13,7 @@ __all__ = ["seed_array"]
 
 
 def seed_array(seed: Any, shape: tuple[int, ...], whose: str, what: str) -> np.ndarray[Any, Any]:
-    """A seed as an array of `shape`. `whose`: behind "the seed" in a message; `what` must have that shape. Raises
+    """A seed as an array of `shape`. `whose`: follows "the seed" in a message; `what` must have that shape. Raises
     `DifferentiationError`.
     """
     try:

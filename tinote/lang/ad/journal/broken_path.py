@@ -9,33 +9,33 @@ from collections.abc import Iterable
 from tinote.errors import Note, broken_gradient_path
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.events import Computed, Custom, Event, Launch, Read, Write
-from tinote.lang.kernels.arguments import Arguments, place_in
+from tinote.lang.kernels.arguments import Arguments, span_in
 from tinote.source import Span
 
 __all__ = ["LostValues"]
 
 
 class LostValues:
-    """Fields without a companion (a gradient; in forward mode, `tangents`, a dual) that hold values which vary, and
+    """Fields without a companion (a gradient; in forward mode, `tangents`, a dual) that hold active values, and
     where each was put there. What is to happen is told in order; raises `DifferentiationError` where a value would be
     needed.
     """
 
     def __init__(self, *, tangents: bool = False, at_first: dict[Buffer, Span] | None = None) -> None:
-        self.places: dict[Buffer, Span] = dict(at_first or {})
+        self.spans: dict[Buffer, Span] = dict(at_first or {})
         self.numbers: dict[int, Buffer] = {}  # that were read of such fields, or computed of these
         self._tangents = tangents
 
     def _companion(self, buffer: Buffer) -> Buffer | None:
         return buffer.tangent if self._tangents else buffer.adjoint
 
-    def lose(self, buffer: Buffer, place: Span) -> None:
-        """A value that varies is put into a field, at `place`."""
+    def lose(self, buffer: Buffer, span: Span) -> None:
+        """An active value is put into a field, at `span`."""
         if self._companion(buffer) is None and buffer.primal is None and buffer.dtype.kind == "f":
-            self.places.setdefault(buffer, place)
+            self.spans.setdefault(buffer, span)
 
-    def _refuse(self, buffer: Buffer, place: Span, note: Note) -> None:
-        raise broken_gradient_path(buffer.name, place, [note], tangents=self._tangents)
+    def _refuse(self, buffer: Buffer, span: Span, note: Note) -> None:
+        raise broken_gradient_path(buffer.name, span, [note], tangents=self._tangents)
 
     def follow(self, events: Iterable[Event]) -> None:
         """Follow these values through a journal."""
@@ -47,10 +47,10 @@ class LostValues:
             elif isinstance(event, Custom):
                 self.custom(event)
             elif isinstance(event, Write):
-                self.write(event.target, event.source, event.place, whole=event.is_whole)
+                self.write(event.target, event.source, event.span, whole=event.is_whole)
                 if event.numbers is not None:
                     self._numbers_to_field(event)
-            elif self.places:
+            elif self.spans:
                 self._numbers_of(event)
 
     # ---- through Python
@@ -58,7 +58,7 @@ class LostValues:
     def _numbers_of(self, event: Read | Computed) -> None:
         """Numbers that are read of such fields, and what is computed of them."""
         if isinstance(event, Read):
-            if event.buffer in self.places:
+            if event.buffer in self.spans:
                 self.numbers[event.number] = event.buffer
         else:
             for source in event.sources:
@@ -68,76 +68,76 @@ class LostValues:
     def _numbers_to_launch(self, launch: Launch) -> None:
         assert launch.flow is not None
         for _, number, _ in launch.flow.inputs:
-            self.refuse_number(number, Note("from there this kernel gets them as an argument", launch.place))
+            self.refuse_number(number, Note("from there this kernel gets them as an argument", launch.span))
 
     def _numbers_to_field(self, write: Write) -> None:
         assert write.numbers is not None
         if self._companion(write.target) is None:
-            self.lose(write.target, write.place)
+            self.lose(write.target, write.span)
             return
         for number in set(write.numbers.ravel().tolist()):
-            self.refuse_number(number, Note(f"from there they are written to '{write.target.name}'", write.place))
+            self.refuse_number(number, Note(f"from there they are written to '{write.target.name}'", write.span))
 
     def refuse_number(self, number: int, note: Note) -> None:
         """Raise `DifferentiationError` if a number comes from such a field; it would be needed."""
         if number in self.numbers:
             buffer = self.numbers[number]
-            self._refuse(buffer, self.places.get(buffer, note.span), note)
+            self._refuse(buffer, self.spans.get(buffer, note.span), note)
 
     # ---- through events
 
     def launch(self, arguments: Arguments) -> None:
         """Through a launch that is differentiated in reverse mode."""
-        if self.places:
-            for further, write in arguments.follow_broken_paths(self.places):
-                self.places.setdefault(further, write)
-        for buffer, place in arguments.gradient_facts.broken_paths:
-            self.places.setdefault(buffer, place)
+        if self.spans:
+            for further, write in arguments.follow_broken_paths(self.spans):
+                self.spans.setdefault(further, write)
+        for buffer, span in arguments.gradient_facts.broken_paths:
+            self.spans.setdefault(buffer, span)
 
-    def launch_forward(self, arguments: Arguments, *, varying: bool) -> None:
-        """Through a launch that is differentiated in forward mode. `varying`: it gets values that vary as arguments."""
+    def launch_forward(self, arguments: Arguments, *, active: bool) -> None:
+        """Through a launch that is differentiated in forward mode. `active`: it gets active values as arguments."""
         touched = arguments.accesses
-        place_of_kernel = arguments.specialisation.source.span
-        for buffer in touched.loaded if self.places else ():
-            place = place_in(self.places, buffer)
-            if place is not None:
-                self._refuse(buffer, place, Note("written by this kernel, and then read by", place_of_kernel))
-        if varying or any(buffer.tangent is not None for buffer in touched.loaded):
+        kernel_span = arguments.specialisation.source.span
+        for buffer in touched.loaded if self.spans else ():
+            span = span_in(self.spans, buffer)
+            if span is not None:
+                self._refuse(buffer, span, Note("written by this kernel, and then read by", kernel_span))
+        if active or any(buffer.tangent is not None for buffer in touched.loaded):
             for buffer in touched.written:
-                self.lose(buffer, place_of_kernel)
+                self.lose(buffer, kernel_span)
 
     def launch_gradient_forward(self, arguments: Arguments) -> None:
         """Through the gradient of a kernel, launched by itself in forward mode."""
-        place_of_kernel = arguments.specialisation.source.span
-        for buffer in {b for task in arguments.gradient_tasks for b in task.accesses.loaded} if self.places else ():
-            place = place_in(self.places, buffer)
-            if place is not None:
-                self._refuse(buffer, place, Note("from there the gradient of this kernel reads it", place_of_kernel))
+        kernel_span = arguments.specialisation.source.span
+        for buffer in {b for task in arguments.gradient_tasks for b in task.accesses.loaded} if self.spans else ():
+            span = span_in(self.spans, buffer)
+            if span is not None:
+                self._refuse(buffer, span, Note("from there the gradient of this kernel reads it", kernel_span))
 
     def custom(self, custom: Custom) -> None:
         """Through a stretch with a custom VJP."""
         for number in custom.numbers:
-            self.refuse_number(number, Note(f"from there they go into '{custom.name}'", custom.place))
-        for buffer in custom.renewed:
-            self.places.pop(buffer, None)
-        broken = [(b, place) for b in custom.loaded if (place := place_in(self.places, b)) is not None]
+            self.refuse_number(number, Note(f"from there they go into '{custom.name}'", custom.span))
+        for buffer in custom.fully_overwritten:
+            self.spans.pop(buffer, None)
+        broken = [(b, span) for b in custom.loaded if (span := span_in(self.spans, b)) is not None]
         if broken and any(b.adjoint is not None for b in custom.written):
-            self._refuse(*broken[0], Note(f"from there '{custom.name}' reads them", custom.place))
+            self._refuse(*broken[0], Note(f"from there '{custom.name}' reads them", custom.span))
         left = custom.lost
         if left is None:
-            varies = bool(broken) or any(b.adjoint is not None for b in custom.loaded)
-            left = {b: custom.place for b in custom.written if varies and b.adjoint is None and b.dtype.kind == "f"}
-        for buffer, place in left.items():
-            self.places.setdefault(buffer, place)
+            is_active = bool(broken) or any(b.adjoint is not None for b in custom.loaded)
+            left = {b: custom.span for b in custom.written if is_active and b.adjoint is None and b.dtype.kind == "f"}
+        for buffer, span in left.items():
+            self.spans.setdefault(buffer, span)
 
-    def write(self, target: Buffer, source: Buffer | None, place: Span, *, whole: bool) -> None:
+    def write(self, target: Buffer, source: Buffer | None, span: Span, *, whole: bool) -> None:
         """Through what Python writes: constants, or all that is in the field `source`."""
         if source is None:
             if whole:
-                self.places.pop(target, None)
-        elif source in self.places:
+                self.spans.pop(target, None)
+        elif source in self.spans:
             if self._companion(target) is not None:
-                self._refuse(source, self.places[source], Note(f"from there they are copied to '{target.name}'", place))
-            self.places.setdefault(target, self.places[source])
+                self._refuse(source, self.spans[source], Note(f"from there they are copied to '{target.name}'", span))
+            self.spans.setdefault(target, self.spans[source])
         elif self._companion(source) is not None:
-            self.lose(target, place)
+            self.lose(target, span)

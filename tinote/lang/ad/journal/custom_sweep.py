@@ -11,10 +11,10 @@ from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atomic, Buffer, Load
 from tinote.ir.query import walk
 from tinote.lang.ad.memory.states import MemoryCopies
-from tinote.lang.boxes import Box, Boxes, box_at, box_of, is_element
-from tinote.lang.data.duals import Dual
+from tinote.lang.index_regions import IndexRegion, IndexRegions, is_element, region_at, whole_region
 from tinote.lang.kernels.arguments import Arguments, arguments_of, own
 from tinote.lang.kernels.kernel import Instance
+from tinote.lang.maths_derivatives import Dual
 from tinote.lang.session.state import Recorder, memory_of
 from tinote.source import Span, caller
 
@@ -23,7 +23,7 @@ __all__ = ["CustomSweep"]
 
 class CustomSweep(Recorder):
     """The recorder while a custom VJP runs: nothing is recorded, and what is overwritten comes back. `gradients`: what
-    `kernel.grad` runs: what runs in the whole reverse sweep. `name` and `place`: of the call whose gradient it is.
+    `kernel.grad` runs: what runs in the whole reverse sweep. `name` and `span`: of the call whose gradient it is.
     `stale`: elements that do not hold what they held at its end, and must not be read before they get new values.
     `adjoints`: of traced numbers from outside.
     """
@@ -32,23 +32,23 @@ class CustomSweep(Recorder):
         self,
         gradients: Request,
         name: str,
-        place: Span,
-        stale: Mapping[Buffer, Boxes],
+        span: Span,
+        stale: Mapping[Buffer, IndexRegions],
         adjoints: dict[int, Dual],
     ) -> None:
         self.gradients: Request = gradients
         self.adjoints = adjoints
         self._name = name
-        self._place = place
-        self._stale = {buffer: Boxes(*boxes) for buffer, boxes in stale.items()}
+        self._span = span
+        self._stale = {buffer: IndexRegions(*regions) for buffer, regions in stale.items()}
         self._before = MemoryCopies()
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> None:
         arguments = arguments_of(instance, values)
         if self._stale:
             self._refuse_stale(arguments.effects(values).live_in, arguments)
-            for buffer, box in arguments.definite_stores(values):
-                self._renew(buffer, box)
+            for buffer, region in arguments.definite_stores(values):
+                self._refresh(buffer, region)
         for buffer in own(arguments.accesses.written):
             self.overwriting(buffer)
 
@@ -60,22 +60,22 @@ class CustomSweep(Recorder):
         return super().launching_gradient(instance, values)
 
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
-        if source is not None and (whole := box_of(source)) is not None:
+        if source is not None and (whole := whole_region(source)) is not None:
             self._refuse_stale([(source, whole)])
         if position is ... or (isinstance(position, tuple) and is_element(buffer, position)):
-            self._renew(buffer, box_at(buffer, position))
+            self._refresh(buffer, region_at(buffer, position))
         self.overwriting(buffer)
 
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
-        box = box_at(buffer, position)
-        if box is not None:
-            self._refuse_stale([(buffer, box)])
+        region = region_at(buffer, position)
+        if region is not None:
+            self._refuse_stale([(buffer, region)])
         return value
 
     def taking(self, buffer: Buffer) -> None:
-        box = box_of(buffer)
-        if box is not None:
-            self._refuse_stale([(buffer, box)])
+        region = whole_region(buffer)
+        if region is not None:
+            self._refuse_stale([(buffer, region)])
 
     def sharing(self, buffer: Buffer) -> None:
         self.overwriting(buffer)
@@ -89,16 +89,16 @@ class CustomSweep(Recorder):
         """Give all fields their values again."""
         self._before.put_back()
 
-    def _renew(self, buffer: Buffer, box: Box | None) -> None:
+    def _refresh(self, buffer: Buffer, region: IndexRegion | None) -> None:
         stale = self._stale.get(buffer)
-        if stale is not None and box is not None:
-            stale.remove(box)
+        if stale is not None and region is not None:
+            stale.remove(region)
 
-    def _refuse_stale(self, read: Iterable[tuple[Buffer, Box]], arguments: Arguments | None = None) -> None:
+    def _refuse_stale(self, read: Iterable[tuple[Buffer, IndexRegion]], arguments: Arguments | None = None) -> None:
         """Raise `DifferentiationError` for elements that are gone; `arguments`: of the launch that reads them."""
-        for buffer, box in read:
+        for buffer, region in read:
             stale = self._stale.get(buffer)
-            if stale is None or not stale.meetings(box):
+            if stale is None or not stale.intersections(region):
                 continue
             raise DifferentiationError(
                 f"'{buffer.name}' is read here in the gradient of '{self._name}', but what it held then was "
@@ -106,7 +106,7 @@ class CustomSweep(Recorder):
                 caller() if arguments is None else _read_of(buffer, arguments),
                 hint="give it new values first, keep each step in a slice of its own, or raise "
                 "ti.init(memory_limit=...)",
-                notes=[Note(f"'{self._name}' was called", self._place)],
+                notes=[Note(f"'{self._name}' was called", self._span)],
             )
 
 

@@ -21,7 +21,7 @@ from tinote.errors import DifferentiationError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.number_flow import NumberFlow
-from tinote.lang.ad.journal.old_values import SavingLaunch
+from tinote.lang.ad.journal.saving_launch import SavingLaunch
 from tinote.lang.data.traced import Computed
 from tinote.lang.kernels.access_region import AccessRegions
 from tinote.lang.kernels.arguments import Arguments, ExternalArray
@@ -56,7 +56,7 @@ class Launch(NamedTuple):
         return self.instance.kernel_name
 
     @property
-    def place(self) -> Span:
+    def span(self) -> Span:
         """Where the kernel is defined."""
         return self.instance.specialisation.source.span
 
@@ -76,20 +76,20 @@ class Launch(NamedTuple):
         """All that the launch wrote."""
         return self.arguments.accesses.written
 
-    def values_back(self) -> tuple[Any, ...]:
-        """The values for the gradient: it reads the copies of arrays that others manage, and may write to them. Behind
-        the arrays stand the old values that it reads and memory for copies that it makes.
+    def gradient_arguments(self) -> tuple[Any, ...]:
+        """What the gradient is launched with: it reads the copies of external arrays, and may write to them. The
+        arrays are followed by the old values that it reads and by memory for copies that it makes.
         """
         facts = self.arguments.gradient_facts
         if not (self.copies or self.old_values or facts.copied):
             return self.values
         further = [] if self.old_values is None else [*self.old_values.saved]
-        places = dict(self.arguments.arrays)
-        further += [_memory_like(places[buffer]) for buffer in facts.copied]
+        bound = dict(self.arguments.arrays)
+        further += [_memory_like(bound[buffer]) for buffer in facts.copied]
         return self._values(self.copies, facts.live_in_before, further)
 
-    def values_again(self, numbers: Mapping[int, float] | None = None) -> tuple[Any, ...]:
-        """The values for the launch itself, run again on copies of such arrays, with other values for traced
+    def replay_arguments(self, numbers: Mapping[int, float] | None = None) -> tuple[Any, ...]:
+        """What the launch itself is run again with: copies of external arrays, and other values for traced
         `numbers`.
         """
         values = self._values(self.input_copies, self.written, [])
@@ -97,13 +97,13 @@ class Launch(NamedTuple):
             return values
         kinds = [t.kind for t in self.instance.primal.parameters]
         count = len(self.arguments.arrays)
-        places = [count + k for k, kind in enumerate(kinds) if kind == "f"]
-        given = {places[k]: numbers[number] for k, number, _ in self.flow.inputs if number in numbers}
+        positions = [count + k for k, kind in enumerate(kinds) if kind == "f"]
+        given = {positions[k]: numbers[number] for k, number, _ in self.flow.inputs if number in numbers}
         return tuple([given.get(k, value) for k, value in enumerate(values)])
 
     def run_again(self, numbers: dict[int, float]) -> None:
         """Run the launch itself with other values for traced numbers, and leave there what it gives."""
-        results = self.instance.primal.launch(self.values_again(numbers))
+        results = self.instance.primal.launch(self.replay_arguments(numbers))
         if self.flow is not None:
             floats = [value for t, value in zip(self.instance.primal.results, results, strict=False) if t.kind == "f"]
             numbers.update(zip(self.flow.outputs, floats, strict=True))
@@ -132,9 +132,9 @@ def _memory_like(bound: BoundArray) -> BoundArray:
 class Custom:
     """A stretch of the program with a custom VJP: `gradient` runs in its place in the reverse sweep.
 
-    `loaded`: what its launches read of values from before; `renewed`: fields that it gave new values throughout;
-    `lost`: fields without a gradient in which it left varying values, with the place (None: perhaps in all that it
-    wrote). `scratch`: fields that `gradient` promises to compute itself before it reads them; it finds the others as
+    `loaded`: what its launches read of values from before; `fully_overwritten`: fields whose elements it all gave new
+    values; `lost`: fields without a gradient in which it left active values, with the span (None: perhaps in all that
+    it wrote). `scratch`: fields that `gradient` promises to compute itself before it reads them; it finds the others as
     they were at the end of the stretch. `after`: how long the log of overwritten values was then. `gradient_tasks`:
     what the gradient is known to launch; `release` lets go of the memory that it holds. `copies`: what external arrays
     held then. `notices_stale`: what is launched and read in it is checked for elements whose values are gone, so that
@@ -142,11 +142,11 @@ class Custom:
     """
 
     name: str
-    place: Span
+    span: Span
     gradient: Callable[[CustomSweep], None]
     loaded: set[Buffer] = field(default_factory=set)
     written: set[Buffer] = field(default_factory=set)
-    renewed: set[Buffer] = field(default_factory=set)
+    fully_overwritten: set[Buffer] = field(default_factory=set)
     lost: dict[Buffer, Span] | None = None
     scratch: frozenset[Buffer] = frozenset()
     after: int = 0
@@ -182,7 +182,7 @@ class Custom:
                 if not bound.writable:
                     raise DifferentiationError(
                         f"the array '{array.name}', which is read-only, has changed since '{self.name}' ran",
-                        self.place,
+                        self.span,
                         hint="pass a copy of it",
                     )
                 now.append((array, present))
@@ -202,19 +202,19 @@ class Read(NamedTuple):
 
 
 class Write(NamedTuple):
-    """Python gave elements of `target` new values: those at `position` in its array (of the field's shape with that of
-    its elements behind; `...`: all of them). The values are those of the field `source`, the traced numbers
-    `numbers` (an array of them that fits the elements, 0 for constants), or constants. `begins`: nothing that was
-    recorded has used the field so far. It simply begins with these values, whose gradient is the field's; unless
-    something turns out to have used numbers that Python read there before.
+    """Python gave elements of `target` new values: those at `position` in its array (of the field's shape followed
+    by that of its elements; `...`: all of them). The values are those of the field `source`, the traced numbers
+    `numbers` (an array of them that fits the elements, 0 for constants), or constants. `initialises`: nothing recorded
+    has used the field before, so that these are its initial values and their gradient is the field's; unless something
+    turns out to have used numbers that Python had read there.
     """
 
     target: Buffer
     position: Any
     source: Buffer | None = None
     numbers: np.ndarray[Any, Any] | None = None
-    place: Span = NOWHERE
-    begins: bool = False
+    span: Span = NOWHERE
+    initialises: bool = False
 
     @property
     def is_whole(self) -> bool:

@@ -50,7 +50,7 @@ class Step:
 
     number: int
     name: str
-    place: Span
+    span: Span
     uses: dict[Buffer, Use]
     python: bool = False
     copied: int = 0
@@ -59,7 +59,7 @@ class Step:
     def signature(self) -> object:
         """Steps that do the same have the same; what is overwritten and copied may differ from one to the next."""
         kinds = {b: use & (Use.READS | Use.STORES | Use.ADDS) for b, use in self.uses.items()}
-        return self.name, self.place, self.python, frozenset(kinds.items())
+        return self.name, self.span, self.python, frozenset(kinds.items())
 
     def merge(self, other: Step | Block) -> None:
         """Stand for another step that does the same, too."""
@@ -184,16 +184,17 @@ def _grouped(item: Step | Block, around: tuple[Group, ...]) -> Iterator[tuple[St
         yield item, around
         return
     length = len(list(item.leaves()))
-    place = 0
+    position = 0
     for inner in item.steps:
         for step, groups in _grouped(inner, ()):
-            here = (Group(place, length, item.times),) if item.times > 1 else ()
+            here = (Group(position, length, item.times),) if item.times > 1 else ()
             yield step, (*around, *here, *groups)
-            place += 1
+            position += 1
 
 
 def graph_of(events: Sequence[Event], copied: Iterable[tuple[int, Buffer, int]], loss: Buffer) -> TapeGraph:
-    """The graph of a journal. `copied`: behind so many launches, so many bytes of a field were kept."""
+    """The graph of a journal. `copied`: a number of launches, the field of which something was kept after
+    these, and how many bytes."""
     steps = list(_steps(events, copied))
     launches = sum(isinstance(event, Launch | Custom) for event in events)
     used: dict[Buffer, None] = {}
@@ -211,24 +212,24 @@ def _steps(events: Sequence[Event], copied: Iterable[tuple[int, Buffer, int]]) -
     for position, buffer, nbytes in copied:
         kept = copies.setdefault(position, {})
         kept[buffer] = kept.get(buffer, 0) + nbytes
-    before = 0  # so many launches
+    before = 0  # the number of launches so far
     for event in events:
         kept = copies.get(before, {})
         if isinstance(event, Write):
-            if event.begins or _is_of_elements(event):
+            if event.initialises or _is_of_elements(event):
                 continue
             uses = {event.target: Use.STORES}
             if event.source is not None:
                 uses = {event.source: Use.READS, **uses}
             name = "copy by Python" if event.source is not None else "fill by Python"
-            yield _seen(Step(before + 1, name, event.place, uses, python=True), seen, kept)
+            yield _seen(Step(before + 1, name, event.span, uses, python=True), seen, kept)
         if not isinstance(event, Launch | Custom):
             continue
         before += 1
         uses = _uses(event)
         in_order = sorted(uses.items(), key=lambda pair: (pair[1].value, pair[0].name))
         shown = {b: u for b, u in in_order if b.primal is None}
-        yield _seen(Step(before, event.name, event.place, shown), seen, kept)
+        yield _seen(Step(before, event.name, event.span, shown), seen, kept)
 
 
 def _is_of_elements(write: Write) -> bool:

@@ -34,9 +34,9 @@ class Mark(NamedTuple):
 
 
 class Group(NamedTuple):
-    """The place of a row in a sequence that repeats, how many rows that has, and how often it was recorded."""
+    """The position of a row in a sequence that repeats, how many rows that has, and how often it was recorded."""
 
-    place: int
+    position: int
     length: int
     times: int
 
@@ -61,11 +61,11 @@ def draw(title: str, lanes: Sequence[Lane], rows: Sequence[Row]) -> str:
     margin = 20 + max([_MARGIN, *(len(_times(row.number, row.groups[0])) * _LETTER for row in rows if row.groups)])
     left = margin + _INSIDE * max([0, *(len(row.groups) - 1 for row in rows)])
     first = left + box + 44
-    places: list[float] = []
+    centres: list[float] = []
     x = first
     for lane in lanes:
         half = max(26.0, len(_short(lane.name)) * _LETTER / 2 + 12)
-        places.append(x + half)
+        centres.append(x + half)
         x += 2 * half
     width, height = max(x + 90, _LEGEND_WIDTH), _TOP + _ROW * len(rows) + 52
     parts = [
@@ -76,21 +76,21 @@ def draw(title: str, lanes: Sequence[Lane], rows: Sequence[Row]) -> str:
         _text(16, 24, title, _INK, 'font-weight="600"'),
     ]
     bottom = _TOP + _ROW * len(rows)
-    for lane, at in zip(lanes, places, strict=True):
+    for lane, at in zip(lanes, centres, strict=True):
         color = _LOSS if lane.loss else _FIELD if lane.gradient else _MUTED
         dash = "" if lane.gradient else ' stroke-dasharray="3 4"'
         parts.append(_text(at, _TOP - 16, _short(lane.name), color, 'text-anchor="middle" font-weight="600"'))
         parts.append(f'<line x1="{at}" y1="{_TOP - 8}" x2="{at}" y2="{bottom}" stroke="{_EDGE}"{dash}/>')
     for k, (row, name) in enumerate(zip(rows, names, strict=True)):
         y = _TOP + _ROW * k + _ROW / 2
-        parts += _row(row, name, y, margin, left, box, places)
+        parts += _row(row, name, y, margin, left, box, centres)
         if row.note:
             parts.append(_text(x + 10, y + 4, row.note, _WARN, 'font-size="11"'))
     parts += _legend(bottom + 30)
     return "\n".join([*parts, "</svg>"])
 
 
-def _row(row: Row, name: str, y: float, margin: float, left: float, box: float, places: Sequence[float]) -> list[str]:
+def _row(row: Row, name: str, y: float, margin: float, left: float, box: float, centres: Sequence[float]) -> list[str]:
     fill = _PYTHON if row.python else _LAUNCH
     parts: list[str] = []
     if not row.groups:
@@ -102,10 +102,10 @@ def _row(row: Row, name: str, y: float, margin: float, left: float, box: float, 
         + _text(left + 10, y + 4, name, _INK)
     )
     if row.marks:
-        ends = [places[lane] for lane in row.marks]
+        ends = [centres[lane] for lane in row.marks]
         parts.append(f'<line x1="{left + box}" y1="{y}" x2="{max(ends)}" y2="{y}" stroke="{_EDGE}"/>')
     for lane, mark in row.marks.items():
-        parts.append(_marked(mark, places[lane], y))
+        parts.append(_marked(mark, centres[lane], y))
     return parts
 
 
@@ -116,14 +116,14 @@ def _times(number: str, group: Group) -> str:
 
 def _bracket(group: Group, words: str, y: float, left: float) -> list[str]:
     """The left edge of a sequence that repeats, with `words` at its middle."""
-    place, length, _ = group
+    position, length, _ = group
     x, top, bottom = left - 12, y - _ROW / 2 + 3, y + _ROW / 2 - 3
-    parts = [f'<line x1="{x}" y1="{top - (0 if not place else 6)}" x2="{x}" y2="{bottom}" stroke="{_MUTED}"/>']
-    if not place:
+    parts = [f'<line x1="{x}" y1="{top - (0 if not position else 6)}" x2="{x}" y2="{bottom}" stroke="{_MUTED}"/>']
+    if not position:
         parts.append(f'<line x1="{x}" y1="{top}" x2="{x + 6}" y2="{top}" stroke="{_MUTED}"/>')
         middle = y + _ROW * (length - 1) / 2 + 4
         parts.append(_text(x - 8, middle, words, _MUTED, 'text-anchor="end" font-weight="600"'))
-    if place == length - 1:
+    if position == length - 1:
         parts.append(f'<line x1="{x}" y1="{bottom}" x2="{x + 6}" y2="{bottom}" stroke="{_MUTED}"/>')
     return parts
 

@@ -23,8 +23,8 @@ from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saved_values import SavedValues, living_buffers, refuse_old_values
 from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.memory.undo import numbers
-from tinote.lang.boxes import Box, box_at, is_element
 from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, objects, traced_array
+from tinote.lang.index_regions import IndexRegion, is_element, region_at
 from tinote.lang.kernels.arguments import arguments_of, own
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import (
@@ -69,13 +69,13 @@ class Journal(Recorder):
         self.trace = Trace() if trace is None else trace
         self.trace.events = self.events
         self._observers = tuple(observers)
-        self._judges_first = bool(observers) and any(one.judges_first for one in observers)
+        self._checks_before_refusal = bool(observers) and any(one.checks_before_refusal for one in observers)
         self._tangents = self.derivative.has_tangents
         self.saved = SavedValues(self._observers, between_launches=saves, again=keep, tangents=self._tangents, fit=fit)
         self._touched: set[Buffer] = set()
         self._written_before: set[Buffer] = set()
         self._looked_at = 0  # the number of events that are counted in `_touched` and `_written_before`
-        self._begins = False  # whether there are writes to fields that nothing has used
+        self._has_initialising_writes = False  # whether there are writes to fields that nothing has used
         self._read: set[Buffer] = set()  # fields of which Python has numbers
         self._pending: Launch | None = None
         self._refused: DifferentiationError | None = None  # what a launch was let pass with, for others to judge first
@@ -118,14 +118,14 @@ class Journal(Recorder):
                 arguments.refuse_shared()
             self._pending = launch = self.saved.launching(instance, values, arguments, self.saves_by, flow)
         except DifferentiationError as error:
-            if not self._judges_first:
+            if not self._checks_before_refusal:
                 raise
             self._refused = self._refused or error
             self._pending = launch = None
         if self.trace.root.taken_out is not None:
             look_for_plain(self.trace, given, arguments)
         native = None if launch is None else launch.old_values
-        if native is not None and self._judges_first:
+        if native is not None and self._checks_before_refusal:
             why = "a tape that checks the access rules does not keep"
             refuse_old_values(arguments, why, "the loop, or leave the checks out")
         for one in self._observers:
@@ -150,9 +150,9 @@ class Journal(Recorder):
         if launch is not None:
             self.saved.launched(launch)
             self.events.append(launch)
-            foreign = launch.arguments.foreign
-            if foreign and any(buffer in foreign for buffer, _ in launch.arguments.gradient_facts.broken_paths):
-                self.trace.note_taken_out()  # what varies is in an array that anybody may read
+            external = launch.arguments.external_arrays
+            if external and any(buffer in external for buffer, _ in launch.arguments.gradient_facts.broken_paths):
+                self.trace.note_taken_out()  # an active value is in an array that anybody may read
             if session.has_views:
                 self.saved.distrust_views(launch)
         if self._observers:
@@ -176,17 +176,17 @@ class Journal(Recorder):
     # ---- Python
 
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
-        self.overwriting(buffer, box_at(buffer, position))
+        self.overwriting(buffer, region_at(buffer, position))
         traced = None if source is not None else self._numbers_in(value, buffer)
         records = source is not None or traced is not None or self._was_used(buffer, position)
-        place = caller() if records and (position is ... or buffer.adjoint is None) else NOWHERE
-        write = Write(buffer, position, source, traced, place, begins=not records)
+        span = caller() if records and (position is ... or buffer.adjoint is None) else NOWHERE
+        write = Write(buffer, position, source, traced, span, initialises=not records)
         exempt = bool(self._observers) and recorder.get() is not self
         for one in self._observers:
             one.writing(write, exempt=exempt)
         if records or self.keep or buffer in self._read:
             self.events.append(write)
-            self._begins |= write.begins
+            self._has_initialising_writes |= write.initialises
             if write.is_whole and records:
                 self._touched.add(buffer)
 
@@ -195,13 +195,13 @@ class Journal(Recorder):
         if buffer.dtype.kind != "f" or buffer.primal is not None:
             return None
         if type(value) is Traced:
-            return np.array(value.number) if self.trace.varies(value) else None
+            return np.array(value.number) if self.trace.is_active(value) else None
         if not holds_traced(value):
             if self.trace.root.taken_out is not None:
                 self.trace.note_plain(value, f"'{buffer.name}'")
             return None
         array = traced_array(value)
-        items = [one.number if self.trace.varies(one) else 0 for one in array.ravel().tolist()]
+        items = [one.number if self.trace.is_active(one) else 0 for one in array.ravel().tolist()]
         return np.array(items, np.int64).reshape(array.shape)
 
     def _was_used(self, buffer: Buffer, position: Any) -> bool:
@@ -229,8 +229,8 @@ class Journal(Recorder):
         self._read.add(buffer)
         if not buffer.element:
             return self._number_at(buffer, position, value)
-        places = [(*position, *component) for component in np.ndindex(buffer.element)]
-        items = [self._number_at(buffer, place, v) for place, v in zip(places, value.ravel().tolist(), strict=True)]
+        positions = [(*position, *component) for component in np.ndindex(buffer.element)]
+        items = [self._number_at(buffer, at, v) for at, v in zip(positions, value.ravel().tolist(), strict=True)]
         return objects(items, buffer.element)
 
     def _number_at(self, buffer: Buffer, position: tuple[int, ...], value: float) -> Traced:
@@ -240,9 +240,9 @@ class Journal(Recorder):
         self.events.append(Read(found.number, buffer, position))
         return found
 
-    def overwriting(self, buffer: Buffer, box: Box | None = None) -> None:
+    def overwriting(self, buffer: Buffer, region: IndexRegion | None = None) -> None:
         """Elements of a field, by default all, are about to be written, by whomever."""
-        self.saved.overwriting(buffer, box, exempt=bool(self._observers) and recorder.get() is not self)
+        self.saved.overwriting(buffer, region, exempt=bool(self._observers) and recorder.get() is not self)
 
     @property
     def copied_bytes(self) -> int:
@@ -283,7 +283,7 @@ class Journal(Recorder):
 
     def lost_values(self, lost: dict[Buffer, Span] | None = None) -> LostValues:
         """The values that are lost on the way (`LostValues`). Raises `DifferentiationError` for a broken gradient path,
-        and for a launch without a gradient. `lost`: fields without a gradient that hold varying values at the start.
+        and for a launch without a gradient. `lost`: fields without a gradient that hold active values at the start.
         """
         if self._refused is not None:
             raise self._refused
@@ -306,7 +306,13 @@ class Journal(Recorder):
 
     def sweep(self, gradients: Request | None = None, done: Callable[[Custom], None] | None = None) -> Sweep:
         """A reverse sweep through all that was recorded, to be run; by default of `derivative`."""
-        return Sweep(self.events, self.saved, gradients or self.derivative, done, begins=self._begins)
+        return Sweep(
+            self.events,
+            self.saved,
+            gradients or self.derivative,
+            done,
+            initialising_writes=self._has_initialising_writes,
+        )
 
     def forget(self) -> None:
         """Let the copies go, unless they are to be kept: nothing will be reversed any more."""

@@ -19,7 +19,7 @@ _PUSHFORWARD = Request(Derivative.FORWARD, arguments=True)
 
 def look_for_plain(trace: Trace, values: Sequence[Any], arguments: Arguments) -> None:
     """Of what goes into a launch, plain numbers may have been computed from traced ones: external arrays, too."""
-    arrays = [np.empty(0) for buffer in arguments.foreign if buffer.dtype.kind == "f"]
+    arrays = [np.empty(0) for buffer in arguments.external_arrays if buffer.dtype.kind == "f"]
     scalars = values[len(arguments.specialisation.arrays) :]
     trace.note_plain([*arrays, *scalars], f"kernel '{arguments.specialisation.source.name}'")
 
@@ -34,8 +34,8 @@ class NumberFlow:
     """A launch with traced numbers, in place of its `Code`. `tangents`: the kernel's pushforward runs, not the kernel.
     `runs`: what runs in the kernel's place, if anything.
 
-    `inputs`: of the float arguments, the position of each that varies, with the number and its tangent; `floats`: how
-    many there are in all; `outputs`: the numbers that came out.
+    `inputs`: of the float arguments, the position of each that is active, with the number and its tangent; `floats`:
+    how many there are in all; `outputs`: the numbers that came out.
     """
 
     __slots__ = ("_instance", "_trace", "floats", "inputs", "outputs", "runs", "tangents")
@@ -59,7 +59,7 @@ class NumberFlow:
         self.inputs = [
             (k, value.number, value.tangent)
             for k, value in enumerate(floats)
-            if type(value) is Traced and trace.varies(value)
+            if type(value) is Traced and trace.is_active(value)
         ]
         directions = [0.0] * self.floats if self.tangents else []
         for k, _, tangent in self.inputs:

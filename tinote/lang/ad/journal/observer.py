@@ -17,8 +17,8 @@ class Observer:
 
     #: whether it is told of every write to memory, not only of those to fields that the reverse sweep reads
     sees_every_write = False
-    #: whether it has its say about launches that cannot be differentiated before they are refused, at the end
-    judges_first = False
+    #: whether it checks launches that cannot be differentiated before the journal refuses them at its end
+    checks_before_refusal = False
 
     def launching(self, instance: Instance, arguments: Arguments) -> Any:
         """A kernel is about to be launched. Gives what is to be launched in its place, if anything."""

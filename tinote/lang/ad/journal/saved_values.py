@@ -18,9 +18,9 @@ from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.events import Custom, Launch
 from tinote.lang.ad.journal.number_flow import NumberFlow
 from tinote.lang.ad.journal.observer import Observer
-from tinote.lang.ad.journal.old_values import SavingLaunch
+from tinote.lang.ad.journal.saving_launch import SavingLaunch
 from tinote.lang.ad.memory.undo import UndoLog
-from tinote.lang.boxes import Box, box_of
+from tinote.lang.index_regions import IndexRegion, whole_region
 from tinote.lang.kernels.access_region import NOTHING
 from tinote.lang.kernels.arguments import Arguments, ExternalArray, own
 from tinote.lang.kernels.kernel import Instance
@@ -45,8 +45,9 @@ class SavedValues:
     needed as well. `observers` are told of what is about to be overwritten. `fit` is told how many bytes are about to
     be kept in all, and may raise; by default the session's limit holds.
 
-    `count`: so many launches and custom stretches there were. `copied`: behind so many of them, so many bytes of a
-    field were kept. `is_complete`: whether nothing is gone without which the gradients cannot be run again.
+    `count`: the number of launches and custom stretches so far. `copied`: what was kept, as the count at that time, the
+    field and the number of bytes. `is_complete`: whether nothing is gone without which the gradients cannot be run
+    again.
     """
 
     def __init__(
@@ -101,12 +102,12 @@ class SavedValues:
             log.need(regions.live_in_before)
             if self.again:
                 self._need_all_of(_inputs(arguments))
-            for buffer, box in regions.written:
-                self.overwriting(buffer, box)
+            for buffer, region in regions.written:
+                self.overwriting(buffer, region)
         saving = self._saving(instance, values, arguments, saves_by) if facts.old_values else None
-        copies = ({}, {}) if arguments.foreign else _NO_COPIES
+        copies = ({}, {}) if arguments.external_arrays else _NO_COPIES
         launch = Launch(instance, values, arguments, regions, before, log.length, *copies, saving, flow)
-        for buffer in arguments.foreign:
+        for buffer in arguments.external_arrays:
             if buffer in facts.live_in_before:
                 self._keep_external(launch.copies, buffer)
             if self.again:
@@ -118,7 +119,7 @@ class SavedValues:
         self.count += 1
         arguments, regions = launch.arguments, launch.regions
         if self.between_launches:
-            for buffer in arguments.foreign:
+            for buffer in arguments.external_arrays:
                 if buffer in arguments.gradient_facts.live_in and buffer not in launch.copies:
                     self._keep_external(launch.copies, buffer)
             if not self._known:
@@ -145,14 +146,14 @@ class SavedValues:
             self._keep_external(custom.copies, buffer)
         return kept
 
-    def overwriting(self, buffer: Buffer, box: Box | None = None, *, exempt: bool = False) -> None:
+    def overwriting(self, buffer: Buffer, region: IndexRegion | None = None, *, exempt: bool = False) -> None:
         """Elements of a field, by default all, are about to be written, by whomever; `exempt`: in another context, or
         within a custom stretch.
         """
         for one in self._observers:
             one.overwriting(buffer, exempt=exempt)
         for each in (buffer, buffer.tangent) if self._tangents else (buffer,):
-            nbytes = 0 if each is None else self.log.overwrite(each, box, self._make_room, self._most_optional)
+            nbytes = 0 if each is None else self.log.overwrite(each, region, self._make_room, self._most_optional)
             if nbytes:
                 self.copied.append((self.count, buffer, nbytes))
 
@@ -162,7 +163,7 @@ class SavedValues:
         return limit // _OPTIONAL_SHARE if self.nbytes < limit // 2 else 0
 
     def _make_room(self, buffer: Buffer, nbytes: int) -> None:
-        """So many bytes more are to be kept. Raises `KernelMemoryError`."""
+        """`nbytes` more are to be kept. Raises `KernelMemoryError`."""
         if self._fit is not None:
             self._fit(self.nbytes + nbytes)
             return
@@ -175,7 +176,7 @@ class SavedValues:
             )
 
     def _need_all_of(self, buffers: Iterable[Buffer]) -> None:
-        self.log.need(tuple([(buffer, box) for buffer in buffers if (box := box_of(buffer)) is not None]))
+        self.log.need(tuple([(buffer, region) for buffer in buffers if (region := whole_region(buffer)) is not None]))
 
     def _need_now(self, event: Launch | Custom) -> list[Buffer]:
         """The gradient of a launch needs the present values; of which fields."""
@@ -229,15 +230,15 @@ class SavedValues:
             release()
 
 
-def refuse_old_values(arguments: Arguments, why: str, place: str) -> None:
+def refuse_old_values(arguments: Arguments, why: str, loop: str) -> None:
     """Raise `DifferentiationError` for a launch whose gradient needs old values that it returns: `why` not, and the
-    `place` where a loop can be made serial.
+    `loop` that can be made serial.
     """
     for buffer, span in arguments.gradient_facts.old_values:
         raise DifferentiationError(
             f"the gradient needs the old values of '{buffer.name}' that are returned here, which {why}",
             span,
-            hint=f"write ti.loop_config(serialize=True) in front of {place}",
+            hint=f"write ti.loop_config(serialize=True) before {loop}",
         )
 
 

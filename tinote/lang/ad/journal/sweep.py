@@ -16,8 +16,8 @@ from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Computed, Custom, Event, Launch, Read, Write
 from tinote.lang.ad.journal.saved_values import SavedValues
 from tinote.lang.ad.memory.undo import numbers
-from tinote.lang.data.duals import Dual
 from tinote.lang.data.traced import Traced
+from tinote.lang.maths_derivatives import Dual
 from tinote.lang.session.state import recorder
 
 __all__ = ["Sweep"]
@@ -27,7 +27,7 @@ _ZERO = Dual(0.0)
 
 class Sweep:
     """A sweep through `events`. `gradients`: which of a kernel's gradients runs. `done` is told of each custom VJP that
-    has run. `begins`: whether there may be writes to fields that nothing had used. `at`: the launch or custom stretch
+    has run. `initialising_writes`: whether there may be any (`Write.initialises`). `at`: the launch or custom stretch
     that was run last. `adjoints`: of traced numbers; they may be seeded.
     """
 
@@ -38,13 +38,13 @@ class Sweep:
         gradients: Request,
         done: Callable[[Custom], None] | None = None,
         *,
-        begins: bool = True,
+        initialising_writes: bool = True,
     ) -> None:
         self._events = events
         self._saved = saved
         self._gradients = gradients
         self._done = done
-        self._begins = begins
+        self._has_initialising_writes = initialising_writes
         self.at: Launch | Custom | None = None
         self.adjoints: dict[int, Dual] = {}
 
@@ -53,7 +53,7 @@ class Sweep:
         nobody asks for that.
         """
         log, saves = self._saved.log, self._saved.between_launches
-        renewed = _renewed(self._events, self.adjoints) if self._begins else set[int]()
+        overwrites_read = _read_before(self._events, self.adjoints) if self._has_initialising_writes else set[int]()
         try:
             log.begin(restores=restore)
             for position in range(len(self._events) - 1, -1, -1):
@@ -70,7 +70,7 @@ class Sweep:
                 elif isinstance(event, Read):
                     self.read(event)
                 elif isinstance(event, Write):
-                    if not event.begins or position in renewed:
+                    if not event.initialises or position in overwrites_read:
                         self.write(event)
                 else:
                     self.at = event
@@ -85,10 +85,10 @@ class Sweep:
         these fields again.
         """
         live_in = {buffer for buffer, _ in launch.regions.live_in_before}
-        for buffer, box in launch.regions.written:
+        for buffer, region in launch.regions.written:
             for one in (buffer, buffer.tangent):
                 if one in live_in:
-                    self._saved.log.disturb(one, box)
+                    self._saved.log.disturb(one, region)
         self._saved.log.undo_between(launch.before, launch.after, live_in)
 
     def launch(self, launch: Launch) -> None:
@@ -96,10 +96,10 @@ class Sweep:
         code = launch.instance.specialisation.code
         request, flow = self._gradients, launch.flow
         if flow is None:
-            code(request).launch(launch.values_back())
+            code(request).launch(launch.gradient_arguments())
             return
         seeds = [self.adjoints.pop(number, _ZERO) for number in flow.outputs]
-        values = [*launch.values_back(), *[seed.value for seed in seeds]]
+        values = [*launch.gradient_arguments(), *[seed.value for seed in seeds]]
         if flow.tangents:
             given = [0.0] * flow.floats
             for k, _, tangent in flow.inputs:
@@ -173,7 +173,7 @@ class Sweep:
     def custom(self, custom: Custom) -> None:
         """Run a custom VJP."""
         stale = self._saved.log.stale
-        inner = CustomSweep(self._gradients, custom.name, custom.place, stale, self.adjoints)
+        inner = CustomSweep(self._gradients, custom.name, custom.span, stale, self.adjoints)
         for buffer in custom.scratch:
             if buffer.dtype.kind == "f":  # a read before it is computed shows
                 inner.overwriting(buffer)
@@ -201,10 +201,10 @@ class Sweep:
                 if not isinstance(event, Launch):
                     continue
                 log.undo_to(event.before)
-                for buffer, box in event.regions.written:
-                    log.disturb(buffer, box)
+                for buffer, region in event.regions.written:
+                    log.disturb(buffer, region)
                 try:
-                    event.instance.specialisation.code(Request(checks=Checks.FINITE)).launch(event.values_again())
+                    event.instance.specialisation.code(Request(checks=Checks.FINITE)).launch(event.replay_arguments())
                 except KernelFiniteError as error:
                     first, self.at = error, event
                 # Earlier launches find again what this one has overwritten once more.
@@ -215,11 +215,11 @@ class Sweep:
             raise first
 
 
-def _renewed(events: Sequence[Event], seeds: Collection[int]) -> set[int]:
-    """Which writes to fields that no launch had used (`Write.begins`) replace values that something has used after all:
-    numbers that Python had read there.
+def _read_before(events: Sequence[Event], seeds: Collection[int]) -> set[int]:
+    """Positions of the initialising writes that replace values which something has used after all: numbers that Python
+    had read there.
     """
-    writes = [k for k, event in enumerate(events) if isinstance(event, Write) and event.begins]
+    writes = [k for k, event in enumerate(events) if isinstance(event, Write) and event.initialises]
     if not writes:
         return set()
     used, fields = set(seeds), dict[Buffer, int]()

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 __all__ = ["AccessTrace"]
 
-#: So many traces are remembered, and so many launches of each.
+#: How many traces are remembered, and how many launches of each.
 _MOST_TRACES = 64
 _LONGEST = 1 << 16
 
@@ -25,7 +25,7 @@ class AccessTrace:
 
     def __init__(self) -> None:
         self._followed: list[int] | None = []  # an earlier trace that this one is the same as so far; None: none is
-        self._length = 0  # so many launches of it
+        self._length = 0  # the number of its launches so far
         self._launches: list[int] = []  # of this one, when it follows no other
         self.has_ended = False
 

@@ -14,9 +14,9 @@ import numpy as np
 
 from tinote.ir.buffers import Buffer
 from tinote.lang.ad.memory.access_trace import AccessTrace
-from tinote.lang.boxes import Box, Boxes, box_of, rest, slices_of
 from tinote.lang.data.layout import array_over
-from tinote.lang.kernels.access_region import AccessRegions, Places
+from tinote.lang.index_regions import IndexRegion, IndexRegions, difference, slices_of, whole_region
+from tinote.lang.kernels.access_region import AccessRegions, BufferRegions
 from tinote.lang.session.state import memory_of
 
 __all__ = ["UndoLog", "numbers"]
@@ -29,17 +29,17 @@ _MOST_PIECES = 64
 
 
 class _Entry(NamedTuple):
-    """What the elements of a box held before they were overwritten; None: that is gone. `place`: where they are."""
+    """What the elements of a region held before they were overwritten; None: that is gone. `view`: their memory."""
 
     buffer: Buffer
-    box: Box
-    place: Array
+    region: IndexRegion
+    view: Array
     values: Array | None
 
     def bring_back(self) -> bool:
         """Whether the values are there to come back."""
         if self.values is not None:
-            self.place[...] = self.values
+            self.view[...] = self.values
         return self.values is not None
 
 
@@ -56,18 +56,20 @@ class UndoLog:
         self._lock = Lock()
         self._trace = AccessTrace()
         self._followed: list[AccessRegions] = []  # launches whose needs are not counted in `_needed` yet
-        self._needed: dict[Buffer, Boxes] = {}
-        self._wanted: dict[Buffer, Boxes] = {}
+        self._needed: dict[Buffer, IndexRegions] = {}
+        self._wanted: dict[Buffer, IndexRegions] = {}
         self._wanted_bytes = 0
         #: in the reverse sweep: elements that are not what they were at this point of the program
-        self.stale: dict[Buffer, Boxes] = {}
+        self.stale: dict[Buffer, IndexRegions] = {}
         self._entries: list[_Entry] = []
-        self._places: dict[tuple[Buffer, Box], Array] = {}
-        self._settled: dict[int, Places] = {}  # by their identity: what is needed since elements were last overwritten
+        self._views: dict[tuple[Buffer, IndexRegion], Array] = {}
+        self._settled: dict[
+            int, BufferRegions
+        ] = {}  # by their identity: what is needed since elements were last overwritten
         self._restores = True
         self._sealed: int | None = None
         self._finals: list[_Entry] = []
-        self._kept_finals: dict[Buffer, list[Box]] = {}
+        self._kept_finals: dict[Buffer, list[IndexRegion]] = {}
 
     @property
     def is_watching(self) -> bool:
@@ -101,12 +103,12 @@ class UndoLog:
             self._add(regions.live_in)
         self._followed.clear()
 
-    def need(self, places: Places) -> None:
+    def need(self, needed: BufferRegions) -> None:
         """The present values of these elements are needed in the reverse sweep."""
-        if not places or id(places) in self._settled:
+        if not needed or id(needed) in self._settled:
             return
         with self._lock:
-            self._add(places)
+            self._add(needed)
 
     def need_all(self, buffers: Iterable[Buffer], *, perhaps: bool = False) -> None:
         """The present values of these fields are needed by what is no launch, so that no earlier recording tells what
@@ -119,35 +121,37 @@ class UndoLog:
             self._settled.clear()
             whole = self._wanted if perhaps else self._needed
             for buffer in buffers:
-                box = box_of(buffer)
-                if box is not None:
-                    whole[buffer] = Boxes(box)
+                region = whole_region(buffer)
+                if region is not None:
+                    whole[buffer] = IndexRegions(region)
 
-    def _add(self, places: Places) -> None:
-        for buffer, box in places:
-            boxes = self._needed.get(buffer)
-            if boxes is None:
-                self._needed[buffer] = Boxes(box)
+    def _add(self, needed: BufferRegions) -> None:
+        for buffer, region in needed:
+            regions = self._needed.get(buffer)
+            if regions is None:
+                self._needed[buffer] = IndexRegions(region)
             else:
-                boxes.add(box)
-        self._settled[id(places)] = places
+                regions.add(region)
+        self._settled[id(needed)] = needed
 
-    def overwrite(self, buffer: Buffer, box: Box | None, make_room: MakeRoom, most_wanted: Callable[[], int]) -> int:
+    def overwrite(
+        self, buffer: Buffer, region: IndexRegion | None, make_room: MakeRoom, most_wanted: Callable[[], int]
+    ) -> int:
         """These elements, by default all, are about to be written: keep what is needed of them; of what is only wanted,
         up to `most_wanted()` bytes in all. Gives the bytes that were kept.
         """
         if self._followed:
             with self._lock:
                 self._count()
-        boxes, wanted = self._needed.get(buffer), self._wanted.get(buffer)
-        if boxes is None and wanted is None:
+        regions, wanted = self._needed.get(buffer), self._wanted.get(buffer)
+        if regions is None and wanted is None:
             return 0
-        if box is None:
-            box = box_of(buffer)
-            if box is None:
+        if region is None:
+            region = whole_region(buffer)
+            if region is None:
                 return 0
         with self._lock:
-            met = boxes.meetings(box) if boxes is not None else []
+            met = regions.intersections(region) if regions is not None else []
             nbytes = 0
             if met:
                 if not self._trace.has_ended:
@@ -155,35 +159,41 @@ class UndoLog:
                 self._settled.clear()
                 nbytes += self._keep(buffer, met, make_room)
             if wanted is not None:
-                nbytes += self._keep_wanted(buffer, wanted, box, met, make_room, most_wanted())
-            if boxes is not None:
-                boxes.remove(box)
+                nbytes += self._keep_wanted(buffer, wanted, region, met, make_room, most_wanted())
+            if regions is not None:
+                regions.remove(region)
             return nbytes
 
-    def _keep(self, buffer: Buffer, parts: Sequence[Box], make_room: MakeRoom) -> int:
-        places = [self._place_of(buffer, part) for part in parts]
-        nbytes = sum([place.nbytes for place in places])
+    def _keep(self, buffer: Buffer, parts: Sequence[IndexRegion], make_room: MakeRoom) -> int:
+        views = [self._view_of(buffer, part) for part in parts]
+        nbytes = sum([view.nbytes for view in views])
         make_room(buffer, nbytes)
-        self._entries += [_Entry(buffer, part, place, place.copy()) for part, place in zip(parts, places, strict=True)]
+        self._entries += [_Entry(buffer, part, view, view.copy()) for part, view in zip(parts, views, strict=True)]
         self.length += len(parts)
         self.nbytes += nbytes
         return nbytes
 
     def _keep_wanted(
-        self, buffer: Buffer, wanted: Boxes, box: Box, kept: Sequence[Box], make_room: MakeRoom, most: int
+        self,
+        buffer: Buffer,
+        wanted: IndexRegions,
+        region: IndexRegion,
+        kept: Sequence[IndexRegion],
+        make_room: MakeRoom,
+        most: int,
     ) -> int:
-        """Keep what is wanted of a box beside what was `kept`, as long as that is little; else note that it is gone."""
+        """Keep what is wanted of a region beside what was `kept`, as long as that is little; else note its loss."""
         nbytes = 0
-        for common in wanted.meetings(box):
+        for common in wanted.intersections(region):
             for part in _uncovered(common, kept):
-                place = self._place_of(buffer, part)
-                if self._wanted_bytes + place.nbytes <= most:
-                    self._wanted_bytes += place.nbytes
+                view = self._view_of(buffer, part)
+                if self._wanted_bytes + view.nbytes <= most:
+                    self._wanted_bytes += view.nbytes
                     nbytes += self._keep(buffer, [part], make_room)
                 else:
-                    self._entries.append(_Entry(buffer, part, place, None))
+                    self._entries.append(_Entry(buffer, part, view, None))
                     self.length += 1
-        wanted.remove(box)
+        wanted.remove(region)
         return nbytes
 
     def seal(self, make_room: MakeRoom, most_wanted: Callable[[], int]) -> None:
@@ -197,11 +207,11 @@ class UndoLog:
         for buffer in {*self._needed, *self._wanted}:
             self.overwrite(buffer, None, make_room, most_wanted)
 
-    def _place_of(self, buffer: Buffer, box: Box) -> Array:
+    def _view_of(self, buffer: Buffer, region: IndexRegion) -> Array:
         """The memory of elements of a field."""
-        found = self._places.get((buffer, box))
+        found = self._views.get((buffer, region))
         if found is None:
-            found = self._places[buffer, box] = numbers(buffer)[slices_of(box)]
+            found = self._views[buffer, region] = numbers(buffer)[slices_of(region)]
         return found
 
     # ---- back
@@ -219,34 +229,34 @@ class UndoLog:
         while self.shown > length:
             self.shown -= 1
             entry = self._entries[self.shown]
-            self.disturb(entry.buffer, entry.box)
+            self.disturb(entry.buffer, entry.region)
             if not entry.bring_back():
-                self.stale.setdefault(entry.buffer, Boxes()).add(entry.box)
+                self.stale.setdefault(entry.buffer, IndexRegions()).add(entry.region)
             elif self.stale:
                 fresh = self.stale.get(entry.buffer)
                 if fresh is not None:
-                    fresh.remove(entry.box)
+                    fresh.remove(entry.region)
 
     def undo_between(self, first: int, last: int, buffers: Collection[Buffer]) -> None:
         """Bring these fields back by the entries from `first` up to `last`, which remain to be undone."""
         for entry in reversed(self._entries[first:last]):
             if entry.buffer in buffers:
-                self.disturb(entry.buffer, entry.box)
+                self.disturb(entry.buffer, entry.region)
                 entry.bring_back()
 
-    def disturb(self, buffer: Buffer, box: Box) -> None:
+    def disturb(self, buffer: Buffer, region: IndexRegion) -> None:
         """In the reverse sweep these elements are about to change: their final values will come back."""
         if not self._restores:
             return
         known = self._kept_finals.setdefault(buffer, [])
-        if box in known:
+        if region in known:
             return
-        pieces = _uncovered(box, known)
+        pieces = _uncovered(region, known)
         if len(known) + len(pieces) > _MOST_PIECES:
-            pieces = _uncovered(box_of(buffer) or box, known)
+            pieces = _uncovered(whole_region(buffer) or region, known)
         for piece in pieces:
-            place = self._place_of(buffer, piece)
-            self._finals.append(_Entry(buffer, piece, place, place.copy()))
+            view = self._view_of(buffer, piece)
+            self._finals.append(_Entry(buffer, piece, view, view.copy()))
         known += pieces
 
     def end(self) -> None:
@@ -266,16 +276,16 @@ class UndoLog:
         self._settled.clear()
         self._entries.clear()
         self.length = self.shown = 0
-        self._places.clear()
+        self._views.clear()
 
 
-def _uncovered(box: Box, known: Sequence[Box]) -> list[Box]:
-    pieces = [box]
+def _uncovered(region: IndexRegion, known: Sequence[IndexRegion]) -> list[IndexRegion]:
+    pieces = [region]
     for other in known:
-        pieces = [part for piece in pieces for part in rest(piece, other)]
+        pieces = [part for piece in pieces for part in difference(piece, other)]
     return pieces
 
 
 def numbers(buffer: Buffer) -> Array:
-    """All numbers of a field, sharing its memory, in the shape of the field with that of its elements behind."""
+    """All numbers of a field, sharing its memory, in the field's shape followed by that of its elements."""
     return array_over(buffer, memory_of(buffer))

@@ -36,23 +36,23 @@ class _Stretch:
 
 
 class Shadows:
-    """All shadows of one tape: arrays of u32, of a buffer's shape, with that of its elements and the words behind."""
+    """All shadows of one tape: arrays of u32, of a buffer's shape, that of its elements and the words."""
 
     def __init__(self) -> None:
         self._own: dict[Buffer, Array] = {}
         self._stretches: list[_Stretch] = []
 
     def of(self, buffer: Buffer) -> Array:
-        """The shadow of a field, an ndarray or an array that others manage; it is made when it is first asked for."""
+        """The shadow of a field, an ndarray or an external array; it is made when first asked for."""
         if isinstance(buffer, ExternalArray):
-            return self._of_foreign(buffer)
+            return self._of_external(buffer)
         found = self._own.get(buffer)
         if found is None:
             shape = [n or 0 for n in buffer.shape]
             found = self._own[buffer] = np.zeros((*shape, *buffer.element, len(Word)), np.uint32)
         return found
 
-    def _of_foreign(self, buffer: ExternalArray) -> Array:
+    def _of_external(self, buffer: ExternalArray) -> Array:
         size = buffer.dtype.size
         met = [s for s in self._stretches if s.size == size and s.first <= buffer.last and buffer.first <= s.last]
         met = [s for s in met if (s.first - buffer.first) % size == 0]

@@ -80,7 +80,7 @@ class AccessRules(Observer):
     `AccessRuleError`.
     """
 
-    judges_first = True
+    checks_before_refusal = True
 
     def __init__(self, *, raises: bool) -> None:
         self.violations: list[Violation] = []
@@ -257,7 +257,7 @@ class AccessRules(Observer):
             between=between,
             offset=tuple(buffer.offset),
             nbytes=nbytes,
-            foreign=isinstance(buffer, ExternalArray),
+            external=isinstance(buffer, ExternalArray),
         )
 
     def _decoded(self, code: int) -> tuple[Access, _Event]:
@@ -265,7 +265,7 @@ class AccessRules(Observer):
         event = self._events[bisect_right(self._events, code, key=lambda event: event.first_code) - 1]
         site = event.sites[code - event.first_code]
         launch = event.ends if event.ends > event.begins else None
-        return Access(site.kind, site.place, launch, event.kernel, event.outside), event
+        return Access(site.kind, site.span, launch, event.kernel, event.outside), event
 
 
 def _key(buffer: Buffer) -> object:

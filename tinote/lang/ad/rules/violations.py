@@ -31,13 +31,13 @@ class Fix(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """One access in the program. `place`: file or cell, line, columns, and where it was inlined. `launch`: which launch
+    """One access in the program. `span`: file or cell, line, columns, and where it was inlined. `launch`: which launch
     under the tape, counted from 1, of the kernel called `kernel`; None when Python did it itself, or when it was found
-    to have happened through an array that shares the memory (`outside`; `place` is then where it was found).
+    to have happened through an array that shares the memory (`outside`; `span` is then where it was found).
     """
 
     kind: Kind
-    place: Span
+    span: Span
     launch: int | None
     kernel: str = ""
     outside: bool = False
@@ -54,9 +54,9 @@ class Access:
 class Violation:
     """Elements of one field that broke a rule in the same way at the same time.
 
-    `shape`, `offset`, `nbytes`: the field's (without its gradient); `foreign`: whether it is an array that others
-    manage, of which a tape keeps a copy for each launch that reads it. `elements`: their indices as the user counts,
-    one row each, in order; those of a component stand behind those of its element. `earlier` and `later`: the two
+    `shape`, `offset`, `nbytes`: the field's (without its gradient); `external`: whether it is an external array,
+    of which a tape keeps a copy for each launch that reads it. `elements`: their indices as the user counts,
+    one row each, in order; those of a component follow those of its element. `earlier` and `later`: the two
     accesses that do not go together (the same one twice, where it reads and changes at once). `between`: the names of
     the launches between them, in order.
     """
@@ -70,7 +70,7 @@ class Violation:
     between: tuple[str, ...]
     offset: tuple[int, ...]
     nbytes: int
-    foreign: bool
+    external: bool
 
     @property
     def element(self) -> str:
@@ -126,10 +126,10 @@ class Violation:
         notes: list[Note] = []
         if not self.is_one_operation:
             done = "read" if self.earlier.kind is Kind.READ else "written"
-            notes.append(Note(f"{done} here, {self.earlier.by}", self.earlier.place))
+            notes.append(Note(f"{done} here, {self.earlier.by}", self.earlier.span))
         if self.between:
             notes.append(Note(f"launched in between: {_shortened(self.between)}", NOWHERE))
-        return AccessRuleError(self.reason, self.later.place, "; or ".join([fix.value for fix in self.fixes]), notes)
+        return AccessRuleError(self.reason, self.later.span, "; or ".join([fix.value for fix in self.fixes]), notes)
 
     def __repr__(self) -> str:
         return f"<violation of rule {self.rule}: {self.reason}>"

@@ -7,7 +7,7 @@ import functools
 import pytest
 
 from tests.passes.support import becomes, stays
-from tinote.compiler.passes.vectorise import vectorise
+from tinote.compiler.passes.mark_vector_loops import mark_vector_loops
 from tinote.ir.verify import Form
 
 becomes_in_tasks = functools.partial(becomes, form=Form.TASKS)
@@ -49,7 +49,7 @@ task parallel %o: i32 in 0i32 .. 64i32:
 """)
     # The first loop writes row and column of @y, which meet.
     after = before.replace("for %l", "for vectorize %l").replace("for reverse %m", "for reverse vectorize %m")
-    becomes_in_tasks(vectorise, before, after.replace("parallel %o", "parallel vectorize %o"))
+    becomes_in_tasks(mark_vector_loops, before, after.replace("parallel %o", "parallel vectorize %o"))
 
 
 STAYING = {
@@ -75,7 +75,7 @@ STAYING = {
 def test_what_is_not_proved_stays(why: str) -> None:
     inside = "".join(f"    {line}\n" for line in STAYING[why].splitlines())
     head = "task parallel %i: i32 in 0i32 .. 64i32:\n  %s: stack i32 = stack\n  for %j: i32 in 0i32 .. 64i32:\n"
-    stays_in_tasks(vectorise, program(head + inside))
+    stays_in_tasks(mark_vector_loops, program(head + inside))
 
 
 GATHER = """
@@ -118,17 +118,17 @@ def checked(inside: str) -> str:
 @pytest.mark.parametrize("what", CHECKED)
 def test_checks_that_can_go_first(what: str) -> None:
     before = checked(CHECKED[what]).replace("@a: i32 array (?)", "@a: i32 field (64)")
-    becomes_in_tasks(vectorise, before, before.replace("for %j", "for vectorize %j"))
+    becomes_in_tasks(mark_vector_loops, before, before.replace("for %j", "for vectorize %j"))
 
 
 @pytest.mark.parametrize("why", NOT_FIRST)
 def test_checks_that_cannot_go_first(why: str) -> None:
-    stays_in_tasks(vectorise, checked(NOT_FIRST[why]))
+    stays_in_tasks(mark_vector_loops, checked(NOT_FIRST[why]))
 
 
 def test_a_check_of_a_carried_value_cannot_go_first() -> None:
     stays_in_tasks(
-        vectorise,
+        mark_vector_loops,
         program("""
 task serial:
   %s: i32 = for %j: i32 in 0i32 .. 64i32 carrying %p: i32 = 0i32:
@@ -151,4 +151,4 @@ task serial:
     yield %u
   store @y[0i32, 0i32], %s
 """)
-    becomes_in_tasks(vectorise, before, before.replace("for %j", "for vectorize %j"))
+    becomes_in_tasks(mark_vector_loops, before, before.replace("for %j", "for vectorize %j"))

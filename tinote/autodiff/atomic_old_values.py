@@ -21,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import NamedTuple
 
-from tinote.autodiff.activity import can_vary
+from tinote.autodiff.activity import may_be_active
 from tinote.autodiff.control_dependence import controlling_reads
 from tinote.autodiff.unfold import conflicts_of
 from tinote.ir import nodes as ir
@@ -66,7 +66,7 @@ NO_OLD_VALUES = OldValues(())
 
 def plan_old_values(fn: ir.Function) -> OldValues:
     """What a launch of `fn` (scalar form, simplified) saves; equal functions save the same."""
-    wanted = [op for op in walk(fn.region) if isinstance(op, ir.Atomic) and op.outs and not can_vary(op.buffer)]
+    wanted = [op for op in walk(fn.region) if isinstance(op, ir.Atomic) and op.outs and not may_be_active(op.buffer)]
     if not wanted:
         return NO_OLD_VALUES
     accesses = Accesses(fn)
@@ -122,9 +122,9 @@ def _axis(loop: Loop, nodes: ExactNodes, accesses: Accesses) -> _Axis | None:
 def record(fn: ir.Function, old: OldValues) -> ir.Function:
     """`fn`, saving its old values as well."""
 
-    def save(value: OldValue, op: ir.Atomic, place: tuple[ir.Atom, ...]) -> Iterator[ir.Op]:
+    def save(value: OldValue, op: ir.Atomic, index: tuple[ir.Atom, ...]) -> Iterator[ir.Op]:
         yield op
-        yield ir.Store(value.buffer, place, op.out, op.loc, op.origin)
+        yield ir.Store(value.buffer, index, op.out, op.loc, op.origin)
 
     return _AtOldValues(old, save).run(fn) if old.values else fn
 
@@ -132,9 +132,9 @@ def record(fn: ir.Function, old: OldValues) -> ir.Function:
 def replay(fn: ir.Function, old: OldValues) -> ir.Function:
     """`fn`, reading the old values that a launch of `record`'s result has saved."""
 
-    def read(value: OldValue, op: ir.Atomic, place: tuple[ir.Atom, ...]) -> Iterator[ir.Op]:
+    def read(value: OldValue, op: ir.Atomic, index: tuple[ir.Atom, ...]) -> Iterator[ir.Op]:
         yield op.rebuilt(op.args, (), ())
-        yield ir.Load(value.buffer, place, op.outs, op.loc, op.origin)
+        yield ir.Load(value.buffer, index, op.outs, op.loc, op.origin)
 
     return _AtOldValues(old, read).run(fn) if old.values else fn
 
@@ -159,13 +159,13 @@ class _AtOldValues(Rewriter):
         value = self.current
         if value is None or not isinstance(op, ir.Atomic):
             return KEEP
-        place: list[ir.Atom] = []
+        index: list[ir.Atom] = []
         for axis in value.axes:
             position = axis.loop_index
             if not isinstance(axis.first, ir.Lit) or axis.first.value:
                 position = ir.Var(axis.loop_index.type, "iteration")
                 self.emit(ir.Prim(p.sub, (axis.loop_index, self.get(axis.first)), (position,), op.loc, op.origin))
-            place.append(position)
-        for made in self.made(value, op, tuple(place)):
+            index.append(position)
+        for made in self.made(value, op, tuple(index)):
             self.emit(made)
         return op.outs

@@ -1,4 +1,4 @@
-"""Launches that save the old values of atomic operations, for the gradient to read (`autodiff/old_values.py`)."""
+"""Launches that save the old values of atomic operations for the gradient (`autodiff/atomic_old_values.py`)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SavingLaunch:
         sizes = [max(math.prod(s), 1) * b.dtype.size for s, b in zip(shapes, saved.buffers, strict=True)]
         self.nbytes = sum(sizes)
         make_room(self.nbytes)
-        #: where they are, in the order in which a gradient gets them behind the kernel's arrays
+        #: where they are, in the order in which a gradient gets them after the kernel's arrays
         self.saved: list[BoundArray] = []
         for shape, nbytes in zip(shapes, sizes, strict=True):
             memory = Memory(nbytes)

@@ -7,7 +7,7 @@
 
 Proved means: what one iteration writes, no other iteration reads or writes. Reductions are carried values, and machine
 code sees for itself what it can make of those. A wrong mark is a wrong result, so that anything with an effect of
-another sort (prints, stacks, cells, indivisible updates) leaves a loop as it is. The loop of a parallel task counts
+another sort (prints, stacks, cells, atomic updates) leaves a loop as it is. The loop of a parallel task counts
 when it has no loop inside. What LLVM then makes of a loop, and why not, is in `compiler/inspect/remarks.py`.
 
 Checks of indices and divisors do not stand in the way if they can all be made before the iterations run: machine code
@@ -50,17 +50,17 @@ from tinote.ir.query import free_variables, walk
 from tinote.ir.ranges import Known, Loop
 from tinote.ir.rewrite import KEEP, Decision, Rewriter
 
-__all__ = ["vectorise"]
+__all__ = ["mark_vector_loops"]
 
 _DIVISIONS = (p.floordiv, p.mod, p.raw_div, p.raw_mod)
 
 
-def vectorise(fn: Function) -> Function:
+def mark_vector_loops(fn: Function) -> Function:
     """`fn` with `vectorize` set on the loops that bear it."""
-    return _Vectoriser(Accesses(fn)).run(fn)
+    return _Marker(Accesses(fn)).run(fn)
 
 
-class _Vectoriser(Rewriter):
+class _Marker(Rewriter):
     def __init__(self, accesses: Accesses) -> None:
         super().__init__()
         self.accesses = accesses
@@ -73,7 +73,7 @@ class _Vectoriser(Rewriter):
             if straight is not None:
                 op = op.rebuilt(op.args, (straight,))
                 assert isinstance(op, For | Task)
-                # Turns that sum up are not independent, but machine code sees for itself what they do.
+                # Iterations that sum up are not independent, but LLVM recognises the reduction.
                 op.vectorize = not sums
         super().visit(op)
 
@@ -89,7 +89,7 @@ class _Vectoriser(Rewriter):
         loop = self.accesses.loops[op]
         found = self.accesses.within(loop)
         others = [access for access in found if access.op not in sums]
-        return any(access.writes for access in found) and not self.turns_meet(others, loop)
+        return any(access.writes for access in found) and not self.iterations_conflict(others, loop)
 
     def on(self, op: Op) -> Decision | Sequence[Atom]:
         if not (isinstance(op, For) or (isinstance(op, Task) and op.parallel)):
@@ -112,9 +112,9 @@ class _Vectoriser(Rewriter):
         if not op.outs and not any(access.writes for access in inside):
             # Without a result there is nothing to run several of.
             return False
-        return not self.turns_meet(inside, loop) and self.checks_may_go_first(op.regions[0], loop)
+        return not self.iterations_conflict(inside, loop) and self.checks_may_go_first(op.regions[0], loop)
 
-    def turns_meet(self, inside: list[Access], loop: Loop) -> bool:
+    def iterations_conflict(self, inside: list[Access], loop: Loop) -> bool:
         """Whether an iteration may write what another one reads or writes."""
         written = {access.buffer for access in inside if access.writes}
         buffers = {access.buffer for access in inside}

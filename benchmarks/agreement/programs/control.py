@@ -1,0 +1,232 @@
+"""Control flow."""
+
+
+def return_under_static_if(ti):
+    ti.init(arch=ti.cpu)
+
+    @ti.func
+    def f(a, mode: ti.template()):
+        if ti.static(mode == 0):
+            return a + 1
+        else:
+            return a * 10
+
+    @ti.kernel
+    def k(a: ti.i32) -> ti.i32:
+        return f(a, 0) + f(a, 1)
+
+    return k(3)
+
+
+def return_under_static_if_with_more_after(ti):
+    ti.init(arch=ti.cpu)
+
+    @ti.func
+    def f(a, mode: ti.template()):
+        if ti.static(mode == 0):
+            return a + 1
+        return a * 10
+
+    @ti.kernel
+    def k(a: ti.i32) -> ti.i32:
+        return f(a, 0) + f(a, 1)
+
+    return k(3)
+
+
+def kernel_return_under_static_if(ti):
+    ti.init(arch=ti.cpu)
+    debug = False
+
+    @ti.kernel
+    def k(a: ti.i32) -> ti.i32:
+        if ti.static(debug):
+            return -1
+        else:
+            return a * 2
+
+    return k(3)
+
+
+def return_under_static_if_in_a_loop(ti):
+    ti.init(arch=ti.cpu)
+
+    @ti.func
+    def f(a, mode: ti.template()):
+        for i in range(10):
+            if i * i > a:
+                if ti.static(mode):
+                    return i
+                else:
+                    return -i
+        return 100
+
+    @ti.kernel
+    def k(a: ti.i32) -> ti.i32:
+        return f(a, True) * 1000 + f(a, False)
+
+    return [k(10), k(200)]
+
+
+def return_in_while_true(ti):
+    ti.init(arch=ti.cpu)
+
+    @ti.kernel
+    def k(n: ti.i32) -> ti.i32:
+        i = 0
+        while True:
+            i += 1
+            if i * i > n:
+                return i
+
+    return [k(10), k(0)]
+
+
+def return_in_while_true_of_a_function(ti):
+    ti.init(arch=ti.cpu)
+
+    @ti.real_func
+    def f(n: ti.i32) -> ti.i32:
+        i = 0
+        while True:
+            i += 1
+            if i * i > n:
+                return i
+
+    @ti.kernel
+    def k(n: ti.i32) -> ti.i32:
+        return f(n) + f(2 * n)
+
+    return [k(10), k(0)]
+
+
+def break_under_if_true(ti):
+    ti.init(arch=ti.cpu)
+
+    @ti.kernel
+    def k() -> ti.i32:
+        s = 0
+        for _ in range(1):
+            for i in range(10):
+                s += i
+                if True:
+                    break
+        return s
+
+    return k()
+
+
+def break_under_static_true(ti):
+    ti.init(arch=ti.cpu)
+
+    @ti.kernel
+    def k() -> ti.i32:
+        s = 0
+        i = 0
+        while i < 10:
+            s += 1
+            if ti.static(True):
+                break
+            i += 1
+        return s
+
+    return k()
+
+
+def continue_under_if_true(ti):
+    ti.init(arch=ti.cpu)
+
+    @ti.kernel
+    def k() -> ti.i32:
+        s = 0
+        for i in range(10):
+            if True:
+                if i > 4:
+                    continue
+            s += i
+        return s
+
+    return k()
+
+
+def recursion(ti):
+    ti.init(arch=ti.cpu)
+
+    @ti.real_func
+    def fib(n: ti.i32) -> ti.i32:
+        r = n
+        if n >= 2:
+            r = fib(n - 1) + fib(n - 2)
+        return r
+
+    @ti.kernel
+    def k(n: ti.i32) -> ti.i32:
+        return fib(n)
+
+    return [k(10), k(1), k(20)]
+
+
+def recursion_with_early_returns(ti):
+    ti.init(arch=ti.cpu)
+
+    @ti.real_func
+    def gcd(a: ti.i32, b: ti.i32) -> ti.i32:
+        if b == 0:
+            return a
+        return gcd(b, a % b)
+
+    @ti.kernel
+    def k(a: ti.i32, b: ti.i32) -> ti.i32:
+        return gcd(a, b)
+
+    return [k(48, 36), k(17, 5)]
+
+
+def grouped_ndrange_of_nothing(ti):
+    ti.init(arch=ti.cpu)
+    x = ti.field(ti.i32, ())
+
+    @ti.kernel
+    def k():
+        for I in ti.grouped(ti.ndrange()):
+            x[None] += 1
+
+    k()
+    return x[None]
+
+
+def grouped_scalar_field(ti):
+    ti.init(arch=ti.cpu)
+    x = ti.field(ti.i32, ())
+
+    @ti.kernel
+    def k():
+        for I in ti.grouped(x):
+            x[I] += 1
+
+    k()
+    return x[None]
+
+
+def static_grouped_ndrange(ti):
+    ti.init(arch=ti.cpu)
+    x = ti.field(ti.i32, (3, 3))
+
+    @ti.kernel
+    def k():
+        for d in ti.static(ti.grouped(ti.ndrange(3, 3))):
+            x[d] = d[0] * 10 + d[1]
+
+    k()
+    return x.to_numpy()
+
+
+def run_time_keys(ti):
+    ti.init(arch=ti.cpu)
+
+    @ti.kernel
+    def k(n: ti.i32) -> ti.i32:
+        d = {i: i * n for i in range(4)}
+        return d[2] + d[3]
+
+    return k(5)
