@@ -26,7 +26,9 @@ class ParameterSlider(FloatSlider):
     def _repr_mimebundle_(self, **_: Any) -> Bundle:
         live, drawn = super()._repr_mimebundle_(), picture_of(self)
         assert drawn is not None
-        return with_picture(lambda: (live, {}), repr(self), drawn.png, {"alt": f"{self.description} {self.value:.4g}"})
+        return with_picture(
+            lambda: (live or {}, {}), repr(self), drawn.png, {"alt": f"{self.description} {self.value:.4g}"}
+        )
 
 
 def slider(
