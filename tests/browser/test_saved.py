@@ -321,21 +321,6 @@ def test_a_view_says_what_becomes_of_its_kernel(notebook, pictures):
     assert [problem for problem in page.problems if "ERR_INTERNET_DISCONNECTED" not in problem] == []
 
 
-@pytest.mark.parametrize("end", ["import os\nos._exit(1)", "import os, signal\nos.kill(os.getpid(), signal.SIGKILL)"])
-def test_a_kernel_that_dies_is_gone_for_its_views(notebook, end):
-    page = notebook(SHOWN, "ti.init()\n@ti.kernel\ndef idle():\n    pass\nti.viz.explore(idle)", end)
-    page.run_cell(0)
-    page.run_cell(1)
-    page.wait_idle()
-    page.wait(f"{PAINTED} >= 1")
-    page.run_cell(2)
-    page.wait(f"{VIEW}.dataset.kernel === 'gone'")
-    assert page.page.locator(".tinote-notice").all_inner_texts() == ["kernel gone: run the cell again"] * 2
-    # The server starts another one, and the front end says so.
-    page.page.locator(".jp-Dialog button").first.click()
-    wait_ready(page.page)
-
-
 def test_new_data_is_not_shown_under_an_earlier_step(notebook):
     page = notebook(SHOWN, "x[:] = 0.5", "print(x.min(), x.max())")
     page.run_all()

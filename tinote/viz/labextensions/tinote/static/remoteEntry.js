@@ -1,9 +1,9 @@
 // The extension for JupyterLab and Notebook 7: an output that holds a view of tinote shows it live where its kernel and
 // its model are, and else the picture that was seen last, which is kept in the notebook up to date.
 //
-// This file is its own source, and nothing is built of it. It is a container of webpack's module federation, the form in
-// which JupyterLab loads extensions that are installed ready made: `init` is told which packages the page shares, `get`
-// gives the one module that there is.
+// This file is its own source, and nothing is built of it. It is a container of webpack's module federation, the form
+// in which JupyterLab loads extensions that are installed ready made: `init` is told which packages the page shares,
+// `get` gives the one module that there is.
 //
 // Of what a notebook holds nothing is executed here: a picture is shown as JupyterLab shows pictures, and the live view
 // comes from the kernel, through the front end's own renderer of widgets, in outputs that the front end trusts.
