@@ -24,15 +24,15 @@ INTERRUPTED = 130
 IN_A_BROWSER = ("frames", "explorer")
 """Benchmarks with options of their own, which need the browser tests' extra."""
 
-COMMANDS = ("compare", *IN_A_BROWSER)
-"""First words that are no workload but a module with a `main` of its own."""
+COMMANDS = {"agreement": "agreement.main", "compare": "compare", **{name: name for name in IN_A_BROWSER}}
+"""First words that are no workload, with the module whose `main` they are."""
 
 
 def main(arguments: Sequence[str] | None = None, workloads: Mapping[str, tuple[Case, ...]] = WORKLOADS) -> int:
     """Run what the command line asks for; return 1 if any contender failed or was wrong, else 0."""
     given = sys.argv[1:] if arguments is None else list(arguments)
     if given[:1] and given[0] in COMMANDS:
-        return importlib.import_module(f"benchmarks.{given[0]}").main(given[1:])
+        return importlib.import_module(f"benchmarks.{COMMANDS[given[0]]}").main(given[1:])
     described = parser(workloads)
     options = described.parse_args(arguments)
     if unknown := [name for name in options.workloads if name not in workloads]:
@@ -67,7 +67,8 @@ def parser(workloads: Mapping[str, tuple[Case, ...]]) -> argparse.ArgumentParser
     described = argparse.ArgumentParser(
         prog="python -m benchmarks",
         description=__doc__,
-        epilog=f"`compare COMMIT` holds this tree against another; {' and '.join(IN_A_BROWSER)} measure in a browser. "
+        epilog=f"`compare COMMIT` holds this tree against another; `agreement` runs programs of the dialect in Taichi, "
+        f"too; {' and '.join(IN_A_BROWSER)} measure in a browser. "
         "`python -m benchmarks compare --help` tells more.",
     )
     described.add_argument(

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 import tinote as ti
+from tinote.errors import NotAvailableError
 from tinote.ir.types import Scalar
 from tinote.lang import ops
 from tinote.lang.data.tree import Axes
@@ -27,6 +28,7 @@ MODULES: dict[str, ModuleType] = {
     "ti": ti,
     "ti.ad": ti.ad,
     "ti.algorithms": ti.algorithms,
+    "ti.graph": ti.graph,
     "ti.linalg": ti.linalg,
     "ti.math": ti.math,
     "ti.profiler": ti.profiler,
@@ -37,7 +39,7 @@ MODULES: dict[str, ModuleType] = {
 }
 
 MADE_BY_OTHERS = {"Field", "ScalarField", "MatrixField", "StructField", "Ndarray", "ScalarNdarray", "VectorNdarray"}
-MADE_BY_OTHERS |= {"MatrixNdarray", "Level", "Layout"}
+MADE_BY_OTHERS |= {"MatrixNdarray", "Level", "Layout", "ArgKind", "Graph"}
 """Classes for `isinstance` whose constructors programs do not call."""
 
 
@@ -127,9 +129,38 @@ def test_the_index_of_the_readme_knows_every_name() -> None:
 def test_what_the_index_of_the_readme_tells_exists() -> None:
     section = README.split("## Names by topic")[1].split("\n## ")[0]
     for dotted in re.findall(r"`(ti(?:\.\w+)+)", section):
-        found: Any = ti
-        for part in dotted.split(".")[1:]:
-            found = getattr(found, part)
+        _found(dotted)
+
+
+def test_what_the_readme_tells_those_who_come_from_taichi() -> None:
+    rows = README.split("## Coming from Taichi")[1].split("\n## ")[0].splitlines()
+    kinds = {row.split("|")[1].strip(): re.findall(r"`(ti(?:\.\w+)+)[`(]", row) for row in rows if row.startswith("| ")}
+    there = {name for kind, names in kinds.items() if kind != "not there" for name in names} | {"ti.real_func"}
+    assert len(there) >= 20 and len(kinds["not there"]) > 8
+    for dotted in there:
+        assert _found(dotted) is not None, dotted
+    for dotted in set(kinds["not there"]) - there:
+        with pytest.raises(NotAvailableError):
+            _found(dotted)
+    assert not issubclass(ti.TaichiSyntaxError, SyntaxError)
+
+    @ti.real_func
+    def endless(n: ti.i32) -> ti.i32:
+        return endless(n - 1)
+
+    @ti.kernel
+    def k() -> ti.i32:
+        return endless(3)
+
+    with pytest.raises(ti.TaichiSyntaxError, match="calls itself"):
+        k()
+
+
+def _found(dotted: str) -> Any:
+    found: Any = ti
+    for part in dotted.split(".")[1:]:
+        found = getattr(found, part)
+    return found
 
 
 @pytest.mark.parametrize("page", ["README.md", f"notebooks/{ERRORS}"])

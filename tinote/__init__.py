@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from tinote.errors import no_attribute
 from tinote.lang import exception, misc, ops, util
-from tinote.lang.data import types
+from tinote.lang.data import primitive_types, types
 from tinote.lang.data.declarations import field
 from tinote.lang.data.fields import Field, MatrixField, ScalarField
 from tinote.lang.data.layout import Layout
@@ -50,7 +50,7 @@ from tinote.lang.session import missing, profiler
 from tinote.lang.session.state import arches, init, reset
 
 if TYPE_CHECKING:
-    from tinote import ad, linalg, math, tools
+    from tinote import ad, graph, linalg, math, tools
     from tinote.lang.maths.linalg import eig, polar_decompose, solve, svd, sym_eig
 
     # What a checker is told of `def step(dt: ti.f32)`: it takes and gives Python's numbers.
@@ -74,6 +74,9 @@ globals().update(axes_named())
 SNode = Level
 var = field
 
+types.primitive_types = primitive_types  # type: ignore[attr-defined]
+sys.modules[f"{__name__}.types.primitive_types"] = primitive_types
+
 # `from tinote.types import vector`: they are modules of the package, too.
 for _module in (algorithms, exception, misc, ops, profiler, types, util):
     sys.modules[f"{__name__}.{_module.__name__.rpartition('.')[2]}"] = _module
@@ -83,9 +86,9 @@ __all__ = [
     "ScalarNdarray", "Struct", "StructField", "TaichiAssertionError", "TaichiCompilationError", "TaichiIndexError",
     "TaichiNameError", "TaichiRuntimeError", "TaichiRuntimeTypeError", "TaichiSyntaxError", "TaichiTypeError",
     "Vector", "VectorNdarray", "ad", "algorithms", "axes", "cfg", "data_oriented", "dataclass", "eig", "experimental",
-    "field", "from_dlpack", "func", "init", "is_arch_supported", "is_logging_effective", "kernel", "linalg", "math",
-    "ndarray", "polar_decompose", "profiler", "pyfunc", "real_func", "ref", "reset", "root", "set_logging_level",
-    "solve", "svd", "sym_eig", "sync", "template", "tools", "types", "u1",
+    "field", "from_dlpack", "func", "graph", "init", "is_arch_supported", "is_logging_effective", "kernel", "linalg",
+    "math", "ndarray", "polar_decompose", "profiler", "pyfunc", "real_func", "ref", "reset", "root",
+    "set_logging_level", "solve", "svd", "sym_eig", "sync", "template", "tools", "types", "u1",
 ]  # fmt: skip
 
 _LAZY = {
@@ -97,6 +100,7 @@ _LAZY = {
     "hex_to_rgb": ("tinote.viz.draw.arrays", "hex_to_rgb"),
     "rgb_to_hex": ("tinote.viz.draw.arrays", "rgb_to_hex"),
     "tools": ("tinote.tools", None),
+    "graph": ("tinote.graph", None),
     "math": ("tinote.math", None),
     "linalg": ("tinote.linalg", None),
     **{name: ("tinote.lang.maths.linalg", name) for name in ("eig", "polar_decompose", "solve", "svd", "sym_eig")},
@@ -119,6 +123,7 @@ _LAZY = {
 # Names of this module that a user has no use for: completion leaves them out.
 _INNER = {
     "_lib",
+    "primitive_types",
     *("Any", "TYPE_CHECKING", "annotations", "importlib", "sys", "missing", "no_attribute"),
     *("compiler", "config", "ir", "runtime", "source"),
 }

@@ -15,8 +15,8 @@ class Config:
     `arch` is what kernels run as: `cpu`, machine code, or `python`, plain Python that a debugger can step through.
 
     `debug` runs the IR verifier after every step, and reports overflow of signed integers unless `overflow_check` is
-    off; `bounds_check` checks what is not proved in range; `fast_math` permits reassociation, contraction and
-    approximate functions but keeps NaN and infinity; `memory_limit` bounds the values saved by one launch, in bytes;
+    off; `bounds_check` checks what is not proved in range; `fast_math` permits other roundings (see
+    `ti.init`); `memory_limit` bounds the values saved by one launch, in bytes;
     `offline_cache` keeps machine code on disk; `print_ir` prints the IR after every step; `kernel_profiler` measures
     each task of each launch.
     """

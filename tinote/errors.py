@@ -211,17 +211,21 @@ class DifferentiationError(CompilationError):
     """A kernel, launch or tape whose gradient would not be right and is therefore refused."""
 
 
+_OWN_ARRAY = "pass a ti.ndarray or a field: to an array that others manage anybody may write"
+
+
 def broken_gradient_path(
-    name: str, span: Span, notes: Sequence[Note], *, tangents: bool = False
+    name: str, span: Span, notes: Sequence[Note], *, tangents: bool = False, external: bool = False
 ) -> DifferentiationError:
     """The error for differentiated values that go through the field `name`, which has no gradient (no dual, in forward
-    mode), and are needed after it; `span`: where they were stored there.
+    mode) and can have no temporary one, and are needed after it; `span`: where they were stored there. `external`: it
+    is an array that others manage.
     """
     missing, option = ("dual", "needs_dual") if tangents else ("gradient", "needs_grad")
     return DifferentiationError(
         f"'{name}' has no {missing}, but values that are differentiated go through it",
         span,
-        hint=f"make '{name}' with {option}=True",
+        hint=_OWN_ARRAY if external else f"make '{name}' with {option}=True",
         notes=notes,
     )
 

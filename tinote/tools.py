@@ -1,7 +1,24 @@
 """`ti.tools`: pictures, videos and meshes to and from files. What it holds is in `tinote.viz`."""
 
+import sys
+from typing import Any
+
+from tinote.errors import no_attribute
+from tinote.lang.session.missing import refuse
+from tinote.viz.draw import ply as np2ply
+from tinote.viz.draw import tools as image
+from tinote.viz.draw import video
 from tinote.viz.draw.ply import PLYWriter
 from tinote.viz.draw.tools import imread, imresize, imshow, imwrite
 from tinote.viz.draw.video import VideoManager
 
 __all__ = ["PLYWriter", "VideoManager", "imread", "imresize", "imshow", "imwrite"]
+
+# `from tinote.tools.image import imread`: the dialect has a module for each kind of files.
+for _name, _module in (("image", image), ("np2ply", np2ply), ("video", video)):
+    sys.modules[f"{__name__}.{_name}"] = _module
+
+
+def __getattr__(name: str) -> Any:
+    refuse(name, "ti.tools")
+    raise no_attribute("module 'tinote.tools'", name, __all__)

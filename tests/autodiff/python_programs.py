@@ -19,6 +19,7 @@ __all__ = ["FIELDS", "LIBRARY", "Expr", "Program", "Stmt", "smaller", "source", 
 FIELDS = {"x": (3,), "y": (3,), "v": (2, 2), "s": (), "m": (2, 2), "p.mass": (2,), "p.at": (2, 2)}
 
 LIBRARY = """\
+import functools
 import math
 
 import numpy as np
@@ -33,6 +34,24 @@ m = ti.Matrix.field(2, 2, ti.f64, (), name="m", **both)
 p = ti.Struct.field({"mass": ti.f64, "at": ti.types.vector(2, ti.f64)}, shape=2, **both)
 c = ti.field(ti.f64, 3, name="c")  # without a derivative
 numbers = ti.types.ndarray(dtype=ti.f64, ndim=1)
+
+
+def wave(u, height=0.5):
+    if u > 2.1:
+        return height * ti.sin(2.1)
+    return height * ti.sin(u)
+
+
+def rotated(u, angle):
+    cos, sin = ti.cos(angle), ti.sin(angle)
+    return ti.Vector([cos * u.x - sin * u.y, sin * u.x + cos * u.y])
+
+
+def damped(share, u):
+    return share * ti.tanh(u)
+
+
+lightly = functools.partial(damped, 0.3)
 
 
 @ti.kernel
@@ -74,13 +93,13 @@ def scaled(a: ti.f64):
 @ti.kernel
 def advance(a: ti.f64):
     for i in y:
-        y[i] = 0.8 * y[i] + 0.5 * ti.sin(a + x[i])
+        y[i] = 0.8 * y[i] + wave(a + x[i])
 
 
 @ti.kernel
 def mix(f: ti.template(), g: ti.template(), a: ti.f64):
     for i in f:
-        f[i] = 0.6 * f[i] + 0.3 * ti.tanh(a * g[i])
+        f[i] = 0.6 * f[i] + lightly(a * g[i])
 
 
 @ti.kernel
@@ -91,7 +110,8 @@ def put(f: ti.template(), i: ti.i32, a: ti.f64):
 @ti.kernel
 def spin(a: ti.f64):
     for i in v:
-        v[i] = ti.Vector([ti.cos(a) * v[i].x - ti.sin(a) * v[i].y, ti.sin(a) * v[i].x + ti.cos(a) * v[i].y + 0.1 * a])
+        v[i] = rotated(v[i], a)
+        v[i].y += 0.1 * a
 
 
 @ti.kernel
@@ -168,13 +188,16 @@ class Body:
     def __init__(self):
         self.rate = 0.7
 
+    def weighted(self, u):
+        return self.rate * u
+
     @ti.kernel
     def energy(self, a: ti.f64) -> ti.f64:
-        return self.rate * s[None] ** 2 * a + x[0] * y[1]
+        return self.weighted(s[None] ** 2) * a + x[0] * y[1]
 
     @ti.kernel
     def decay(self):
-        s[None] = self.rate * s[None] + 0.1 * x[2]
+        s[None] = self.weighted(s[None]) + 0.1 * x[2]
 
     def step(self, a):
         self.decay()
@@ -712,14 +735,14 @@ def source(program: Program, start: dict[str, object], driver: str) -> str:
     text = program.text
     head, *parts = LIBRARY.split("\n\n\n")
     used: list[str] = []
-    for part in parts:
+    for part in reversed(parts):  # what a part uses stands before it
         name = re.search(
             r"^(?:def |class )?(\w+)", part[part.find("\n") + 1 :] if part[0] == "@" else part, re.MULTILINE
         )
         assert name is not None
         known = name[1].replace("Body", "body")
-        if re.search(rf"\b{known}\b", text):
-            used.append(part)
+        if re.search(rf"\b{known}\b", "\n".join([text, *used])):
+            used.insert(0, part)
     given = ["held, log = [], []"]
     for name, value in start.items():
         if name in FIELDS:

@@ -71,7 +71,7 @@ class Program:
         memory.fill(self.x.tangent, list(direction))
         memory.fill(self.y.tangent, [0.0] * 4)
         memory.fill(self.total.tangent, 0.0)
-        interpret(forward(self.fn), (), memory)
+        interpret(forward(self.fn).function, (), memory)
         loss = memory.nested(self.total) + sum(w * v for w, v in zip(WEIGHTS, memory.nested(self.y), strict=True))
         assert loss == self.loss(inputs)
         duals = memory.nested(self.y.tangent)

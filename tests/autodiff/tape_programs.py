@@ -23,7 +23,9 @@ LINES = ("a", "b", "c", "d")
 READ, OWN, SUM, ANY = "read", "own", "sum", "any"
 
 FUNCTIONS = """
-@ti.func
+import functools
+
+
 def soft(x, y):
     if x > 0.4:
         return x * y + 0.1
@@ -39,6 +41,18 @@ def soft(x, y):
 def turned(v, x):
     m = ti.Matrix([[ti.cos(x), -ti.sin(x)], [ti.sin(x), ti.cos(x)]])
     return m @ v
+
+
+class Curve:
+    rate = 0.7
+
+    def at(self, x, shift=0.1):
+        return self.rate * ti.sin(x + shift)
+
+
+curve = Curve()
+steeper = functools.partial(curve.at, shift=-0.4)
+product = lambda x, y: x * y - 0.3 * x
 """
 
 
@@ -149,6 +163,8 @@ class TapeWriter:
             lambda: f"ti.Vector([{inner()}, {inner()}]).norm(0.1)",
             lambda: f"turned(ti.Vector([{inner()}, {inner()}]), {inner()}).{self.pick('x', 'y', 'sum()')}",
             lambda: f"soft({inner()}, {inner()})",
+            lambda: f"{self.pick('curve.at', 'steeper')}({inner()})",
+            lambda: f"product({inner()}, {inner()})",
         )()
 
     def bounded(self, names: list[str], depth: int = 2) -> str:

@@ -239,9 +239,12 @@ def test_forward_mode_that_is_not_possible_is_said() -> None:
         second()
 
     x.fill(1)
+    assert ti.ad.gradcheck(run, x, total).forward is not None  # `y` has a temporary dual
+    x, y = array(2), array(2)
+    x.fill(1)
     report = ti.ad.gradcheck(run, x, total)
     assert report.forward is None
-    assert "has no dual" in report.forward_note
+    assert "no dual" in report.forward_note
     assert "not compared" in repr(report)
 
 

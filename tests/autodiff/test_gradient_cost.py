@@ -183,8 +183,19 @@ def test_it_shows_itself_in_a_notebook_and_refuses_what_has_no_gradient():
         for i in x:
             loss[None] += plain[i]
 
+    cost = broken.grad_cost()
+    assert [tuple(one) for one in cost.temporaries] == [("plain", "f64", 24)]
+    assert "temporary adjoints, if they are needed: plain (f64, 24 bytes)" in repr(cost)
+
+    @ti.kernel
+    def lost(y: ti.types.ndarray()):
+        for i in x:
+            y[i] = x[i] ** 2
+        for i in x:
+            loss[None] += y[i]
+
     with pytest.raises(DifferentiationError):
-        broken.grad_cost()
+        lost.grad_cost(np.zeros(3))
 
 
 def test_the_table_is_as_wide_as_a_narrow_page():

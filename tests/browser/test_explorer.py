@@ -180,7 +180,7 @@ def test_tab_visits_every_control_once(gravity):
     page = gravity.page
     page.get_by_role("radio", name="gradient").focus()
     visited = []
-    for _ in range(12):
+    for _ in range(17):
         visited.append(page.evaluate("() => document.activeElement.ariaLabel || document.activeElement.textContent"))
         page.keyboard.press("Tab")
     wanted = [
@@ -189,16 +189,21 @@ def test_tab_visits_every_control_once(gravity):
         "Only differences",
         "Previous difference",
         "Next difference",
+        "Full screen",
+        "Find a stage by its name or what it does",
         "Stages",
     ]
-    assert visited[:6] == wanted
-    assert "without change" in visited[6]
-    assert visited[7:12] == [
+    assert visited[: len(wanted)] == wanted
+    assert visited[len(wanted)] == "LLVM's own passes …"
+    assert "without change" in visited[len(wanted) + 1]
+    assert visited[len(wanted) + 2 :] == [
         "Source",
         "Stage on the left",
         "Stage on the left",
         "Stage on the right",
         "Stage on the right",
+        "Width of the list of stages",
+        "Width of the left pane",
     ]
 
 
@@ -306,3 +311,65 @@ def test_search_finds_and_walks(standalone):
     assert current == hits[:1]
     page.keyboard.press("Escape")
     assert not [text for text, classes in rows(page, ".right") if "is-hit" in classes]
+
+
+def test_llvms_own_passes_unfold_between_its_two_texts(gravity):
+    page = gravity.page
+    names = "[...document.querySelectorAll('.tinote-explorer .stage .name')].map((one) => one.textContent)"
+    before = page.evaluate(names)
+    page.locator(".stage", has_text="assembly").click()
+    page.get_by_role("button", name="LLVM's own passes …").click()
+    gravity.wait(f"{names}.length > {len(before)}")
+    after = page.evaluate(names)
+    at = after.index("LLVM IR")
+    between = after[at + 1 : after.index("LLVM, optimised")]
+    assert {"SROA", "LoopVectorize"} <= set(between) and len(after) == len(before) + len(between)
+    # What was selected is still selected, under another number.
+    assert page.locator(".stage[aria-selected=true] .name").inner_text() == "assembly"
+    assert page.get_by_role("button", name="LLVM's own passes …").count() == 0
+    painted = page.evaluate(PAINTED)
+    page.locator(".stage", has_text="LoopVectorize").first.click()
+    gravity.wait(f"{PAINTED} > {painted} && document.querySelector('.right .row.is-new')")
+    assert any(" x float>" in text for text, classes in rows(page, ".right") if "is-new" in classes)
+    assert page.locator(".right .sentence").inner_text().startswith("Runs several iterations")
+    # Found by name, and by what it does.
+    page.get_by_role("searchbox", name="Find a stage").fill("dead code")
+    assert "eliminate_dead" in page.evaluate(names) and "LoopVectorize" not in page.evaluate(names)
+    page.keyboard.press("Escape")
+    assert page.evaluate(names) == after
+    assert gravity.problems == []
+
+
+def test_the_dividers_move_and_the_body_fits_a_laptop(gravity):
+    page = gravity.page
+    page.set_viewport_size({"width": 1280, "height": 720})
+    assert page.locator(".tinote-explorer .body").bounding_box()["height"] <= 720 - 200
+    stages, body = page.locator("nav.stages").bounding_box(), page.locator(".body").bounding_box()
+    assert abs(stages["height"] - body["height"]) < 2
+    divider = page.get_by_role("separator", name="Width of the list of stages")
+    divider.focus()
+    page.keyboard.press("ArrowRight")
+    assert page.locator("nav.stages").bounding_box()["width"] == pytest.approx(stages["width"] + 16, abs=2)
+    box = page.get_by_role("separator", name="Width of the left pane").bounding_box()
+    left = page.locator(".pane.left").bounding_box()["width"]
+    page.mouse.move(box["x"] + 4, box["y"] + 50)
+    page.mouse.down()
+    page.mouse.move(box["x"] + 64, box["y"] + 50)
+    page.mouse.up()
+    assert page.locator(".pane.left").bounding_box()["width"] == pytest.approx(left + 60, abs=3)
+    divider.dblclick()
+    assert page.locator("nav.stages").bounding_box()["width"] == pytest.approx(stages["width"], abs=2)
+    assert gravity.problems == []
+
+
+def test_a_gradient_offers_a_seed(gravity):
+    page = gravity.page
+    page.get_by_role("tab", name="Values").click()
+    assert page.get_by_role("textbox", name="Seed").input_value() == "1"
+    page.get_by_role("textbox", name="Iteration").fill("1 2")
+    page.get_by_role("button", name="Observe").click()
+    table = page.get_by_role("table", name="Observed values")
+    table.wait_for()
+    found = table.locator("tr", has_text="adjoint").locator("td.value").all_inner_texts()
+    assert any(float(value) not in (0.0,) for value in found if value.lstrip("-").replace(".", "").isdigit())
+    assert gravity.problems == []

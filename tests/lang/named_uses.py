@@ -107,7 +107,7 @@ ti.reset()
 with pytest.raises(ti.errors.FieldError, match="reset"):
     y[0]
 ---
-assert ti.misc.get_max_num_indices() == 8
+assert ti.misc.get_max_num_indices() == 12
 assert ti.field(ti.f32, shape=(1,) * 8).shape == (1,) * 8
 """,
     "whole fields": """
@@ -256,7 +256,7 @@ from tinote.types import ndarray, vector
 from tinote.algorithms import parallel_sort
 from tinote._lib import core
 assert TaichiSyntaxError is ti.TaichiSyntaxError and get_host_arch_list()[0] in (ti.x64, ti.arm64)
-assert vector is ti.types.vector and ndarray is ti.types.ndarray and core.get_max_num_indices() == 8
+assert vector is ti.types.vector and ndarray is ti.types.ndarray and core.get_max_num_indices() == 12
 assert not ti._lib.core.with_vulkan() and not core.with_cuda() and not core.GGUI_AVAILABLE
 """,
     "sessions": """

@@ -398,3 +398,35 @@ def test_no_dimensions_have_one_index(arch: Any) -> None:
 
     k()
     assert x[None] == 11
+
+
+@pytest.mark.parametrize("arch", [ti.cpu, ti.python], ids=str)
+def test_dictionaries_are_looked_up_at_run_time(arch: Any) -> None:
+    ti.init(arch=arch, default_fp=ti.f64)
+    x, loss = ti.field(ti.f64, 4, needs_grad=True), ti.field(ti.f64, (), needs_grad=True)
+    x.from_numpy(np.array([1.0, 2.0, 3.0, 4.0]))
+
+    @ti.kernel
+    def k(n: ti.i32, m: ti.i32) -> ti.i32:
+        squares = {i: i * i for i in range(5)}
+        shifted = {**{i + n: i * 10 for i in range(3)}, n: 7}
+        return squares[m] * 100 + shifted[m] + shifted[n] * 10000
+
+    @ti.kernel
+    def weigh(n: ti.i32):
+        for i in range(3):
+            table = {n + j: x[j] ** 2 for j in range(4)}
+            loss[None] += table[n + i] * (i + 1)
+
+    @ti.kernel
+    def has(n: ti.i32, m: ti.i32) -> ti.i32:
+        return ti.i32(m in {i + n: 0 for i in range(3)}) * 10 + ti.i32(4 in {i + n: 0 for i in range(3)})
+
+    assert k(1, 3) == 900 + 20 + 70000 and k(2, 2) == 400 + 7 + 70000
+    for n, m in ((1, 4), (3, 2)):
+        with pytest.raises(ti.TaichiAssertionError, match="the dictionary has no item with this key"):
+            k(n, m)
+    assert [has(2, 4), has(2, 5), has(3, 2)] == [11, 1, 1]
+    with ti.ad.Tape(loss):
+        weigh(5)
+    assert loss[None] == 1 + 8 + 27 and x.grad.to_numpy().tolist() == [2, 8, 18, 0]

@@ -1,11 +1,17 @@
-"""Fast maths makes no NaN and no infinity of finite products of literals, nor of products that loops carry."""
+"""Fast maths makes no NaN and no infinity of finite numbers, whatever their magnitudes."""
 
 from __future__ import annotations
+
+import random
+from typing import Any
 
 import numpy as np
 import pytest
 
 import tinote as ti
+from tests.lang.test_python_agrees import run
+
+N = 64
 
 
 def test_a_product_that_comes_back() -> None:
@@ -51,3 +57,143 @@ def test_elements_that_are_multiplied_and_come_back() -> None:
 
     assert serial() == pytest.approx(1.0, rel=1e-2)
     assert y[None] == pytest.approx(1.0, rel=1e-2)
+
+
+def test_reciprocal_roots_of_every_magnitude() -> None:
+    ti.init()
+    x, y, z = (ti.field(ti.f32, 1024) for _ in range(3))
+    values = (10.0 ** np.linspace(-44.0, 38.5, 1024)).astype(np.float32)
+    x.from_numpy(values)
+
+    @ti.kernel
+    def roots():
+        for i in x:
+            y[i] = ti.rsqrt(x[i])
+            z[i] = 3.0 / ti.sqrt(x[i])
+
+    roots()
+    exact = 1.0 / np.sqrt(values.astype(np.float64))
+    assert np.allclose(y.to_numpy(), exact, rtol=1e-6)
+    assert np.allclose(z.to_numpy(), 3.0 * exact, rtol=1e-6)
+
+
+def literal(source: random.Random, largest: float) -> str:
+    return repr(source.choice([-1, 1, 1]) * float(np.float32(10.0 ** source.uniform(-largest, largest))))
+
+
+def positive(source: random.Random) -> str:
+    return repr(float(np.float32(10.0 ** source.uniform(-30, 20))))
+
+
+def program(source: random.Random, sums: bool) -> str:
+    """Statements on `r` (and `s`), each with an operand of any magnitude."""
+    lines: list[str] = []
+    for _ in range(source.randint(2, 9)):
+        operand = source.choice([literal(source, 20), literal(source, 20), "a[i]", "b[i]", "(a[i] * b[i])", "s"])
+        sign = source.choice("**/" if not sums else "*/+-")
+        match source.randint(0, 11):
+            case 0:
+                lines.append(f"r = {operand} {sign} r")
+            case 1:
+                count = source.randint(2, 5)
+                how = source.choice(["range", "STATIC"])
+                lines.append(f"for _{len(lines)} in {how}({count}):\n    r = r {sign} {operand}")
+            case 2:
+                lines.append(f"s = r {sign} {operand}")
+            case 3:
+                lines.append(f"s = SQRT({operand} * {operand} + {positive(source)})")
+            case 4:
+                divisor = source.choice(
+                    ["SQRT(abs(s))", "s * s * s", f"(s * s + {positive(source)})", "s * SQRT(abs(s))"]
+                )
+                lines.append(f"r = r / ({divisor})")
+            case 5:
+                lines.append("r = r * s * s * s")
+            case 6:
+                lines.append(f"r, s = r / {operand}, s / {operand}")
+            case 7:
+                lines.append(f"d = {operand}\nr = (r / d) * (s / d) * ({literal(source, 20)} / d)")
+            case 8:
+                lines.append(f"s = SQRT(s * s + {positive(source)})\nr = (r / (s * s * s)) / ({operand} / s)")
+            case _:
+                lines.append(f"r = r {sign} {operand}")
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("sums", [False, True])
+def test_random_programs_stay_finite(sums: bool, random_programs: range) -> None:
+    judged = 0
+    seeds = random_programs[::3]
+    for seed in seeds:
+        source = random.Random(seed + 1000 * sums)
+        text = program(source, sums)
+        a = np.array([10.0 ** source.uniform(-40, 38) for _ in range(N)], np.float32)
+        b = np.array([10.0 ** source.uniform(-20, 20) for _ in range(N)], np.float32)
+        a[: N // 2] = [10.0 ** source.uniform(-3, 3) for _ in range(N // 2)]
+        ti.init()
+        fields: dict[str, Any] = {name: ti.field(ti.f32, N) for name in ("a", "b", "out")}
+        fields["a"].from_numpy(a)
+        fields["b"].from_numpy(b)
+        body = "\n".join(_closed(line) for line in text.splitlines())
+        indented = body.replace("\n", "\n        ")
+        code = (
+            f"@ti.kernel\ndef k():\n    for i in a:\n        r, s = 1.0, 1.0\n        {indented}\n        out[i] = r\n"
+        )
+        namespace = {**fields, "ti": ti, "__name__": "program"}
+        run(code, namespace)
+        namespace["k"]()
+        found = fields["out"].to_numpy()
+        for i in range(N):
+            exact, tame = evaluate(text, a, b, i)
+            if exact is None:
+                continue
+            judged += 1
+            assert np.isfinite(found[i]), f"seed {seed}, element {i}: {found[i]}, not {exact}\n{body}"
+            if tame and not sums:
+                assert found[i] == pytest.approx(float(exact), rel=1e-4), f"seed {seed}, element {i}\n{body}"
+    assert judged > 16 * len(seeds)
+
+
+def _closed(line: str) -> str:
+    line = line.replace("SQRT(", "ti.sqrt(")
+    return line.replace("STATIC(", "ti.static(range(").replace("):", ")):") if "STATIC" in line else line
+
+
+def _binary(name: str) -> Any:
+    def apply(self: Watched, other: Any) -> Watched:
+        right = other if isinstance(other, Watched) else Watched(other)
+        terms = self.terms + right.terms if "add" in name or "sub" in name else 0.0
+        return Watched(getattr(self.value, name)(right.value), terms)
+
+    return apply
+
+
+class Watched:
+    """An f32 that remembers whether a number on its way was not finite, and whether one lost digits. `terms`: of a sum,
+    the sum of the absolute values of its terms, which fast maths takes to be finite."""
+
+    finite, tame = True, True
+
+    def __init__(self, value: Any, terms: float = 0.0) -> None:
+        self.value = np.float32(value)
+        self.terms = terms or abs(float(self.value))
+        Watched.finite &= bool(np.isfinite(np.float32(self.terms)) and np.isfinite(self.value))
+        Watched.tame &= bool(abs(self.value) >= 2.0**-126)
+
+    def __abs__(self) -> Watched:
+        return Watched(abs(self.value))
+
+    __mul__, __truediv__, __add__, __sub__ = (_binary(f"__{n}__") for n in ("mul", "truediv", "add", "sub"))
+    __rmul__, __rtruediv__, __radd__, __rsub__ = (_binary(f"__r{n}__") for n in ("mul", "truediv", "add", "sub"))
+
+
+def evaluate(text: str, a: Any, b: Any, i: int) -> tuple[Any, bool]:
+    """The result of IEEE arithmetic, None where a number on the way is not finite; and whether none is denormal."""
+    Watched.finite = Watched.tame = True
+    space: dict[str, Any] = {
+        "a": {i: Watched(a[i])}, "b": {i: Watched(b[i])}, "i": i, "STATIC": range, "r": Watched(1.0), "s": Watched(1.0),
+        "SQRT": lambda x: Watched(np.sqrt(Watched(x).value if not isinstance(x, Watched) else x.value)), "abs": abs,
+    }  # fmt: skip
+    with np.errstate(all="ignore"):
+        exec(text, space)
+    return (space["r"].value if Watched.finite else None), Watched.tame

@@ -265,7 +265,7 @@ TOPICS: dict[str, str] = {
                 pass
         ---
         def k():
-            f = lambda a: a
+            f = lambda a: (yield a)
         ---
         def k():
             import math
@@ -275,7 +275,10 @@ TOPICS: dict[str, str] = {
                 pass
         ---
         def k():
-            y[None] = {y[None]: 3}[1]
+            y[None] = {(y[None], 1): 3}[1]
+        ---
+        def k():
+            y[None] = {y[None]: "text"}[1]
         ---
         def k():
             del y

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import enum
 import functools
 import linecache
 import math
@@ -9,12 +10,15 @@ import operator
 import random
 import time
 from collections.abc import Callable, Iterator
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
+from IPython.core.interactiveshell import InteractiveShell
 
 import tinote as ti
+from tests.lang.recalled.support import is_recalled
 from tests.lang.test_python_agrees import run as run_text
 from tinote.errors import KernelSyntaxError, TinoteError
 
@@ -154,6 +158,31 @@ class Steel(Material):
         return super().mass(volume) + 1
 
 
+class Pair(NamedTuple):
+    first: float
+    second: float = 4.0
+
+    def product(self, a):
+        return self.first * self.second * a
+
+
+class Colour(enum.Enum):
+    RED = 3
+
+    def weight(self, a):
+        return a * self.value
+
+
+colour = Colour.RED
+multiples = [lambda a, k=k: a * k for k in range(3)]
+OVER_LINES = [
+    (
+        lambda a, b=2: (
+            # what it gives
+            a + b
+        )
+    )
+]
 material, steel = Material(2.0), Steel(4.0)
 
 CALLS = [
@@ -200,6 +229,14 @@ CALLS = [
     "a * np.array([1.0, 2.0])[1] + np.array([[1, 2], [3, 4]])[1, 0]",
     "math.gamma(4) * a + math.comb(5, 2)",
     "max(map(square, (1, 2, 3))) * a",
+    "sum(map(square, [a, 2.0, 3.0])) + list(map(operator.mul, [a, 1.0], [2.0, 3.0]))[1]",
+    "functools.reduce(operator.add, [a, 2.0, 3.0]) + functools.reduce(lambda p, q: p * q, [2.0, 3.0], a)",
+    "sum(filter(lambda n: n > 1, [1, 2, 3])) + a",
+    "sorted([3, 1, 2], key=lambda n: -n)[0] + a",
+    "Pair(a, 2.0).second + Pair(1.0).product(a) + Pair(second=a, first=2.0).first",
+    "multiples[0](a) + multiples[1](a) * 10 + multiples[2](a) * 100",
+    "OVER_LINES[0](a)",
+    "colour.weight(a)",
 ]
 
 
@@ -446,6 +483,100 @@ CHANGES = {
 def test_what_changes_takes_effect_at_the_next_launch(name: str) -> None:
     before, later, first, second = CHANGES[name]
     assert changed({}, before, defining(later)) == (first, second)
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_another_process_takes_the_code_of_what_is_the_same(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where it cannot tell, it compiles anew: the result is always that of the functions as they are."""
+    monkeypatch.setenv("TINOTE_CACHE_DIR", str(tmp_path))
+    monkeypatch.setenv("TINOTE_CACHE_LIMIT", "64M")
+    ti.init(default_fp=ti.f64)
+    before, later, first, second = CHANGES[name]
+    kernel = "\n@ti.kernel\ndef k(a: ti.f64) -> ti.f64:\n    return f(a)\n"
+    for text, expected, known in ((before, first, False), (before, first, True), (f"{before}\n{later}", second, False)):
+        names: dict[str, Any] = {"ti": ti, "functools": functools, "__name__": "program"}
+        run_text(text + kernel, names)
+        assert names["k"](2.0) == expected
+        assert is_recalled(names["k"]) is (known and name not in NEVER_RECALLED)
+
+
+#: What Python answers is never taken from an earlier process.
+NEVER_RECALLED = ("what Python has answered",)
+
+
+def test_cells_that_are_run_again() -> None:
+    shell = InteractiveShell.instance()
+    shell.run_cell("import tinote as ti\nti.init()\nimport functools")
+    cells = [
+        "def h(a):\n    return a + 1",
+        "g = lambda a: h(a)",
+        "class C:\n    def m(self, a):\n        return g(a)\nc = C()",
+        "p = functools.partial(lambda f, a: f(a), c.m)",
+        "@ti.kernel\ndef k(a: ti.f64) -> ti.f64:\n    return p(a) * 10",
+    ]
+
+    def run(cell: str) -> Any:
+        done = shell.run_cell(cell, store_history=True)
+        done.raise_error()
+        return done.result
+
+    for cell in cells:
+        run(cell)
+    assert run("k(2.0)") == 30.0
+    run("def h(a):\n    return a + 2")
+    assert run("k(2.0)") == 40.0
+    run("g = lambda a: h(a) + 1")
+    assert run("k(2.0)") == 50.0
+    run("C.m = lambda self, a: 7")
+    assert run("k(2.0)") == 50.0, "the partial holds the method as it was, as in Python"
+    run(cells[3])
+    assert run("k(2.0)") == 70.0
+    run(cells[0])
+    run(cells[2])
+    run(cells[3])
+    assert run("k(2.0)") == 40.0
+    with pytest.raises(TinoteError) as caught:
+        run("def h(a):\n    return a + missing")
+        run("k(2.0)")
+    assert "return a + missing" in str(caught.value)
+    assert "Cell In" in str(caught.value)
+
+
+# ---- functions inside of kernels
+
+INSIDE = {
+    "a lambda": "f = lambda b: b * 2\n    return f(a) + (lambda b, c=3: b + c)(a)",
+    "a function": "def f(b, c=a, *, d=2):\n        e = b + c\n        return e * d\n    return f(a) + f(1.0, d=3)",
+    "late": "s = 1.0\n    f = lambda b: b + s\n    s = a\n    return f(1.0)",
+    "own names": "s = 1.0\n    def f(s):\n        s = s + 1\n        t = s\n        return t\n    t = 5.0\n"
+    "    return f(a) * 100 + s * 10 + t",
+    "nonlocal": "n = 0.0\n    def f(b):\n        nonlocal n\n        n += b\n    f(a)\n    f(2.0)\n    return n",
+    "nonlocal in a loop": "n = 0.0\n    def f(b):\n        nonlocal n\n        n += b\n    for i in range(50):\n"
+    "        f(i)\n    return n + a",
+    "nested": "def f(b):\n        def g(c):\n            return b * c\n        return g(b) + g(2.0)\n    return f(a)",
+    "functions as arguments": "def twice(g, b):\n        return g(g(b))\n    return twice(lambda b: b * 3, a)",
+    "functions as results": "def add(b):\n        return lambda c: b + c\n    f, g = add(a), add(2.0)\n"
+    "    return f(1.0) * 10 + g(3.0)",
+    "early": "def f(b):\n        if b > 0:\n            return 1.0\n        return b\n    return f(a) + f(-a)",
+    "a loop": "def f(b):\n        s = 0.0\n        for i in range(5):\n            if i > b:\n                break\n"
+    "            s += i\n        return s\n    return f(a) + f(2.0)",
+    "in a table": "fs = [lambda b: b, lambda b: 2 * b]\n    return fs[0](a) + fs[1](a)",
+    "plain ones from outside": "def f(b):\n        return square(b) + half(b)\n    return f(a)",
+}
+
+
+@pytest.mark.parametrize("arch", ["cpu", "python"])
+@pytest.mark.parametrize("name", INSIDE)
+def test_functions_inside_of_kernels(name: str, arch: str) -> None:
+    ti.init(arch=getattr(ti, arch), default_fp=ti.f64)
+    body = INSIDE[name]
+    names = {**globals()}
+    exec(f"def python(a):\n    {body}\n", names)
+    k = kernel_of(body)
+    for value in VALUES:
+        assert k(value) == pytest.approx(names["python"](value), rel=1e-12), value
 
 
 # ---- derivatives

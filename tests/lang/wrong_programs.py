@@ -64,7 +64,7 @@ k()
 ---
 @ti.kernel
 def k():
-    f = lambda a: a
+    f = lambda a: f(a)
     x[0] = f(1)
 k()
 ---
@@ -81,7 +81,7 @@ k()
 @ti.kernel
 def k():
     def inner(a):
-        return a
+        yield a
     x[0] = inner(1)
 k()
 ---
@@ -374,16 +374,17 @@ with tape:
     pass
 ---
 @ti.kernel
-def first():
+def first(a: ti.types.ndarray()):
     for i in x:
-        y[i] = x[i] ** 2
+        a[i] = x[i] ** 2
 @ti.kernel
-def second():
-    for i in y:
-        loss[None] += y[i]
+def second(a: ti.types.ndarray()):
+    for i in a:
+        loss[None] += a[i]
+squares = numpy.zeros(8, numpy.float32)
 with ti.ad.Tape(loss=loss):
-    first()
-    second()
+    first(squares)
+    second(squares)
 ---
 @ti.kernel
 def k():
@@ -391,8 +392,7 @@ def k():
         total[None] += x[i]
     for i in x:
         loss[None] += total[None] * x[i]
-with ti.ad.Tape(loss=loss):
-    k()
+k.grad()
 ---
 y.grad
 ---
@@ -456,7 +456,7 @@ ti.MeshBuilder()
 ---
 ti.aot.Module()
 ---
-ti.graph.GraphBuilder()
+ti.tools.write_vtk(x, "x")
 """,
     "captured objects": """
 ti.reset()

@@ -14,8 +14,11 @@ import tinote as ti
 from tests.viz.explored import big_stages, parsed_stages
 from tinote.autodiff.adjoints import adjoint_operations
 from tinote.compiler.codegen.llvm import module as llvm
+from tinote.compiler.inspect.explanations import explanation, summary
 from tinote.compiler.inspect.native_text import assembly_lines, llvm_lines
 from tinote.compiler.inspect.stages import StageKind, Stages, has_gradient, stages_of
+from tinote.compiler.pipeline import Fixpoint, steps_for
+from tinote.compiler.requests import Checks, Derivative, Request
 from tinote.errors import TinoteError
 from tinote.ir.nodes import Atomic, Load, Prim
 from tinote.ir.query import walk
@@ -416,3 +419,54 @@ def test_kernels_that_run_as_plain_python_have_a_picture(gradient):
     double()
     picture = ti.viz.explore(double, gradient=gradient).picture()
     assert Image.open(io.BytesIO(picture)).size[0] > 900
+
+
+def steps_of(steps) -> set[str]:
+    """The names of all steps of a pipeline."""
+    return {name for step in steps for name in (steps_of(step.steps) if isinstance(step, Fixpoint) else {step.name})}
+
+
+def test_every_step_explains_itself_in_a_sentence():
+    """The first sentence of its module, which the page shows above the lines."""
+    requests = [
+        *(Request(derivative, arguments=True) for derivative in Derivative if derivative is not Derivative.NONE),
+        *(Request(checks=checks) for checks in Checks),
+        Request(records=True),
+    ]
+    names = set().union(*(steps_of(steps_for(request)) for request in requests))
+    assert len(names) >= 30
+    for name in names:
+        sentence = summary(name)
+        assert re.fullmatch(r"[A-Z].{20,160}\.", sentence), (name, sentence)
+
+
+def test_every_stage_has_its_sentence(energy):
+    stages = stages_of(energy.specialise(), gradient=True).with_passes()
+    # Of LLVM's passes, a new version may bring one that nobody has written about.
+    silent = {stage.name for stage in stages.stages if stage.changed and not explanation(stage)}
+    assert not silent
+
+
+def test_llvms_passes_are_shown_when_they_are_asked_for(energy):
+    explored = explore(energy, gradient=True)._explored
+    before = explored.view(1)
+    answer = explored.passes(1)
+    first, count = answer["inserted"]
+    stages = answer["shown"]["stages"]
+    assert before["passes"] and not answer["shown"]["passes"]
+    assert [s["name"] for s in stages[:first] + stages[first + count :]] == [s["name"] for s in before["stages"]]
+    assert stages[first - 1]["name"] == "LLVM IR" and stages[first + count]["name"] == "LLVM, optimised"
+    changed = next(n for n, s in enumerate(stages) if s["group"].startswith("LLVM: ") and s["changed"])
+    shown = explored.stage(1, changed)
+    assert "define" in shown["text"] and "default<O3>" in shown["target"]["command"]
+    # Asked for again, as by a second page, they are the same.
+    assert explored.passes(1) == explored.passes(1)
+    # A page of its own has them, and offers no more.
+    saved = explored.everything()
+    assert f"1/{changed}" in saved["stages"] and not saved["views"][1]["passes"] and not saved["views"][0]["passes"]
+
+
+def test_passes_that_cannot_be_shown_say_why(energy, monkeypatch):
+    monkeypatch.setattr("sys.executable", "/bin/false")
+    answer = explore(energy, gradient=True)._explored.passes(1)
+    assert "LLVM" in answer["problem"]

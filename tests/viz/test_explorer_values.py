@@ -394,3 +394,21 @@ def test_the_explorer_has_adjoints_in_a_gradient_alone(program):
         answer = explored.observed(view, names.index("reverse") - 1 if there else 2, [3], [2])
         assert answer["adjoints"] is there
         assert any(row["adjoint"] for row in answer["rows"]) is there
+
+
+def test_a_seed_stands_in_for_the_gradient_of_the_loss(program):
+    specialisation, _, _, total = program
+    stages = stages_of(specialisation, gradient=True)
+    for stage in ir_stages(specialisation, gradient=True):
+        if not stage.derived:
+            continue
+        answer = observed_values(specialisation, stage, [3], [2], stages.differentiated, 0.5)
+        adjoints = [row["cells"][1] for row in answer["rows"] if row["cells"][3].startswith("adjoint")]
+        assert "2" in adjoints, stage  # half of d total / d x[3] = 4
+    last = next(stage for stage in stages.stages if stage.name == "reverse")
+    primal = stages.stages[stages.stages.index(last) - 1]
+    answer = observed_values(specialisation, primal, [3], [2], stages.differentiated, 0.5)
+    assert "2" in {row["adjoint"] for row in answer["rows"]}
+    assert total.grad[None] == 0.0
+    explored = explore(specialisation, gradient=True)._explored
+    assert [explored.view(number)["seeded"] for number in (0, 1)] == [False, True]

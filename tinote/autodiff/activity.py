@@ -7,12 +7,15 @@ becomes active once an active value is stored into it.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from tinote.autodiff.rules import RULES, NoDerivative
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.custom_vjp import CustomVJP
 from tinote.ir.query import free_variables, walk
 from tinote.ir.types import Ref, Stack, is_float
+from tinote.source import Span
 
 
 class _Activity:
@@ -140,6 +143,30 @@ def reached_from(
                     seen.add(op.buffer)
                     pending.append(op.buffer)
     return list(found), returned
+
+
+class Broken(NamedTuple):
+    """An active value is stored at `span` into a buffer without a gradient (a dual, in forward mode). `at`: where
+    the function itself needs it, for `needed`, which has one, or for what it returns (None).
+    """
+
+    buffer: ir.Buffer
+    span: Span
+    at: Span | None = None
+    needed: ir.Buffer | None = None
+
+
+def broken_at(
+    write: ir.Store | ir.Atomic, fn: ir.Function, *, arguments: bool = False, tangents: bool = False
+) -> Broken:
+    """What `fn` makes of the value that `write` stores into a buffer without a companion. `arguments`: what it returns
+    counts.
+    """
+    writes, returned = reached_from(fn, write.buffer, tangents=tangents)
+    needed = next((w for w in writes if (w.buffer.tangent if tangents else w.buffer.adjoint) is not None), None)
+    if needed is not None:
+        return Broken(write.buffer, write.loc, needed.loc, needed.buffer)
+    return Broken(write.buffer, write.loc, fn.loc if returned and arguments else None)
 
 
 def discardable_variables(fn: ir.Function) -> set[ir.Var]:

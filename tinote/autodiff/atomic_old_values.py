@@ -1,4 +1,4 @@
-"""Old values of atomic operations that depend on scheduling are saved by the primal launch, for the gradient to read.
+"""Saves, in the primal launch, the old values of atomic operations that depend on scheduling, for the gradient to read.
 
     for parallel %i in 0..8:                     for parallel %i in 0..8:
       %k = atomic add @count[], 1          ->      %k = atomic add @count[], 1       `record`: the primal under a tape

@@ -18,11 +18,13 @@ Method: tangent propagation; Griewank and Walther, "Evaluating Derivatives", 2nd
 
 from __future__ import annotations
 
-from tinote.autodiff.activity import discardable_variables, may_be_active, reached_from
+from typing import NamedTuple
+
+from tinote.autodiff.activity import Broken, broken_at, discardable_variables, may_be_active
 from tinote.autodiff.custom_vjp import transposed_vjp
 from tinote.autodiff.rules import RULES, Emit, NoDerivative
 from tinote.autodiff.unfold import unfold_atomics
-from tinote.errors import DifferentiationError, Note, broken_gradient_path
+from tinote.errors import DifferentiationError
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.build import Builder
@@ -38,7 +40,14 @@ DEFAULTS = Defaults()
 _OF_THE_CODE = (ir.BufferKind.TEMPORARY, ir.BufferKind.SAVED)
 
 
-def forward(fn: ir.Function, defaults: Defaults = DEFAULTS, *, arguments: bool = False) -> ir.Function:
+class Pushforward(NamedTuple):
+    """A function with tangents, and where a value with one is stored into a buffer without a dual."""
+
+    function: ir.Function
+    broken: tuple[Broken, ...]
+
+
+def forward(fn: ir.Function, defaults: Defaults = DEFAULTS, *, arguments: bool = False) -> Pushforward:
     """Add tangents to `fn` (scalar form, simplified). `arguments`: the result has a further parameter for the tangent
     of each float parameter, and also returns the tangents of the floats that it returns. Raises `DifferentiationError`,
     located, for what has no derivative yet.
@@ -47,20 +56,9 @@ def forward(fn: ir.Function, defaults: Defaults = DEFAULTS, *, arguments: bool =
     unfolded = unfold_atomics(fn, lambda op, conflicts: may_be_active(op.buffer, tangents=True))
     transform = _Forward(unfolded, defaults, arguments)
     tangent = transform.function()
-    for lost in transform.lost:
-        _refuse_broken_path(fn, lost, arguments)
-    return tangent
-
-
-def _refuse_broken_path(fn: ir.Function, lost: ir.Store | ir.Atomic, arguments: bool) -> None:
-    """Raise when `fn` carries what `lost` writes to a field without a dual on into a field that has one, or returns it
-    where that counts.
-    """
-    writes, returned = reached_from(fn, lost.buffer, tangents=True)
-    notes = [Note(f"from there they reach '{w.buffer.name}'", w.loc) for w in writes if w.buffer.tangent is not None]
-    if notes or (returned and arguments):
-        further = notes[:1] or [Note("from there the kernel returns them", fn.loc)]
-        raise broken_gradient_path(lost.buffer.name, lost.loc, further, tangents=True)
+    return Pushforward(
+        tangent, tuple([broken_at(lost, fn, arguments=arguments, tangents=True) for lost in transform.lost])
+    )
 
 
 class _Forward:

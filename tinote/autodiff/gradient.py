@@ -1,5 +1,7 @@
-"""The gradient of a function, and what makes it trustworthy: what it reads again, what it must not read, and where the
-path from parameter to loss would break.
+"""Reverse mode: adds the sweep that computes adjoints from the loss back to the parameters.
+
+And what makes a gradient trustworthy: what it reads again, what it must not read, and where the path from parameter to
+loss would break.
 """
 
 from __future__ import annotations
@@ -7,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence, Set
 from typing import NamedTuple
 
-from tinote.autodiff.activity import may_be_active, reached_from
+from tinote.autodiff.activity import Broken, broken_at, may_be_active, reached_from
 from tinote.autodiff.atomic_old_values import NO_OLD_VALUES, OldValues, plan_old_values, replay
 from tinote.autodiff.custom_vjp import lift_values
 from tinote.autodiff.dependence_distance import CarriedDependence, refuse_carried_dependence
@@ -18,12 +20,11 @@ from tinote.autodiff.sequential_reverse import make_sequential
 from tinote.autodiff.storage import NO_PLAN, StoragePlan, store
 from tinote.autodiff.unfold import is_commutative, unfold_atomics
 from tinote.autodiff.write_conflicts import refuse_write_conflicts
-from tinote.errors import DifferentiationError, Note, broken_gradient_path
+from tinote.errors import DifferentiationError, Note
 from tinote.ir.access import Access
 from tinote.ir.nodes import Atom, Atomic, Buffer, BufferKind, Function, Lit, Load, Prim, Region, Store
 from tinote.ir.primitives import Defaults, surrogate
 from tinote.ir.query import definitions, free_variables, walk
-from tinote.source import Span
 
 DEFAULTS = Defaults()
 
@@ -32,7 +33,7 @@ class Gradient(NamedTuple):
     """The gradient function, and what must be known to trust it.
 
     `live_in_loads`: the primal loads that it executes again. `broken`: stores of an active value into a buffer without
-    a gradient, where the gradient path breaks if anybody reads that. `primal`: what was differentiated. `restored`: the
+    a gradient, where the gradient path breaks if anybody needs that. `primal`: what was differentiated. `restored`: the
     buffers that must be as they were before the primal launch when the gradient begins, because of `overwrites`; those
     that the launch fills first need not be, since the gradient works on a temporary instead. `old_values`: what the
     primal launch must have saved, in the order in which a launch gets it after its arrays. `copies`: memory, and the
@@ -41,7 +42,7 @@ class Gradient(NamedTuple):
 
     function: Function
     live_in_loads: tuple[Load, ...]
-    broken: tuple[Store | Atomic, ...]
+    broken: tuple[Broken, ...]
     primal: Function
     restored: frozenset[Buffer] = frozenset()
     overwrites: tuple[Overwrite, ...] = ()
@@ -60,7 +61,8 @@ def reverse(
     saved = {value.buffer for value in old.values}
     given, (fn, dependence) = fn, make_sequential(unfold_atomics(replay(lift_values(fn), old), _may_serialise), saved)
     adjoint = reverser(fn, defaults, arguments=arguments).adjoint()
-    _refuse(given, fn, dependence, adjoint, arguments=arguments)
+    _refuse(given, fn, dependence, adjoint)
+    broken = tuple([broken_at(write, fn, arguments=arguments) for write in adjoint.broken])
     overwrites: tuple[Overwrite, ...] = ()
     plan = NO_PLAN
     while True:
@@ -72,6 +74,7 @@ def reverse(
                 live_in_loads=tuple([load for load in gradient.live_in_loads if load.buffer not in saved]),
                 overwrites=tuple([o for o in overwrites if o.load.buffer in gradient.restored]),
                 old_values=old if read & saved else NO_OLD_VALUES,
+                broken=broken,
             )
         if all(overwrite.load.buffer in plan.buffers for overwrite in further):
             refuse_overwrite(
@@ -87,16 +90,12 @@ def _may_serialise(op: Atomic, conflicts: Sequence[Access]) -> bool:
     return may_be_active(op.buffer) and is_commutative(op, conflicts)
 
 
-def _refuse(
-    given: Function, fn: Function, dependence: CarriedDependence | None, adjoint: Adjoint, *, arguments: bool
-) -> None:
+def _refuse(given: Function, fn: Function, dependence: CarriedDependence | None, adjoint: Adjoint) -> None:
     """Raise where `given` has no gradient that could be trusted; `fn` is what was differentiated in its place."""
     if adjoint.region.body:
         refuse_gradient_access(fn)
         refuse_write_conflicts(given)
         refuse_carried_dependence(dependence)
-    for write in adjoint.broken:
-        refuse_broken_path(write.buffer, write.loc, fn, arguments=arguments)
 
 
 def _stored(fn: Function, adjoint: Adjoint, plan: StoragePlan, found: Set[Load], defaults: Defaults) -> Gradient:
@@ -116,7 +115,7 @@ def _stored(fn: Function, adjoint: Adjoint, plan: StoragePlan, found: Set[Load],
     kept = [b for b in plan.buffers if b.kind is not BufferKind.TEMPORARY]
     anew = [b for b in kept if begins_anew(fn, b)]
     grad = with_temporaries(Function(f"{fn.name}.grad", region, fn.loc), anew)
-    return Gradient(grad, tuple(needed), adjoint.broken, fn, frozenset(kept).difference(anew), copies=plan.provided)
+    return Gradient(grad, tuple(needed), (), fn, frozenset(kept).difference(anew), copies=plan.provided)
 
 
 def _refuse_unavailable(region: Region, fn: Function) -> None:
@@ -136,19 +135,16 @@ def _refuse_unavailable(region: Region, fn: Function) -> None:
             )
 
 
-def refuse_broken_path(buffer: Buffer, span: Span, fn: Function, *, arguments: bool = False) -> list[Store | Atomic]:
-    """Raise when `fn` carries values of `buffer`, which has no gradient, on into a field that has one, or returns them
-    where `arguments` says that this counts: they would silently count as constant. `span`: where a value that is
-    differentiated was put into `buffer`.
-
-    Returns the writes that carry it into other fields without a gradient.
+def carried_on(buffer: Buffer, fn: Function, *, arguments: bool = False) -> tuple[list[Store | Atomic], Note | None]:
+    """What becomes in `fn` of active values of `buffer`, which has no gradient: the writes that carry them on into
+    fields, and where they come to one that has a gradient, or are returned where `arguments` says that this counts:
+    they would silently count as constant.
     """
     writes, returned = reached_from(fn, buffer)
-    notes = [Note(f"from there they reach '{w.buffer.name}'", w.loc) for w in writes if w.buffer.adjoint is not None]
-    if notes or (returned and arguments):
-        further = notes[:1] or [Note("from there this kernel returns them", fn.loc)]
-        raise broken_gradient_path(buffer.name, span, further)
-    return writes
+    needed = next((w for w in writes if w.buffer.adjoint is not None), None)
+    if needed is not None:
+        return writes, Note(f"from there they reach '{needed.buffer.name}'", needed.loc)
+    return writes, Note("from there this kernel returns them", fn.loc) if returned and arguments else None
 
 
 def refuse_gradient_access(fn: Function) -> None:

@@ -1,4 +1,4 @@
-"""Instrumentation: checks of the access rules (`access_rules.py`) beside what a function does. Its memory gets a shadow
+"""Adds checks of the access rules (`access_rules.py`) beside what a function does. Its memory gets a shadow
 that remembers who read and wrote each element.
 
     store @x[%i], %a        ->        store @x[%i], %a

@@ -10,9 +10,9 @@ from tinote.autodiff.overwritten_inputs import Overwrite
 from tinote.autodiff.storage import StoragePlan
 from tinote.ir.buffers import Buffer, BufferKind
 from tinote.ir.custom_vjp import CustomVJP
-from tinote.ir.nodes import Atom, Atomic, For, Function, If, Lit, Load, Memory, Op, Region, Store, Var, While
+from tinote.ir.nodes import Atomic, For, Function, If, Lit, Load, Memory, Op, Region, Store, Var, While
 from tinote.ir.query import walk
-from tinote.ir.rewrite import KEEP, Decision, Rewriter
+from tinote.ir.redirect import redirected
 
 
 def plan_storage(fn: Function, overwrites: Sequence[Overwrite]) -> StoragePlan:
@@ -100,19 +100,4 @@ def executed_loads(fn: Function, plan: StoragePlan, overwrites: Sequence[Overwri
 def with_temporaries(fn: Function, buffers: Iterable[Buffer]) -> Function:
     """`fn` with a temporary in place of each of `buffers`, so that it does not touch them."""
     stand_ins = {b: Buffer(b.name, b.dtype, b.shape, b.element, BufferKind.TEMPORARY) for b in buffers}
-    return _Redirect(stand_ins).run(fn) if stand_ins else fn
-
-
-class _Redirect(Rewriter):
-    def __init__(self, stand_ins: dict[Buffer, Buffer]) -> None:
-        super().__init__()
-        self.stand_ins = stand_ins
-
-    def on(self, op: Op) -> Decision | Sequence[Atom]:
-        if not isinstance(op, Memory) or op.buffer not in self.stand_ins:
-            return KEEP
-        redirected = op.rebuilt(op.args)
-        assert isinstance(redirected, Memory)
-        redirected.buffer = self.stand_ins[op.buffer]
-        self.emit(redirected)
-        return op.outs
+    return redirected(fn, stand_ins)

@@ -178,6 +178,14 @@ def _atan2(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | Non
     return e.strong_mul(g, e.mul(a[1], inverse)), e.neg(e.strong_mul(g, e.mul(a[0], inverse)))
 
 
+def _multiply(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
+    # A square has one product, not the sum of two; not one with itself held constant.
+    op = e.definitions.get(y)
+    if op is not None and op.args[0] == op.args[1] and isinstance(g.type, Scalar):
+        return e.times(y, e.mul(g, e.lit(2.0, g)), a[0]), None
+    return e.times(y, g, a[1]), e.times(y, g, a[0])
+
+
 def _divide(e: Emit, g: Atom, y: Var, a: tuple[Atom, ...]) -> Sequence[Atom | None]:
     if isinstance(a[1], Lit) and a[1].value != 0:
         return e.div(g, a[1]), None
@@ -210,7 +218,7 @@ _INTEGER = NoDerivative("integer bits have no derivative", zero=True)
 RULES: dict[Primitive, Rule | NoDerivative] = {
     p.add: lambda e, g, y, a: (g, g),
     p.sub: lambda e, g, y, a: (g, e.neg(g)),
-    p.mul: lambda e, g, y, a: (e.times(y, g, a[1]), e.times(y, g, a[0])),
+    p.mul: _multiply,
     p.div: _divide,
     p.raw_div: _divide,
     p.floordiv: _STEP,

@@ -17,7 +17,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinote.compiler.launch.access_summary import AccessSummary, summarise
-from tinote.compiler.launch.metadata import Facts, GradientFacts, Signature
+from tinote.compiler.launch.metadata import BrokenPath, Facts, GradientFacts, Signature
 from tinote.compiler.launch.native import BoundArray, Code, Native, Origin, Profiled, binary_cache
 from tinote.compiler.protocol import (
     ArgumentSpec,
@@ -26,12 +26,14 @@ from tinote.compiler.protocol import (
     FunctionSource,
     Lowered,
     Warned,
+    single_arguments,
 )
-from tinote.compiler.requests import GRADIENT, PRIMAL, Request
+from tinote.compiler.requests import GRADIENT, PRIMAL, Derivative, Request
 from tinote.compiler.single_flight import SingleFlight
 from tinote.compiler.waiting import Enter, compilation
 from tinote.config import Config
-from tinote.errors import KernelArgumentError, KernelTypeError
+from tinote.errors import KernelArgumentError, KernelTypeError, Note
+from tinote.ir.buffers import twin_of
 from tinote.ir.nodes import Buffer, BufferKind, Function
 from tinote.ir.types import Scalar, Tensor
 from tinote.runtime.memory import Memory
@@ -82,7 +84,7 @@ class Specialisation:
         self.source = source
         self.arguments = tuple(arguments)
         #: the parameters that are memory known at launch only; a launch's values begin with them
-        self.arrays = tuple([a.buffer for a in self.arguments if isinstance(a, ArrayArgument)])
+        self.arrays = tuple([a.buffer for a in single_arguments(self.arguments) if isinstance(a, ArrayArgument)])
         self.config = config
         self.front_end_seconds = 0.0
         self._memory_of = memory_of
@@ -91,6 +93,8 @@ class Specialisation:
         self._captures: tuple[Capture, ...] = ()
         self._signature: Signature | None = None
         self._results: dict[Request, Compiled] = {}
+        self._twins: dict[Request, dict[Buffer, Buffer]] = {}  # what stands for buffers with temporary companions
+        self._originals: dict[Buffer, Buffer] = {}  # the other way round
         self._compiling = SingleFlight()
         self._differentiated: dict[Request, Function] = {}
         self._duals: set[Buffer] = set()
@@ -196,6 +200,12 @@ class Specialisation:
         assert found is not None
         return found
 
+    def broken_paths(self, request: Request) -> tuple[BrokenPath, ...]:
+        """Where a value that is differentiated is stored into memory without a gradient (a dual, in forward mode).
+        Raises `DifferentiationError`.
+        """
+        return self.compiled(request).facts.broken_paths
+
     def results(self) -> Iterator[tuple[Request, Code]]:
         """The requests compiled so far, with their code."""
         for request, (code, _) in self._results.items():
@@ -214,19 +224,24 @@ class Specialisation:
 
     @cached_property
     def effects(self) -> Effects:
-        """What a launch does to memory, element by element. Runs the passes."""
-        pipeline = _load("pipeline")
-        fn, _ = pipeline.run_pipeline(self.lowered.function, pipeline.SCALAR_PRIMAL, self.config)
-        return importlib.import_module("tinote.ir.access_region").effects_of(fn)
+        """What a launch does to memory, element by element. Runs the passes, unless an earlier process has."""
+        regions = importlib.import_module("tinote.ir.access_region")
+        found = None if self._cache is None else self._cache.fact("effects", regions.Effects)
+        if found is None:
+            pipeline = _load("pipeline")
+            fn, _ = pipeline.run_pipeline(self.lowered.function, pipeline.SCALAR_PRIMAL, self.config)
+            found = regions.effects_of(fn)
+            if self._cache is not None:
+                self._cache.put_fact("effects", found, regions.Effects, self._lowered)
+        return found
 
-    def refuse_broken_path(self, buffer: Buffer, span: Span, request: Request) -> list[tuple[Buffer, Span]]:
-        """What becomes of an active value in `buffer`, which has no gradient and was stored to at `span`: the stores
-        that carry it on. Raises `DifferentiationError` when the kernel differentiates with respect to it.
+    def carried_on(self, buffer: Buffer, request: Request) -> tuple[list[tuple[Buffer, Span]], Note | None]:
+        """What becomes of an active value in `buffer`, which has no gradient: the stores that carry it on, and where
+        the kernel differentiates with respect to it.
         """
         gradient = importlib.import_module("tinote.autodiff.gradient")
-        fn = self.differentiated(request)
-        writes = gradient.refuse_broken_path(buffer, span, fn, arguments=request.arguments)
-        return [(write.buffer, write.loc) for write in writes]
+        writes, needed = gradient.carried_on(buffer, self.differentiated(request), arguments=request.arguments)
+        return [(write.buffer, write.loc) for write in writes], needed
 
     def refuse_gradient_access(self, request: Request) -> None:
         """Raise `DifferentiationError` when the kernel works on gradients other than as constants."""
@@ -247,6 +262,7 @@ class Specialisation:
             for request in [r for r in self._results if r.has_tangents]:
                 del self._results[request]
                 self._differentiated.pop(request, None)
+                self._twins.pop(request, None)
 
     def _lower(self) -> None:
         started = time.perf_counter()
@@ -264,7 +280,38 @@ class Specialisation:
     ) -> tuple[Function, Context]:
         pipeline = _load("pipeline")
         steps_for = pipeline.python_steps_for if self.config.arch == "python" else pipeline.steps_for
-        return pipeline.run_pipeline(self.lowered.function, steps_for(request), self.config, listen, enter)
+        return pipeline.run_pipeline(self._function(request), steps_for(request), self.config, listen, enter)
+
+    # ---- temporary companions
+
+    def twins(self, request: Request) -> dict[Buffer, Buffer]:
+        """What stands for each of a request's `temporaries` in its code and its facts (`ir/redirect.py`)."""
+        if not request.temporaries:
+            return {}
+        found = self._twins.get(request)
+        if found is None:
+            adjoint, tangent = request.reverses, request.has_tangents
+            made = {b: twin_of(b, adjoint=adjoint, tangent=tangent) for b in request.temporaries}
+            found = self._twins.setdefault(request, made)
+            self._originals.update({twin: buffer for buffer, twin in found.items()})
+        return found
+
+    def original(self, buffer: Buffer) -> Buffer:
+        """What a buffer of the code is to the kernel itself."""
+        return self._originals.get(buffer, buffer)
+
+    def lent(self, request: Request) -> list[Buffer]:
+        """The fields whose temporary companions a launch brings along, in the order of its values."""
+        own = {*self.arrays}
+        pairs = [(twin, self.original(twin)) for twin in self.compiled(request).facts.arrays]
+        return [buffer for twin, buffer in pairs if buffer is not twin and buffer not in own]
+
+    def _function(self, request: Request) -> Function:
+        """What the front end made, with temporary companions."""
+        fn = self.lowered.function
+        if not request.temporaries:
+            return fn
+        return importlib.import_module("tinote.ir.redirect").redirected(fn, self.twins(request))
 
     def _compile(self, request: Request) -> Compiled:
         name = self.source.name
@@ -276,7 +323,11 @@ class Specialisation:
         fn, context = self._run(request, listen, enter)
         if context.gradient is not None:
             self._differentiated[request] = context.gradient.primal
-        facts: Facts = _load("launch.facts").facts_of(context, request, self.arrays)
+        twins = self.twins(request)
+        arrays = tuple([twins.get(array, array) for array in self.arrays])
+        # A launch that computes no derivative leaves companions alone.
+        lent = () if request.derivative is Derivative.NONE else tuple([t for t in twins.values() if t not in arrays])
+        facts: Facts = _load("launch.facts").facts_of(context, request, arrays, lent)
         if self.config.arch == "python":
             code = _load("launch.python_launch").PythonCode
             return Compiled(code(fn, self.config, self.source.globals, self._memory_for, facts.arrays), facts)
@@ -286,7 +337,7 @@ class Specialisation:
         native = self._bind(metadata, binary, origin, facts)
         if self._cache is not None:
             entry = _load("cache.kernel_cache").Entry(metadata, facts, self.signature if request is PRIMAL else None)
-            self._cache.put(request, entry, self._lowered)
+            self._cache.put(request, entry, self._lowered, twins)
         return Compiled(native, facts)
 
     def _bind(self, metadata: ExecutableMetadata, binary: Binary, origin: Origin, facts: Facts) -> Native:
@@ -296,7 +347,7 @@ class Specialisation:
     def _memory_for(self, buffer: Buffer) -> Memory:
         """A field's own memory; for a copy that launches make, memory of this specialisation's."""
         if buffer.kind is not BufferKind.SAVED:
-            return self._memory_of(buffer)
+            return self._memory_of(self.original(buffer))
         found = self._copies.get(buffer)
         if found is None:
             extents = [n or 0 for n in (*buffer.shape, *buffer.element)]
@@ -333,7 +384,7 @@ class Specialisation:
         if self._cache is None:
             return None
         started = time.perf_counter()
-        entry = self._cache.get(request)
+        entry = self._cache.get(request, self.twins(request))
         found = None if entry is None else binary_cache.find(entry.metadata.code, self.config.opt_level, self._store())
         if entry is None or found is None:
             return None
@@ -361,13 +412,13 @@ class Specialisation:
         self._run(GRADIENT if gradient else PRIMAL, listen or seen.append)
         return seen
 
-    def gradient_costs(self, arguments: Sequence[Any], read: Any, length: Any) -> Any:
-        """What the gradient saves for these scalar arguments, computes again and adds to: the `GradientCosts` of
+    def gradient_costs(self, request: Request, arguments: Sequence[Any], read: Any, length: Any) -> Any:
+        """What a gradient saves for these scalar arguments, computes again and adds to: the `GradientCosts` of
         `compiler/inspect/gradient_cost.py`. Raises `DifferentiationError`.
         """
         pipeline = _load("pipeline")
-        unlowered = pipeline.steps_for(GRADIENT, lower=False)
-        fn, context = pipeline.run_pipeline(self.lowered.function, unlowered, self.config)
+        unlowered = pipeline.steps_for(request, lower=False)
+        fn, context = pipeline.run_pipeline(self._function(request), unlowered, self.config)
         final, _ = pipeline.run_pipeline(fn, pipeline.LOWERING, self.config)
         old = context.gradient.old_values.values
         return _load("inspect.gradient_cost").gradient_costs(fn, final, arguments, read, length, old)

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable
 from typing import NamedTuple
 
+from tinote.autodiff.activity import Broken
 from tinote.autodiff.atomic_old_values import NO_OLD_VALUES, plan_old_values, record
 from tinote.autodiff.forward import forward
 from tinote.autodiff.gradient import Gradient, reverse
@@ -41,6 +42,7 @@ from tinote.compiler.passes.offload import offload
 from tinote.compiler.passes.order_iterations import order_iterations
 from tinote.compiler.passes.privatise import privatise
 from tinote.compiler.passes.promote_locals import promote_locals
+from tinote.compiler.passes.rearrange import rearrange
 from tinote.compiler.passes.scalarise import scalarise
 from tinote.compiler.requests import PRIMAL, Checks, Derivative, Request, defaults_of
 from tinote.config import Config
@@ -83,6 +85,7 @@ class Context:
         self.config = config
         self.defaults = defaults_of(config)
         self.gradient: Gradient | None = None
+        self.broken_paths: tuple[Broken, ...] = ()
         self.old_values = NO_OLD_VALUES
         self.checks: CheckedAccesses | None = None
 
@@ -130,7 +133,14 @@ def _simplify(form: Form, *, keep_checks: bool = False) -> Fixpoint:
 
 def _differentiate(fn: Function, context: Context, *, arguments: bool) -> Function:
     context.gradient = reverse(fn, context.defaults, arguments=arguments)
+    context.broken_paths += context.gradient.broken
     return context.gradient.function
+
+
+def _push_forward(fn: Function, context: Context, *, arguments: bool) -> Function:
+    found = forward(fn, context.defaults, arguments=arguments)
+    context.broken_paths += found.broken
+    return found.function
 
 
 def _reverse(*, arguments: bool, once: bool) -> Steps:
@@ -146,7 +156,7 @@ def _reverse(*, arguments: bool, once: bool) -> Steps:
 
 def _forward(*, arguments: bool) -> Steps:
     return (
-        Step(lambda fn, context: forward(fn, context.defaults, arguments=arguments), Form.PROMOTED, "forward"),
+        Step(lambda fn, context: _push_forward(fn, context, arguments=arguments), Form.PROMOTED, "forward"),
         _plain(drop_adjoints, Form.PROMOTED),
         _plain(scalarise, Form.SCALAR),
         _simplify(Form.SCALAR),
@@ -171,6 +181,10 @@ def _check_overflow(fn: Function, context: Context) -> Function:
     return check_overflow(fn) if context.config.reports_overflow else fn
 
 
+def _rearrange(fn: Function, context: Context) -> Function:
+    return rearrange(fn) if context.config.fast_math else fn
+
+
 INFERENCE = Step(lambda fn, context: infer_types(fn, context.defaults), Form.TYPED, "infer_types")
 
 SIMPLIFICATION: Steps = (
@@ -193,6 +207,7 @@ LOWERING: Steps = (
     _plain(lower_arrays, Form.TASKS),
     _plain(mark_vector_loops, Form.TASKS),
     _plain(flatten_branches, Form.TASKS),
+    Step(_rearrange, Form.TASKS, "rearrange"),
     _plain(lower_access, Form.LOWERED),
     _simplify(Form.LOWERED),
 )

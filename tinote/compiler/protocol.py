@@ -35,7 +35,7 @@ import inspect
 import linecache
 import types
 import weakref
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import Enum
 from itertools import islice
 from typing import Any, NamedTuple
@@ -58,6 +58,7 @@ __all__ = [
     "Evaluation",
     "FunctionSource",
     "Lowered",
+    "PackArgument",
     "StructArgument",
     "StructInfo",
     "TemplateArgument",
@@ -78,7 +79,9 @@ __all__ = [
     "is_small_array",
     "is_template",
     "members_of",
+    "pack_of",
     "plain_source",
+    "single_arguments",
     "source_of",
     "space_of",
     "struct_of",
@@ -314,7 +317,23 @@ class ArrayArgument(NamedTuple):
     clamps: bool = False
 
 
-ArgumentSpec = TemplateArgument | ValueArgument | StructArgument | ArrayArgument
+class PackArgument(NamedTuple):
+    """A parameter that is several by name: each is one as it would be alone."""
+
+    members: Mapping[str, Any]
+
+
+SingleArgument = TemplateArgument | ValueArgument | StructArgument | ArrayArgument
+ArgumentSpec = SingleArgument | PackArgument
+
+
+def single_arguments(arguments: Iterable[ArgumentSpec]) -> Iterator[SingleArgument]:
+    """The arguments with the members of each pack in its place."""
+    for argument in arguments:
+        if isinstance(argument, PackArgument):
+            yield from single_arguments(argument.members.values())
+        else:
+            yield argument
 
 
 class CaptureKind(Enum):
@@ -640,6 +659,11 @@ def is_template(annotation: Any) -> bool:
 def is_array(annotation: Any) -> bool:
     """Whether an annotation asks for memory that is known at launch only."""
     return getattr(annotation, "__tinote_array__", False) is not False
+
+
+def pack_of(annotation: Any) -> Mapping[str, Any] | None:
+    """The annotations of the members of a type of argument packs, or `None`."""
+    return getattr(annotation, "__tinote_pack__", None)
 
 
 def type_of(annotation: Any, default_fp: Scalar = f32, default_ip: Scalar = i32) -> Scalar | Tensor | None:

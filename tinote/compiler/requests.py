@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from enum import Enum
+from weakref import WeakValueDictionary
 
 from tinote.config import Config
+from tinote.ir.buffers import Buffer
 from tinote.ir.primitives import Defaults
 from tinote.ir.types import scalar_named
 
@@ -36,20 +38,35 @@ class Checks(Enum):
 _WITH_ARGUMENTS = {Derivative.REVERSE: "pullback", Derivative.FORWARD: "pushforward"}
 
 
+_NONE: frozenset[Buffer] = frozenset()
+
+
 class Request:
     """One of the programs that can be compiled of a kernel; `pipeline.steps_for` composes its passes.
 
     `arguments`: the kernel's float arguments and results are among what is differentiated. A pullback is launched with
     the adjoints of the results after the arguments, and returns the adjoints of the arguments; a pushforward is
     launched with the tangents of the arguments after them, and returns the results and then their tangents. `records`:
-    the launch saves the old values that its gradient needs. Of these, `name` is made ("gradient", "recording
+    the launch saves the old values that its gradient needs. `temporaries`: fields and arrays of the kernel that have no
+    gradient (no dual) of their own, and get one from whoever launches. Of these, `name` is made ("gradient", "recording
     pushforward"), whether it `reverses` a kernel, and whether it `has_tangents`.
 
     There is one object for each combination: code is looked up by identity, at each launch of a gradient. Raises
     `ValueError` for a combination without meaning.
     """
 
-    __slots__ = ("arguments", "checks", "derivative", "has_tangents", "name", "records", "reverses")
+    __slots__ = (
+        "__weakref__",
+        "_with_arguments",
+        "arguments",
+        "checks",
+        "derivative",
+        "has_tangents",
+        "name",
+        "records",
+        "reverses",
+        "temporaries",
+    )
 
     def __new__(
         cls,
@@ -58,7 +75,11 @@ class Request:
         arguments: bool = False,
         records: bool = False,
         checks: Checks = Checks.NONE,
+        temporaries: frozenset[Buffer] = _NONE,
     ) -> Request:
+        if temporaries:
+            key = derivative, arguments, records, checks, temporaries
+            return _lending.setdefault(key, super().__new__(cls))
         return _known.setdefault((derivative, arguments, records, checks), super().__new__(cls))
 
     def __init__(
@@ -68,7 +89,10 @@ class Request:
         arguments: bool = False,
         records: bool = False,
         checks: Checks = Checks.NONE,
+        temporaries: frozenset[Buffer] = _NONE,
     ) -> None:
+        self.temporaries = temporaries
+        self._with_arguments: Request | None = None
         self.derivative = derivative
         self.arguments = arguments
         self.records = records
@@ -87,11 +111,38 @@ class Request:
         prefixes = [*(["recording"] if records else []), *([checks.value] if checks.value else [])]
         self.name = " ".join([*prefixes, *([] if prefixes and derivative is Derivative.NONE else [kind])])
 
+    def lending(self, temporaries: frozenset[Buffer]) -> Request:
+        """The same with temporary gradients and duals."""
+        return Request(
+            self.derivative,
+            arguments=self.arguments,
+            records=self.records,
+            checks=self.checks,
+            temporaries=temporaries,
+        )
+
+    @property
+    def with_arguments(self) -> Request:
+        """The same derivative with respect to the arguments too."""
+        found = self._with_arguments
+        if found is None:
+            found = Request(
+                self.derivative,
+                arguments=True,
+                records=self.records,
+                checks=self.checks,
+                temporaries=self.temporaries,
+            )
+            self._with_arguments = found
+        return found
+
     def __repr__(self) -> str:
         return f"<request: {self.name}>"
 
 
 _known: dict[tuple[Derivative, bool, bool, Checks], Request] = {}
+#: Those with temporaries, which are fields' memory, last as long as anybody has code for them.
+_lending: WeakValueDictionary[tuple[Derivative, bool, bool, Checks, frozenset[Buffer]], Request] = WeakValueDictionary()
 
 PRIMAL = Request()
 GRADIENT = Request(Derivative.REVERSE)

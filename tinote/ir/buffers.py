@@ -33,7 +33,8 @@ class Buffer:
     single index, a byte offset. `adjoint` and `tangent`: the buffers of its gradient and dual, if any; `primal`: what
     this one is the gradient or dual of. Identity is the buffer's identity while compiling; machine code sees only the
     order of a function's buffers. `offset`: what its users call the first index of each dimension, () for zeros; the IR
-    itself counts from zero.
+    itself counts from zero. `no_adjoint`, `no_tangent`: that it has none is the user's word, so that its values are
+    constants in reverse mode, in forward mode; else a recording may lend it one.
     """
 
     __slots__ = (
@@ -45,6 +46,8 @@ class Buffer:
         "flat",
         "kind",
         "name",
+        "no_adjoint",
+        "no_tangent",
         "offset",
         "primal",
         "shape",
@@ -81,6 +84,8 @@ class Buffer:
         self.adjoint: Buffer | None = None
         self.tangent: Buffer | None = None
         self.primal: Buffer | None = None
+        self.no_adjoint = False
+        self.no_tangent = False
 
     @property
     def rank(self) -> int:
@@ -105,6 +110,37 @@ def root_of(buffer: Buffer) -> Buffer:
     while buffer.flat is not None:
         buffer = buffer.flat
     return buffer
+
+
+def twin_of(buffer: Buffer, *, adjoint: bool, tangent: bool) -> Buffer:
+    """A buffer like `buffer`, with the companions that are asked for: its own where it has them, and new ones, which
+    lie row by row.
+    """
+    twin = Buffer(
+        buffer.name,
+        buffer.dtype,
+        buffer.shape,
+        buffer.element,
+        buffer.kind,
+        strides=buffer.strides,
+        element_strides=buffer.element_strides,
+        offset=buffer.offset,
+    )
+    twin.adjoint, twin.tangent = buffer.adjoint, buffer.tangent
+    if adjoint and twin.adjoint is None:
+        twin.adjoint = _companion(twin, "grad")
+    if tangent and twin.tangent is None:
+        twin.tangent = _companion(twin, "dual")
+    if adjoint and tangent and twin.adjoint is not None and twin.adjoint.tangent is None:
+        twin.adjoint.tangent = _companion(twin.adjoint, "dual")
+    return twin
+
+
+def _companion(buffer: Buffer, kind: str) -> Buffer:
+    """A gradient ("grad") or dual ("dual") for a buffer that does not know of it yet."""
+    found = Buffer(f"{buffer.name}.{kind}", buffer.dtype, buffer.shape, buffer.element, buffer.kind)
+    found.primal = buffer
+    return found
 
 
 def row_major(shape: Iterable[int], size: int) -> tuple[int, ...]:

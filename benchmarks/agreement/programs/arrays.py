@@ -4,6 +4,8 @@ import copy
 
 import numpy as np
 
+from benchmarks.agreement.reasons import differs
+
 
 def fortran_order_argument(ti):
     ti.init(arch=ti.cpu)
@@ -18,6 +20,7 @@ def fortran_order_argument(ti):
     return a
 
 
+@differs("tinote copies an array whose elements lie apart in and back, and says so once")
 def strided_argument(ti):
     ti.init(arch=ti.cpu)
 
@@ -185,3 +188,68 @@ def boundary_clamp_written(ti):
     a = np.zeros(3, np.float32)
     k(a)
     return a
+
+
+def several_arrays(ti):
+    ti.init(arch=ti.cpu)
+
+    @ti.kernel
+    def k(a: ti.types.ndarray(), b: ti.types.ndarray(), c: ti.f32):
+        for i, j in a:
+            b[j, i] = a[i, j] * c
+
+    a, b = np.arange(6, dtype=np.float32).reshape(2, 3), np.zeros((3, 2), np.float32)
+    k(a, b, 2.0)
+    return b
+
+
+def shape_of_an_array(ti):
+    ti.init(arch=ti.cpu)
+
+    @ti.kernel
+    def k(a: ti.types.ndarray(ndim=2)) -> ti.i32:
+        s = 0
+        for i in range(a.shape[0]):
+            for j in range(a.shape[1]):
+                s += i * j
+        return s
+
+    return k(np.zeros((4, 5), np.int32))
+
+
+def vectors_in_numpy(ti):
+    ti.init(arch=ti.cpu)
+
+    @ti.kernel
+    def k(a: ti.types.ndarray(dtype=ti.math.vec3, ndim=1)) -> ti.math.vec3:
+        s = ti.math.vec3(0)
+        for i in range(a.shape[0]):
+            s += a[i]
+        return s
+
+    return k(np.arange(12, dtype=np.float32).reshape(4, 3))
+
+
+def ndarray_methods(ti):
+    ti.init(arch=ti.cpu)
+    x, y = ti.ndarray(ti.i32, (2, 3)), ti.ndarray(ti.i32, (2, 3))
+    x.fill(4)
+    y.copy_from(x)
+    x[1, 2] = 7
+    return [x.to_numpy(), y.to_numpy(), x.shape, x[1, 2]]
+
+
+def any_dtype(ti):
+    ti.init(arch=ti.cpu)
+
+    @ti.kernel
+    def k(a: ti.types.ndarray()):
+        for i in ti.grouped(a):
+            a[i] += 1
+
+    found = []
+    for dtype in (np.int8, np.uint16, np.int64, np.float64):
+        a = np.zeros((2, 2), dtype)
+        k(a)
+        found.append(a)
+    return found

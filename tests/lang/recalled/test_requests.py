@@ -10,8 +10,10 @@ import pytest
 
 import tinote as ti
 from tests.lang.recalled.support import is_recalled
+from tinote.compiler import pipeline
 from tinote.compiler.driver import Origin
 from tinote.compiler.requests import Checks, Derivative, Request
+from tinote.lang.kernels.arguments import arguments_of
 
 # Some of these programs break the rules of access on purpose.
 pytestmark = pytest.mark.filterwarnings("ignore:.*a tape that validates refuses it")
@@ -249,3 +251,27 @@ def test_they_are_all_there(load: Any) -> None:
         Request(checks=Checks.FINITE),
         Request(Derivative.REVERSE, checks=Checks.FINITE),
     }
+
+
+def test_effects_run_no_passes(load: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = """
+x = ti.field(ti.f32, 8)
+y = ti.field(ti.f32, 8)
+
+@ti.kernel
+def run(first: ti.i32):
+    for i in range(first, 4):
+        y[i] = x[i + 1]
+"""
+    effects = []
+    for from_disk in (False, True):
+        module = load(text)
+        module.run(1)
+        (instance,) = module.run.instances
+        if from_disk:
+            monkeypatch.setattr(pipeline, "run_pipeline", None)
+        found = arguments_of(instance, (1,)).effects((1,))
+        definite = arguments_of(instance, (1,)).definite_stores((1,))
+        effects.append([[(b.name, region) for b, region in part] for part in (found.live_in, found.written, definite)])
+    assert is_recalled(module.run)
+    assert effects[0] == effects[1] == [[("x", ((2, 5),))], [("y", ((1, 4),))], [("y", ((1, 4),))]]

@@ -61,6 +61,7 @@ _HARMLESS = frozenset(
         *("module", "doc", "dict", "weakref", "annotations", "init", "new", "repr", "str", "slots", "qualname"),
         *("init_subclass", "class_getitem", "getattr", "getattribute", "setattr", "delattr", "del", "orig_bases"),
         *("parameters", "abstractmethods", "static_attributes", "firstlineno", "match_args", "post_init", "dir"),
+        *("call", "getitem"),  # methods that kernels inline, and capture
         *("enter", "exit", "getstate", "setstate", "reduce", "reduce_ex", "copy", "deepcopy", "sizeof"),
     )
 )
@@ -187,6 +188,8 @@ class Describer:
             return ("method", self.describe(value.__func__), None if owner is None else self.describe(owner))
         if isinstance(value, functools.partial):
             return ("partial", *map(self.describe, (value.func, value.args, value.keywords)))
+        if hasattr(value, "cache_parameters"):
+            return ("cached", self.describe(value.__wrapped__))
         if isinstance(value, types.CodeType):
             return ("code", value.co_name)  # that of a plain function, which its text describes
         source = function_of(value)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple, TypeVar
 
 from tinote.compiler.cache.codec import Codec, Unencodable
 from tinote.compiler.cache.lookup import Dependencies, find_dependencies, lookup_of, store_dependencies
@@ -17,6 +17,10 @@ from tinote.runtime import jit
 from tinote.runtime.store import Store, digest
 
 __all__ = ["Entry", "KernelCache"]
+
+Twins = Mapping[Buffer, Buffer]
+_NO_TWINS: Twins = {}
+Fact = TypeVar("Fact")
 
 
 class Entry(NamedTuple):
@@ -45,20 +49,32 @@ class KernelCache:
         """What the code depends on outside of the kernel, once it is found."""
         return () if self._dependencies is None else self._dependencies.captures
 
-    def get(self, request: Request) -> Entry | None:
-        """What an earlier process has left, if it has."""
+    def get(self, request: Request, twins: Twins = _NO_TWINS) -> Entry | None:
+        """The result of a request that an earlier process has left, if it has. `twins`: what stands for buffers with
+        temporary companions.
+        """
+        return self.fact(request.name, Entry, twins)
+
+    def put(self, request: Request, entry: Entry, lowered: Lowered | None, twins: Twins = _NO_TWINS) -> None:
+        """Leave the result of a request to later processes (`put_fact`)."""
+        self.put_fact(request.name, entry, Entry, lowered, twins)
+
+    def fact(self, name: str, kind: type[Fact], twins: Twins = _NO_TWINS) -> Fact | None:
+        """What an earlier process has left under this name, if it has: a named tuple."""
         if self._is_new:
             self._is_new = False
             for found in find_dependencies(self._lookup, self._store):
-                entry = self._read(found, request)
-                if entry is not None:
+                fact = self._read(found, name, kind, twins)
+                if fact is not None:
                     self._dependencies = found
-                    return entry
-        return None if self._dependencies is None else self._read(self._dependencies, request)
+                    return fact
+        return None if self._dependencies is None else self._read(self._dependencies, name, kind, twins)
 
-    def put(self, request: Request, entry: Entry, lowered: Lowered | None) -> None:
-        """Leave it to later processes, if what it depends on can be described. `lowered`: what the front end made, if
-        it has run.
+    def put_fact(
+        self, name: str, fact: Fact, kind: type[Fact], lowered: Lowered | None, twins: Twins = _NO_TWINS
+    ) -> None:
+        """Leave something to later processes, if what it depends on can be described. `lowered`: what the front end
+        made, if it has run.
         """
         if self._dependencies is None and lowered is not None and lowered.reproducible:
             self._dependencies = store_dependencies(self._lookup, lowered.captures, self._store)
@@ -66,10 +82,11 @@ class KernelCache:
         if found is None:
             return
         try:
-            data = Codec(found.buffers, found.sources).encode(entry, Entry)
-        except Unencodable:
+            data = Codec(_known(found, twins), found.sources).encode(fact, kind)
+            key = _key(found, name, twins)
+        except (Unencodable, ValueError):  # a buffer that is nowhere in what the code depends on
             return
-        self._store.put(_key(found, request), json.dumps(data).encode())
+        self._store.put(key, json.dumps(data).encode())
 
     def renew(self, buffers: set[Buffer], *, current: bool) -> None:
         """Memory that belongs to a field may have come since: where not all of `buffers` are known, look anew.
@@ -79,15 +96,31 @@ class KernelCache:
             self._dependencies = None
             self._is_new = current
 
-    def _read(self, found: Dependencies, request: Request) -> Entry | None:
-        data = self._store.get(_key(found, request))
+    def _read(self, found: Dependencies, name: str, kind: type[Fact], twins: Twins) -> Fact | None:
+        try:
+            data = self._store.get(_key(found, name, twins))
+        except ValueError:
+            return None
         if data is None:
             return None
         try:
-            return Codec(found.buffers, found.sources).decode(json.loads(data), Entry)
+            return Codec(_known(found, twins), found.sources).decode(json.loads(data), kind)
         except (ValueError, TypeError, LookupError, AttributeError, RecursionError):
             return None  # well sealed, and not what this version writes
 
 
-def _key(dependencies: Dependencies, request: Request) -> str:
-    return digest("request", dependencies.key, request.name)
+def _key(dependencies: Dependencies, name: str, twins: Twins) -> str:
+    """Raises `ValueError` for temporary companions of a buffer that is not known."""
+    numbers = sorted([dependencies.buffers.index(buffer) for buffer in twins])
+    return digest("request", dependencies.key, name, *map(str, numbers))
+
+
+def _known(dependencies: Dependencies, twins: Twins) -> tuple[Buffer, ...]:
+    """The buffers that both processes know: what the code depends on, then twins with their companions."""
+    found = list(dependencies.buffers)
+    for buffer in dependencies.buffers if twins else ():
+        twin = twins.get(buffer)
+        if twin is not None:
+            second = None if twin.adjoint is None else twin.adjoint.tangent
+            found += [one for one in (twin, twin.adjoint, twin.tangent, second) if one is not None]
+    return tuple(dict.fromkeys(found))

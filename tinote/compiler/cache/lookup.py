@@ -29,9 +29,11 @@ from tinote.compiler.protocol import (
     Capture,
     CaptureKind,
     FunctionSource,
+    PackArgument,
     StructArgument,
     TemplateArgument,
     content_of,
+    single_arguments,
     source_of,
     struct_of,
 )
@@ -76,10 +78,17 @@ _CapturePath = list[Any]
 def lookup_of(source: FunctionSource, arguments: Sequence[ArgumentSpec], config: Config, machine: str) -> Lookup:
     """`machine`: the CPU and LLVM that code is for."""
     options = [f"{f.name}={getattr(config, f.name)!r}" for f in fields(config) if f.name not in _OUTSIDE]
-    shape = [repr(a) if not isinstance(a, TemplateArgument | ArrayArgument) else type(a).__name__ for a in arguments]
+    shape = [_shape(argument) for argument in arguments]
     names = ",".join(sorted(source.closure))
     key = digest("kernel", package_stamp(), machine, *options, source.name, source.text, names, *shape)
     return Lookup(key, source, tuple(arguments))
+
+
+def _shape(argument: ArgumentSpec) -> str:
+    """What is known of an argument before its description."""
+    if isinstance(argument, PackArgument):
+        return repr({name: _shape(member) for name, member in argument.members.items()})
+    return type(argument).__name__ if isinstance(argument, TemplateArgument | ArrayArgument) else repr(argument)
 
 
 # ---- in both processes
@@ -158,7 +167,7 @@ class _Reachable:
         """What the arguments and captures are, by value, and the memory among them."""
         describer = Describer(self.sources)
         described: list[Description] = [describer.source(self.lookup.source)]
-        for argument in self.lookup.arguments:
+        for argument in single_arguments(self.lookup.arguments):
             match argument:
                 case TemplateArgument(value):
                     described.append(describer.describe(value))

@@ -11,6 +11,8 @@ __all__ = [
     "assigning_nodes",
     "base_name",
     "ends_in_jump",
+    "functions_in",
+    "local_names",
     "loop_bodies",
     "names_passed",
     "statements_in",
@@ -95,6 +97,40 @@ def assigned_names(nodes: Iterable[ast.AST], written: Written) -> dict[str, int]
                 for alias in aliases:
                     count(ast.Name(alias.asname or alias.name.partition(".")[0]), 1)
     return counts
+
+
+def local_names(tree: ast.FunctionDef) -> frozenset[str]:
+    """The names that are a function's own: its parameters and what it assigns, without what functions and
+    comprehensions in it do, and without what it calls `nonlocal`.
+    """
+    arguments = tree.args
+    extra = [q for q in (arguments.vararg, arguments.kwarg) if q is not None]
+    found = {q.arg for q in (*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs, *extra)}
+    others: set[str] = set()
+    stack: list[ast.AST] = list(tree.body)
+    while stack:
+        node = stack.pop()
+        if isinstance(node, ast.Nonlocal):
+            others.update(node.names)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+        elif isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif not isinstance(node, ast.Lambda | ast.comprehension):
+            stack += ast.iter_child_nodes(node)
+    return frozenset(found - others)
+
+
+def functions_in(body: Iterable[ast.AST]) -> list[ast.AST]:
+    """What functions that are defined in `body` consist of."""
+    found: list[ast.AST] = []
+    for statement in body:
+        for node in ast.walk(statement):
+            if isinstance(node, ast.FunctionDef):
+                found += node.body
+            elif isinstance(node, ast.Lambda):
+                found.append(node.body)
+    return found
 
 
 def names_passed(nodes: Iterable[ast.AST], written: Written) -> set[str]:

@@ -43,7 +43,7 @@ def attribute(e: Emitter, node: ast.Attribute) -> Any:
     kind = getattr(base, "__tinote_name__", None)
     if kind in ("Vector", "Matrix") and name in tensors.METHODS:
         return UnboundMethod(kind, name)
-    if isinstance(base, tuple | list) and e.is_value(base) and name not in getattr(base, "_fields", ()):
+    if isinstance(base, tuple | list) and e.is_value(base) and (type(base) in (tuple, list) or not hasattr(base, name)):
         e.error(f"{describe(base)} has no attribute `{name}`", "make a vector of it with `ti.Vector([…])`")
     try:
         found = getattr(base, name)
@@ -60,6 +60,8 @@ def attribute(e: Emitter, node: ast.Attribute) -> Any:
         e.error(f"{owner} has no attribute `{name}`", hint, kind=KernelNameError)
     except Exception as error:
         e.error(f"reading `{ast.unparse(node)}` at compile time failed: {type(error).__name__}: {error}")
+    if not e.is_static(found):  # an item of a named tuple
+        return e.force(found)
     buffer = buffer_of(base)
     if buffer is not None:
         if found is None and name in ("grad", "dual"):

@@ -11,7 +11,7 @@ from tinote.compiler.frontend.domains import rows
 from tinote.compiler.frontend.emitter import Emitter
 from tinote.compiler.frontend.places import store
 from tinote.compiler.frontend.scopes import Constant, Variable
-from tinote.compiler.frontend.values import CellPlace, MemoryPlace, Place, StructValue, Text, Value
+from tinote.compiler.frontend.values import CellPlace, MemoryPlace, Place, StructValue, Text, Value, with_items
 from tinote.errors import Note
 from tinote.ir.nodes import Buffer, BufferKind, Var
 from tinote.ir.types import shape_of
@@ -132,7 +132,7 @@ def cells_for(e: Emitter, name: str, front: Any) -> Any:
     if isinstance(front, StructValue):
         return front.map(lambda part: cells_for(e, name, part))
     if isinstance(front, tuple | list):
-        return type(front)(cells_for(e, name, part) for part in front)
+        return with_items(front, [cells_for(e, name, part) for part in front])
     if not e.is_value(front):
         return front
     return _variable(e, name, e.strong(front)).place

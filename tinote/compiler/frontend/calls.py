@@ -5,12 +5,14 @@ time.
 from __future__ import annotations
 
 import ast
+import copy
 import difflib
+import functools
 import traceback
 import types
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from inspect import CO_COROUTINE
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from tinote.compiler.frontend import structs, tensors
 from tinote.compiler.frontend.builtins import BUILTINS
@@ -20,14 +22,23 @@ from tinote.compiler.frontend.custom_vjp import inline_custom_vjp
 from tinote.compiler.frontend.descriptions import describe, in_place_of_call
 from tinote.compiler.frontend.domains import static_items
 from tinote.compiler.frontend.emitter import Emitter, Expressions, Silenced
+from tinote.compiler.frontend.expansion import Parameters
 from tinote.compiler.frontend.formatting import format_text
 from tinote.compiler.frontend.functions import inline
 from tinote.compiler.frontend.literals import evaluate_all
 from tinote.compiler.frontend.names import captured, outside
 from tinote.compiler.frontend.plain_functions import Target, plain_source_of, target_of
-from tinote.compiler.frontend.scopes import Constant, Frame
+from tinote.compiler.frontend.scopes import Constant, Frame, LocalFunction, Scope
 from tinote.compiler.frontend.side_effects import find_side_effect, mutates, variation_of
-from tinote.compiler.frontend.values import POISON, BoundMethod, UnboundMethod, is_fixed, is_number, is_plain
+from tinote.compiler.frontend.values import (
+    POISON,
+    BoundMethod,
+    UnboundMethod,
+    Value,
+    is_fixed,
+    is_number,
+    is_plain,
+)
 from tinote.compiler.protocol import (
     FUNCTIONS,
     CaptureKind,
@@ -117,6 +128,13 @@ def _dispatch(e: Emitter, call: Call, callee: Any, wanted: bool) -> Any:
             return tuple(callee())
     target = target_of(e, callee)
     function, call = target.function, call.after(target)
+    calling = _CALLING.get(function) if isinstance(function, Hashable) else None
+    if calling is not None:
+        args, kwargs = _arguments(e, call)
+        expand, least, most = calling
+        if kwargs or not least <= len(args) <= most:
+            e.error(f"`{call.name}` takes a function and what it is applied to")
+        return expand(e, node, *args)
     source = function_of(function)
     if source is not None:
         return _inline_call(e, call, function, source)
@@ -222,6 +240,8 @@ def _call_python(e: Emitter, call: Call, callee: Any) -> Any:
         e.error(f"`{name}` cannot be called in a kernel", in_place_of_call(callee), node, KernelSyntaxError)
     if static:
         return _evaluate_in_python(e, callee, args, kwargs)
+    if hasattr(callee, "_fields") and str(getattr(callee.__new__, "__module__", "")).startswith("namedtuple_"):
+        return _named_tuple(e, callee, args, kwargs)
     if callee in _PURE or hasattr(callee, "__tinote_static__"):
         e.error(f"`{name}` works on what is known at compile time only")
     if module == "math" or module.partition(".")[0] == "numpy":
@@ -238,6 +258,46 @@ def _call_python(e: Emitter, call: Call, callee: Any) -> Any:
         node,
         KernelSyntaxError,
     )
+
+
+def _named_tuple(e: Emitter, kind: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    """A named tuple of values that exist at run time."""
+    defaults = {name: outside(e, value) for name, value in kind._field_defaults.items()}
+    given = Parameters(kind._fields, defaults).matched(e, kind.__name__, args, kwargs)
+    return kind._make(given.values())
+
+
+def _map(e: Emitter, node: ast.expr, function: Any, *sequences: Any) -> tuple[Any, ...]:
+    rows = zip(*[static_items(e, s) for s in sequences], strict=False)
+    return tuple([call_object(e, node, function, *row) for row in rows])
+
+
+def _filter(e: Emitter, node: ast.expr, function: Any, items: Any) -> tuple[Any, ...]:
+    kept: list[Any] = []
+    for item in static_items(e, items):
+        truth = e.truth(item if function is None else call_object(e, node, function, item))
+        if isinstance(truth, Value):
+            e.error("what `filter` keeps must be known at compile time")
+        kept += [item] if truth else []
+    return tuple(kept)
+
+
+def _reduce(e: Emitter, node: ast.expr, function: Any, items: Any, *first: Any) -> Any:
+    left = [*first[:1], *static_items(e, items)]
+    if not left:
+        e.error("`reduce` of nothing needs an initial value")
+    result = left[0]
+    for item in left[1:]:
+        result = call_object(e, node, function, result, item)
+    return result
+
+
+#: Python's functions that call one of their arguments, which is inlined then; the least and most arguments they take.
+_CALLING: dict[Any, tuple[Callable[..., Any], int, int]] = {
+    map: (_map, 2, 100),
+    filter: (_filter, 2, 2),
+    functools.reduce: (_reduce, 2, 3),
+}
 
 
 def _numpy_scalar(callee: Any) -> Scalar | None:
@@ -264,6 +324,8 @@ def _at_run_time(e: Emitter, call: Call, args: list[Any]) -> str:
 
 
 def _evaluate_in_python(e: Emitter, callee: Any, args: list[Any], kwargs: dict[str, Any]) -> Any:
+    args = [_for_python(e, a) for a in args]
+    kwargs = {name: _for_python(e, a) for name, a in kwargs.items()}
     try:
         if callee is getattr and hasattr(args[0], args[1]):
             return captured(e, CaptureKind.ATTRIBUTE, args[0], args[1], callee(*args))
@@ -279,6 +341,30 @@ def _evaluate_in_python(e: Emitter, callee: Any, args: list[Any], kwargs: dict[s
         e.error(f"calling `{name}` at compile time failed: {type(error).__name__}: {error}")
 
 
+def _for_python(e: Emitter, front: Any) -> Any:
+    """A function that is defined in the kernel, as one that Python can call with what is known at compile time."""
+    if not isinstance(front, LocalFunction):
+        return front
+    source, known = front.__tinote_function__, dict(front.scope.constants())
+    used = {node.id for node in ast.walk(source.tree) if isinstance(node, ast.Name)} - front.own
+    for name, cell in source.closure.items():
+        if name in used and name not in known:
+            known[name] = captured(e, CaptureKind.CELL, cell, None, cell.cell_contents)
+    names = [name for name in known if name in used and e.is_static(known[name])]
+    tree = copy.copy(source.tree)
+    tree.decorator_list = []
+    result = ast.Return(ast.Name(tree.name, ast.Load()))
+    if tree.name == "<lambda>":
+        body: list[ast.stmt] = [ast.Return(ast.Lambda(tree.args, cast("Any", tree.body[0]).value))]
+    else:
+        body = [tree, result]
+    arguments = ast.arguments([], [ast.arg(name) for name in names], None, [], [], None, [])
+    make = ast.FunctionDef("make", arguments, body, [], None)
+    made: dict[str, Any] = {}
+    exec(compile(ast.fix_missing_locations(ast.Module([make], [])), source.file, "exec"), source.globals, made)
+    return made["make"](*[known[name] for name in names])
+
+
 # functions that are inlined
 
 
@@ -286,18 +372,18 @@ def _inline_call(e: Emitter, call: Call, callee: Any, source: FunctionSource) ->
     owner = callee.__tinote_self__
     arguments = _match(e, call if owner is None else call.after(Target(callee, (owner,))), source)
     if getattr(callee, "__tinote_replacement__", None) is None:
-        return _inlined(e, source, arguments)
+        return _inlined(e, source, arguments, callee.inner_scope() if isinstance(callee, LocalFunction) else None)
     _refuse_recursion(e, source, arguments)
     own = source.parameters[: int(owner is not None)]
     given = [q.arg for q in source.parameters if q not in own and not is_template_parameter(e, source, q)]
     return inline_custom_vjp(e, source, callee, arguments, given)
 
 
-def _inlined(e: Emitter, source: FunctionSource, arguments: dict[str, Any]) -> Any:
+def _inlined(e: Emitter, source: FunctionSource, arguments: dict[str, Any], scope: Scope | None = None) -> Any:
     _refuse_recursion(e, source, arguments)
     in_static, e.in_static = e.in_static, 0
     try:
-        return inline(e, source, arguments)
+        return inline(e, source, arguments, scope)
     finally:
         e.in_static = in_static
 

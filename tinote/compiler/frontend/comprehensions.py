@@ -21,7 +21,7 @@ def list_(e: Emitter, node: ast.ListComp | ast.GeneratorExp) -> list[Any]:
 
 
 def set_(e: Emitter, node: ast.SetComp) -> set[Any]:
-    return set(_comprehension(e, node, lambda: evaluate_key(e, node.elt)))
+    return set(_comprehension(e, node, lambda: evaluate_key(e, node.elt, of_dictionary=False)))
 
 
 def dictionary(e: Emitter, node: ast.DictComp) -> dict[Any, Any]:

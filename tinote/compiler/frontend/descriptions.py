@@ -54,7 +54,7 @@ def describe(front: Any) -> str:
         return f"the type `{front!r}`"
     if isinstance(front, type):
         return f"the class `{front.__name__}`"
-    if callable(front):
+    if callable(front) or hasattr(front, "__tinote_function__"):
         return f"the function `{getattr(front, '__name__', type(front).__name__)}`"
     return f"a Python object of type {type(front).__name__}"
 

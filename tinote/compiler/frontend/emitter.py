@@ -349,6 +349,8 @@ class Emitter:
         """Whether a value is wholly known at compile time."""
         if isinstance(front, tuple | list):
             return all(self.is_static(item) for item in front)
+        if isinstance(front, dict):
+            return all(self.is_static(key) for key in front)
         return not isinstance(front, Value | Place | Poison | StructValue)
 
     def is_value(self, front: Any) -> bool:

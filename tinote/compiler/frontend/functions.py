@@ -10,20 +10,21 @@ from tinote.compiler.frontend.bindings import declare
 from tinote.compiler.frontend.callees import annotation_value, is_static_call, written_arguments
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter
-from tinote.compiler.frontend.scopes import Annotated, Frame, Results, Variable
+from tinote.compiler.frontend.scopes import Annotated, Frame, Results, Scope, Variable
 from tinote.compiler.frontend.statements import lower_body
-from tinote.compiler.frontend.values import CellPlace, Place
+from tinote.compiler.frontend.values import CellPlace, PackValue, Place
 from tinote.compiler.protocol import FunctionSource, is_template, struct_of, type_of
 from tinote.ir.types import Scalar, Tensor, element_type, shape_of
 
 __all__ = ["annotated_body", "inline", "result_types", "survey"]
 
 
-def inline(e: Emitter, source: FunctionSource, arguments: dict[str, Any]) -> Any:
+def inline(e: Emitter, source: FunctionSource, arguments: dict[str, Any], scope: Scope | None = None) -> Any:
     """The result of a device function whose parameters stand for `arguments`; what it emits and what is wrong in
-    it points to the function and to the call.
+    it points to the function and to the call. `scope`: that of a function which is defined in a kernel.
     """
     frame = Frame(source, e.frame, e.b.loc, Results(e.here()), e.depth)
+    frame.scope = scope or frame.scope
     saved = e.frame, e.scope, e.b.loc, e.loop_options
     e.loop_options = {}
     e.frame, e.scope = frame, frame.scope
@@ -59,6 +60,9 @@ def survey(e: Emitter) -> None:
     frame.assigned = analysis.assigned_names(nodes, written)
     for loop in analysis.loop_bodies(body, lambda statement: is_static_call(e, statement.iter)):
         frame.shared |= analysis.assigned_names(analysis.assigning_nodes(loop), written).keys()
+    # A function that is defined here is perhaps called in such a loop.
+    inside = analysis.assigning_nodes(analysis.functions_in(body))
+    frame.shared |= analysis.assigned_names(inside, written).keys()
     # The loops of a function that is called on the outermost level are parallel, too.
     frame.shared |= analysis.names_passed(nodes, written)
 
@@ -69,6 +73,9 @@ def _bind_parameter(e: Emitter, source: FunctionSource, parameter: ast.arg, fron
     annotation = annotation_value(e, source, parameter.annotation, name)
     if annotation is not None and not is_template(annotation):
         front = _as_annotated(e, name, annotation, front)
+    if isinstance(front, PackValue):
+        e.bind(name, front, "argument pack")
+        return
     struct = structs.as_struct(e, front)
     if struct is not None:
         if struct.is_place():  # a template, or what a method is called on

@@ -16,7 +16,7 @@ from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Control, Emitter
 from tinote.compiler.frontend.results import as_annotated
 from tinote.compiler.frontend.scopes import Anchor, Completion, Results
-from tinote.compiler.frontend.values import CellPlace, StructValue, Text, Value
+from tinote.compiler.frontend.values import CellPlace, StructValue, Text, Value, with_items
 from tinote.errors import Note
 from tinote.ir import primitives as p
 from tinote.ir.nodes import Local, Var, false, true
@@ -122,7 +122,7 @@ def return_(e: Emitter, node: ast.Return, rest: list[ast.stmt], tail: bool) -> C
 def _result_cells(e: Emitter, results: Results, front: Any) -> Any:
     """Cells for what an early `return` gives back, declared at the top of the function."""
     if isinstance(front, tuple | list):
-        return type(front)(_result_cells(e, results, part) for part in front)
+        return with_items(front, [_result_cells(e, results, part) for part in front])
     struct = structs.as_struct(e, front)
     if struct is not None:
         return struct.map(lambda part: _result_cells(e, results, part))

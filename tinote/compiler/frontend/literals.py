@@ -8,6 +8,7 @@ from typing import Any
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.domains import static_items
 from tinote.compiler.frontend.emitter import Emitter, Expressions
+from tinote.compiler.frontend.values import Value
 
 __all__ = ["EXPRESSIONS", "evaluate_all", "evaluate_key"]
 
@@ -42,7 +43,7 @@ def list_(e: Emitter, node: ast.List) -> list[Any]:
 
 
 def set_(e: Emitter, node: ast.Set) -> set[Any]:
-    return {evaluate_key(e, item) for item in node.elts}
+    return {evaluate_key(e, item, of_dictionary=False) for item in node.elts}
 
 
 def dictionary(e: Emitter, node: ast.Dict) -> dict[Any, Any]:
@@ -58,8 +59,11 @@ def dictionary(e: Emitter, node: ast.Dict) -> dict[Any, Any]:
     return found
 
 
-def evaluate_key(e: Emitter, node: ast.expr) -> Any:
+def evaluate_key(e: Emitter, node: ast.expr, *, of_dictionary: bool = True) -> Any:
+    """A key. That of a dictionary may be a number at run time, which is compared where an item is looked up."""
     key = e.evaluate(node)
+    if of_dictionary and isinstance(key, Value) and not key.shape:
+        return key
     if not e.is_static(key):
         e.error("a key must be known at compile time", node=node)
     try:

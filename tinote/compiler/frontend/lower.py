@@ -12,12 +12,13 @@ from tinote.compiler.frontend.handlers import HANDLERS
 from tinote.compiler.frontend.names import outside
 from tinote.compiler.frontend.scopes import Annotated, Frame, Results
 from tinote.compiler.frontend.structs import leaves_of
-from tinote.compiler.frontend.values import POISON, ArrayValue, StructValue, Value, indices_of
+from tinote.compiler.frontend.values import POISON, ArrayValue, PackValue, StructValue, Value, indices_of
 from tinote.compiler.protocol import (
     ArgumentSpec,
     ArrayArgument,
     FunctionSource,
     Lowered,
+    PackArgument,
     StructArgument,
     StructInfo,
     TemplateArgument,
@@ -104,6 +105,9 @@ def _argument(e: Emitter, params: list[Var], name: str, argument: ArgumentSpec) 
         return outside(e, argument.value)
     if isinstance(argument, ArrayArgument):
         return ArrayValue(argument.buffer, argument.clamps)
+    if isinstance(argument, PackArgument):
+        members = argument.members.items()
+        return PackValue({member: _argument(e, params, f"{name}_{member}", given) for member, given in members})
     if isinstance(argument, StructArgument):
         return _struct_argument(e, params, name, argument.info)
     return _parameter(e, params, name, argument.type)

@@ -92,22 +92,30 @@ Binding = Variable | Constant
 
 
 class Scope:
-    """The names of one block, inside the scope of the block around it."""
+    """The names of one block, inside the scope of the block around it. `own`: the names of a function inside of a
+    kernel that are its own, whatever they stand for around it.
+    """
 
-    __slots__ = ("names", "parent")
+    __slots__ = ("names", "own", "parent")
 
-    def __init__(self, parent: Scope | None = None) -> None:
+    def __init__(self, parent: Scope | None = None, own: frozenset[str] = frozenset()) -> None:
         self.parent = parent
+        self.own = own
         self.names: dict[str, Binding] = {}
 
     def find(self, name: str) -> Binding | None:
         scope: Scope | None = self
         while scope is not None:
             found = scope.names.get(name)
-            if found is not None:
+            if found is not None or name in scope.own:
                 return found
             scope = scope.parent
         return None
+
+    def constants(self) -> list[tuple[str, Any]]:
+        """The names that stand for one value each, those of inner blocks last."""
+        around = [] if self.parent is None else [(n, v) for n, v in self.parent.constants() if n not in self.own]
+        return [*around, *[(name, b.value) for name, b in self.names.items() if isinstance(b, Constant)]]
 
     def all_names(self) -> list[str]:
         found: list[str] = []
@@ -224,3 +232,19 @@ class Frame:
             found.append(frame)
             frame = frame.parent
         return found
+
+
+class LocalFunction:
+    """A function that is defined in a kernel, in `scope`; `own` are the names that it assigns."""
+
+    __tinote_self__ = None
+
+    def __init__(self, source: FunctionSource, scope: Scope, own: frozenset[str]) -> None:
+        self.__tinote_function__ = source
+        self.__name__ = source.name
+        self.scope = scope
+        self.own = own
+
+    def inner_scope(self) -> Scope:
+        """The scope of one call."""
+        return Scope(self.scope, self.own)

@@ -9,16 +9,16 @@ from types import FunctionType
 from typing import Any
 
 from tinote.compiler.frontend import elements
-from tinote.compiler.frontend.arithmetic import tensor
+from tinote.compiler.frontend.arithmetic import apply, tensor
 from tinote.compiler.frontend.calls import call_object
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter, Expressions
 from tinote.compiler.frontend.names import captured, outside
-from tinote.compiler.frontend.values import ArrayValue, MemoryPlace, PartPlace, Place, StaticTensor, Value
+from tinote.compiler.frontend.values import ArrayValue, MemoryPlace, PartPlace, Place, StaticTensor, Value, is_number
 from tinote.compiler.protocol import CaptureKind, buffer_of, constant_rows, space_of
 from tinote.errors import KernelSubscriptError
 from tinote.ir import primitives as p
-from tinote.ir.nodes import Atom, Buffer, Lit
+from tinote.ir.nodes import Atom, Buffer, Check, FaultKind, Lit
 from tinote.ir.types import Scalar, i32
 
 __all__ = ["EXPRESSIONS"]
@@ -47,6 +47,8 @@ def subscript(e: Emitter, node: ast.Subscript) -> Any:
         return _item(e, base, node.slice)
     if isinstance(base, str | dict | range):
         key = _static_slice(e, node.slice) if isinstance(node.slice, ast.Slice) else e.evaluate(node.slice)
+        if isinstance(base, dict) and not (e.is_static(base) and e.is_static(key)):
+            return _looked_up(e, base, key)
         try:
             return outside(e, base[key])
         except (LookupError, TypeError) as error:
@@ -244,6 +246,27 @@ def _item(e: Emitter, base: Any, node: ast.expr) -> Any:
     if not isinstance(key, Value):
         e.error(f"an index must be an integer, not {describe(key)}", node=node)
     return Value(e.b.extract(e.tensor_of(base).atom, _index(e, key, node)))
+
+
+def _looked_up(e: Emitter, table: dict[Any, Any], key: Any) -> Value:
+    """An item of a dictionary where the key, or a key in it, is known at run time only: of several that are equal the
+    last one, as in Python. A launch stops where there is none.
+    """
+    entries = [(k, e.force(v)) for k, v in table.items() if isinstance(k, Value) or is_number(k)]
+    if not entries or not e.is_value(key) or not all(e.is_value(v) for _, v in entries):
+        e.error(
+            "an item that is looked up at run time needs numbers for keys, and numbers or vectors for values",
+            "what a kernel looks up can also stand in a field",
+        )
+    known: Any = False
+    found: Any = None
+    for k, v in entries:
+        same = apply(e, p.eq, k, key)
+        found = v if found is None else apply(e, p.select, same, v, found)
+        known = apply(e, p.or_, known, same)
+    text = "the dictionary has no item with this key"
+    e.b.emit(Check(FaultKind.ASSERT, (e.as_value(known).atom,), text, 0, e.b.loc))
+    return e.as_value(found)
 
 
 def _dimensions(rank: int) -> str:

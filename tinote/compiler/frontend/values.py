@@ -7,7 +7,7 @@ places that can be written, and for what a `for` can walk over. `Any` in a signa
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import product
 from math import prod
 from types import FunctionType, MethodType, ModuleType
@@ -32,6 +32,7 @@ __all__ = [
     "IndexRange",
     "MemoryPlace",
     "NdRange",
+    "PackValue",
     "PartPlace",
     "Place",
     "Poison",
@@ -47,6 +48,7 @@ __all__ = [
     "is_plain",
     "is_settled",
     "literal_indices",
+    "with_items",
 ]
 
 
@@ -153,6 +155,12 @@ class StructValue:
     def is_place(self) -> bool:
         """Whether it can be assigned."""
         return any(m.is_place() if isinstance(m, StructValue) else isinstance(m, Place) for m in self.members.values())
+
+
+class PackValue(StructValue):
+    """An argument pack: what each of its members is as an argument of the kernel. It is passed on as it is."""
+
+    __slots__ = ()
 
 
 class BoundMethod(NamedTuple):
@@ -415,6 +423,12 @@ def _has_no_answers(front: Any) -> bool:
         base.__module__.partition(".")[0] in ("builtins", "enum", "numpy", "tinote") or _ANSWERS.isdisjoint(vars(base))
         for base in type(front).__mro__
     )
+
+
+def with_items(sequence: Any, items: Iterable[Any]) -> Any:
+    """A list, tuple or named tuple of the same kind with other items."""
+    kind = type(sequence)
+    return kind._make(items) if hasattr(kind, "_make") else kind(items)
 
 
 def is_number(candidate: Any) -> bool:

@@ -160,10 +160,13 @@ class Located(Protocol):
 
 
 class CopiedMemory:
-    """The memory of fields, as the interpreter reaches it: reads what is there, and keeps what is written to itself."""
+    """The memory of fields, as the interpreter reaches it: reads what is there, and keeps what is written to itself.
+    `instead`: values that stand at some addresses in place of what is there.
+    """
 
-    def __init__(self, memory_of: Callable[[Buffer], Located]) -> None:
+    def __init__(self, memory_of: Callable[[Buffer], Located], instead: Mapping[int, Number] | None = None) -> None:
         self._memory_of = memory_of
+        self._instead = instead or {}
         self._written: dict[tuple[Buffer, Index], Number] = {}
 
     def load(self, buffer: Buffer, index: Index) -> Number:
@@ -173,6 +176,8 @@ class CopiedMemory:
         assert buffer.strides is not None
         steps = (*buffer.strides, *buffer.element_strides)
         at = self._memory_of(buffer).address + sum(i * step for i, step in zip(index, steps, strict=True))
+        if at in self._instead:
+            return self._instead[at]
         (found,) = struct.unpack(_format(buffer.dtype), ctypes.string_at(at, buffer.dtype.size))
         return found
 

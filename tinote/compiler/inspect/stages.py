@@ -16,12 +16,13 @@ from __future__ import annotations
 
 import ast
 import importlib
+import re
 import time
 from collections.abc import Callable, Sequence
 from enum import Enum
 from functools import cached_property
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinote.autodiff.adjoints import adjoint_operations
 from tinote.compiler.driver import Specialisation
@@ -37,12 +38,16 @@ from tinote.ir.query import buffers_of, walk
 from tinote.ir.text import Naming, show_lines
 from tinote.source import NOWHERE, Span
 
+if TYPE_CHECKING:
+    from tinote.runtime.llvm_passes import RanPass
+
 __all__ = [
     "SourceText",
     "Stage",
     "StageKind",
     "StageLine",
     "Stages",
+    "Target",
     "generated_stage",
     "has_gradient",
     "ir_stages",
@@ -146,9 +151,27 @@ class Stage:
         return f"<stage {self.group + ': ' if self.group else ''}{self.name}>"
 
 
+class Target(NamedTuple):
+    """What LLVM compiles for, in its own words: `level` is that of its optimisation."""
+
+    triple: str
+    cpu: str
+    features: str
+    level: int
+
+    @property
+    def command(self) -> str:
+        """What does the same to a file `kernel.ll` with LLVM's tools."""
+        machine = f"-mtriple={self.triple} -mcpu={self.cpu} -mattr={self.features}"
+        passes = f"opt -passes='default<O{self.level}>' {machine} kernel.ll -S -o optimised.ll"
+        return f"{passes}\nllc -O{self.level} -relocation-model=pic {machine} optimised.ll -o kernel.s"
+
+
 class Stages(NamedTuple):
     """A kernel's way, or its gradient's. `sources`: its text, then those of the device functions that it inlines.
-    `judge` runs LLVM and tells what it did to the loops; None where no machine code is made.
+    `judge` runs LLVM and tells what it did to the loops; None where no machine code is made. `passes` runs it pass by
+    pass and gives a stage for each; None where there are none, or where they are among the stages. `target`: what LLVM
+    compiles for, and how.
     """
 
     name: str
@@ -156,6 +179,16 @@ class Stages(NamedTuple):
     sources: tuple[SourceText, ...]
     stages: tuple[Stage, ...]
     judge: Callable[[], Sequence[LoopVerdict]] | None = None
+    passes: Callable[[], Sequence[Stage]] | None = None
+    target: Callable[[], Target] | None = None
+
+    def with_passes(self) -> Stages:
+        """The same with LLVM's own passes between its IR as generated and optimised. Runs LLVM."""
+        if self.passes is None:
+            return self
+        generated = next(n for n, stage in enumerate(self.stages) if stage.kind is StageKind.LLVM) + 1
+        stages = (*self.stages[:generated], *self.passes(), *self.stages[generated:])
+        return self._replace(stages=stages, passes=None)
 
     @property
     def last(self) -> Function | None:
@@ -196,7 +229,8 @@ def stages_of(kernel: Specialisation | Version, gradient: bool = False) -> Stage
         return Stages(source.name, gradient, _sources(version), (*found, generated_stage(last, config)))
     native = _Native(last, config)
     found += _native_stages(native)
-    return Stages(source.name, gradient, _sources(version), tuple(found), native.judge)
+    shown = tuple(found)
+    return Stages(source.name, gradient, _sources(version), shown, native.judge, native.passes, native.target)
 
 
 def _snapshots(version: Version, gradient: bool) -> list[Snapshot]:
@@ -398,6 +432,19 @@ def _native_stages(native: _Native) -> list[Stage]:
     ]
 
 
+def _pass_stage(ran: RanPass) -> Stage:
+    """The module after one of LLVM's passes."""
+    loop = re.match(r"loop (\S+)", ran.unit)
+    return Stage(
+        f"{ran.name} {loop[1]}" if loop else ran.name,
+        StageKind.LLVM,
+        lambda: _stage_lines(llvm_lines(ran.text)) if ran.changed else (),
+        group=f"LLVM: {ran.function or 'module'}",
+        seconds=0.0,
+        changed=ran.changed,
+    )
+
+
 def _stage_lines(lines: Sequence[Located]) -> list[StageLine]:
     """Lines of LLVM as lines of a stage; what is not indented opens a function."""
     return [StageLine(text, span, text[:1] not in " \t") for text, span in lines]
@@ -418,6 +465,16 @@ class _Native:
         """What LLVM does to the loops."""
         ordered = {op.loc: op.because for op in walk(self._fn.region) if isinstance(op, For) and op.because}
         return judge_loops(self.jit.remarks(self.text, self.level), self._fn.loc, ordered)
+
+    def passes(self) -> list[Stage]:
+        """A stage for each pass that LLVM runs."""
+        module: Any = importlib.import_module("tinote.runtime.llvm_passes")
+        return [_pass_stage(ran) for ran in module.passes(self.text, self.level)]
+
+    def target(self) -> Target:
+        """What the text is compiled for."""
+        host = self.jit.host()
+        return Target(host.triple, host.cpu, host.features, self.level)
 
     @cached_property
     def text(self) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from tinote.autodiff.gradient import Gradient
-from tinote.compiler.launch.metadata import Facts, GradientFacts, LocatedBuffer, OverwrittenInput
+from tinote.compiler.launch.metadata import BrokenPath, Facts, GradientFacts, LocatedBuffer, OverwrittenInput
 from tinote.compiler.pipeline import Context
 from tinote.compiler.requests import Request
 from tinote.ir.access_region import regions_of
@@ -13,8 +13,10 @@ from tinote.ir.launch_values import SymbolicRegion
 __all__ = ["facts_of"]
 
 
-def facts_of(context: Context, request: Request, arrays: tuple[Buffer, ...]) -> Facts:
-    """What the passes that compiled a request have left. `arrays`: the kernel's own array arguments."""
+def facts_of(context: Context, request: Request, arrays: tuple[Buffer, ...], lent: tuple[Buffer, ...]) -> Facts:
+    """What the passes that compiled a request have left. `arrays`: the kernel's own array arguments; `lent`: fields
+    whose companions come with each launch.
+    """
     gradient, checks = context.gradient, context.checks
     saved = context.old_values.shapes if request.records else None
     further: list[Buffer] = []
@@ -26,7 +28,8 @@ def facts_of(context: Context, request: Request, arrays: tuple[Buffer, ...]) -> 
     if checks is not None:
         further += [*[shadow for _, shadow in checks.shadows], checks.ledger]
     found = None if gradient is None else _gradient_facts(gradient, tangents=request.has_tangents)
-    return Facts((*arrays, *further), found, saved, checks)
+    broken = tuple([BrokenPath(*one) for one in context.broken_paths])
+    return Facts((*arrays, *further, *lent), found, saved, checks, broken)
 
 
 def _gradient_facts(gradient: Gradient, *, tangents: bool) -> GradientFacts:
@@ -45,7 +48,6 @@ def _gradient_facts(gradient: Gradient, *, tangents: bool) -> GradientFacts:
         tuple([OverwrittenInput(h.load.buffer, h.load.loc, h.write.loc) for h in gradient.overwrites]),
         tuple([LocatedBuffer(value.op.buffer, value.op.loc) for value in gradient.old_values.values]),
         tuple([array for _, array in gradient.copies]),
-        tuple([LocatedBuffer(store.buffer, store.loc) for store in gradient.broken]),
         regions,
     )
 

@@ -18,7 +18,15 @@ from tinote.runtime.profile import Clock
 from tinote.runtime.sites import Site
 from tinote.source import Span
 
-__all__ = ["ExecutableMetadata", "Facts", "GradientFacts", "LocatedBuffer", "OverwrittenInput", "Signature"]
+__all__ = [
+    "BrokenPath",
+    "ExecutableMetadata",
+    "Facts",
+    "GradientFacts",
+    "LocatedBuffer",
+    "OverwrittenInput",
+    "Signature",
+]
 
 
 class ExecutableMetadata(NamedTuple):
@@ -59,6 +67,17 @@ class LocatedBuffer(NamedTuple):
     span: Span
 
 
+class BrokenPath(NamedTuple):
+    """A value that is differentiated is stored at `span` into memory without a gradient. Where the same kernel needs
+    it, `needed` says for what (None: for what it returns), at the place `at`.
+    """
+
+    buffer: Buffer
+    span: Span
+    at: Span | None = None
+    needed: Buffer | None = None
+
+
 class OverwrittenInput(NamedTuple):
     """The gradient needs what was `read` here, and the kernel has overwritten it afterwards."""
 
@@ -73,8 +92,7 @@ class GradientFacts(NamedTuple):
     `live_in`: what it reads of the primal's memory. `live_in_before`: what must be as it was before the primal launch
     when the gradient begins; `overwritten` says why. `old_values`: the buffers whose old values the primal launch must
     have saved (`Facts.saved`), and where it returned them. `copied`: the arrays of which a launch needs memory for a
-    copy, after its arrays and old values. `broken_paths`: where a value that is differentiated is stored into memory
-    without a gradient. `regions`: the same by elements, and what the primal writes.
+    copy, after its arrays and old values. `regions`: the same by elements, and what the primal writes.
     """
 
     live_in: frozenset[Buffer]
@@ -82,7 +100,6 @@ class GradientFacts(NamedTuple):
     overwritten: tuple[OverwrittenInput, ...]
     old_values: tuple[LocatedBuffer, ...]
     copied: tuple[Buffer, ...]
-    broken_paths: tuple[LocatedBuffer, ...]
     regions: SymbolicRegions
 
     def with_memory(self, actual: Callable[[Buffer], Buffer]) -> GradientFacts:
@@ -93,7 +110,6 @@ class GradientFacts(NamedTuple):
             tuple([one._replace(buffer=actual(one.buffer)) for one in self.overwritten]),
             tuple([one._replace(buffer=actual(one.buffer)) for one in self.old_values]),
             tuple(map(actual, self.copied)),
-            tuple([one._replace(buffer=actual(one.buffer)) for one in self.broken_paths]),
             self.regions,
         )
 
@@ -104,9 +120,12 @@ class Facts(NamedTuple):
     `arrays`: the buffers that a launch's values begin with: the kernel's own array arguments, and after them whatever
     the request adds. `gradient`: of a request that reverses. `saved`: the old values that a recording launch leaves
     in arrays of these shapes. `checks`: what a launch that checks the access rules leaves in its shadows.
+    `broken_paths`: where a value that is differentiated is stored into memory without a gradient (without a dual, in
+    forward mode).
     """
 
     arrays: tuple[Buffer, ...]
     gradient: GradientFacts | None = None
     saved: SymbolicShapes | None = None
     checks: CheckedAccesses | None = None
+    broken_paths: tuple[BrokenPath, ...] = ()

@@ -13,7 +13,7 @@ from weakref import WeakValueDictionary
 from tinote.compiler.launch.access_summary import TaskSummary
 from tinote.config import Config
 from tinote.errors import CompilerBug
-from tinote.ir.nodes import Buffer, BufferKind
+from tinote.ir.nodes import Buffer
 from tinote.ir.types import Scalar
 from tinote.runtime.launch import Block, Launcher
 from tinote.runtime.layout import SLOTS, WORDS
@@ -203,13 +203,11 @@ class Native:
         sources = address_sources(arrays)
         self._arrays = len(arrays)
         self._pointers = [
-            (*sources[buffer], (offset - SLOTS) // 8)
-            for buffer, offset in metadata.pointers
-            if buffer.kind is BufferKind.ARRAY
+            (*sources[buffer], (offset - SLOTS) // 8) for buffer, offset in metadata.pointers if buffer in sources
         ]
         self._extents = [(sources[buffer][0], axis, (offset - SLOTS) // 8) for buffer, axis, offset in metadata.extents]
         for buffer, offset in metadata.pointers:
-            if buffer.kind is BufferKind.ARRAY:
+            if buffer in sources:
                 continue
             memory = memory_of(buffer)
             memories.append(memory)

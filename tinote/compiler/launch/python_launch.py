@@ -44,6 +44,7 @@ class PythonCode(Stoppable):
         "_clock",
         "_function",
         "_given",
+        "_lent",
         "_memories",
         "_memory_limit",
         "_module",
@@ -71,10 +72,16 @@ class PythonCode(Stoppable):
         self.tasks = (TaskSummary(fn.name, False, summarise(fn.region)),)
         self._module = module = generated(fn, config)
         self._function = _compiled(module, fn, namespace)
-        self._memories = {
-            name: Array(buffer, memory_of(buffer).view(), _known(buffer)) for name, buffer in module.memories.items()
-        }
         sources = address_sources(arrays)
+        self._memories = {
+            name: Array(buffer, memory_of(buffer).view(), _known(buffer))
+            for name, buffer in module.memories.items()
+            if buffer not in sources
+            or sources[buffer][1] == 0  # a field's own, also where a launch lends it companions
+        }
+        self._lent = [
+            (name, buffer, *sources[buffer]) for name, buffer in module.memories.items() if name not in self._memories
+        ]
         self._arrays = [(name, buffer, *sources[buffer]) for name, buffer in module.arrays.items()]
         self.parameters = tuple([v.type for v in fn.region.params if isinstance(v.type, Scalar)])
         self.results = tuple([y.type for y in fn.region.yields if isinstance(y.type, Scalar)])
@@ -92,7 +99,11 @@ class PythonCode(Stoppable):
         count = sum(isinstance(v, BoundArray) for v in values)
         numbers = self._given.unpack(self._given.pack(*values[count:]))
         arrays = {name: _bound(buffer, values[k], part) for name, buffer, k, part in self._arrays}
-        launch = Launch(self._module.sites, self._memories, self._module.temporaries, arrays, self._memory_limit)
+        memories = self._memories
+        if self._lent:
+            lent = {name: _bound(buffer, values[k], part) for name, buffer, k, part in self._lent}
+            memories = {**memories, **lent}
+        launch = Launch(self._module.sites, memories, self._module.temporaries, arrays, self._memory_limit)
         self._running.append(launch)
         started = time.perf_counter_ns()
         try:

@@ -1,5 +1,7 @@
-"""Forgets what was told about derivatives, where nothing is differentiated: gradients of functions, and what stands in
-for the derivative of a value (`surrogate`, `stop_gradient_once`).
+"""Drops what only derivatives need, where nothing is differentiated.
+
+That is custom gradients of functions, and what stands in for the derivative of a value (`surrogate`,
+`stop_gradient_once`).
 
 %r: f64 = sqrt %x                               %r: f64 = sqrt %x
 %y: f64 = custom_vjp %r, %x adjoint %g: f64:      store @y[], %r

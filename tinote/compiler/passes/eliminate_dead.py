@@ -1,4 +1,4 @@
-"""Removes what nobody needs.
+"""Removes operations whose results are not used: dead code elimination.
 
     %a: f32 = exp %x                                %s: f32 = for %i: i32 in 0i32 .. %n carrying %t: f32 = 0.0f32:
     %r: f32, %s: f32 = for %i: i32 in 0i32 .. %n      %2: f32 = add %t, %y

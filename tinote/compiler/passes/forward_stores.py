@@ -1,4 +1,4 @@
-"""Takes from variables what memory is known to hold, and drops stores that nobody sees.
+"""Replaces loads by the values that were stored, and drops stores that are overwritten before anything reads them.
 
     store @x[%i], %a
     %b: f32 = load @x[%i]                           %c: f32 = load @y[%i]

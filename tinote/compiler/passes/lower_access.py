@@ -1,4 +1,4 @@
-"""Access lowering: every load, store and atomic is on a flat view of its buffer, at one byte offset in i64.
+"""Turns the indices of every load, store and atomic into one byte offset in a flat view of its buffer.
 
     %v: f32 = load @x[%i][1i32]          %a: i64 = cast %i
                                    ->    %b: i64 = mul %a, 8i64

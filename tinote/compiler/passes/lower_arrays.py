@@ -1,4 +1,4 @@
-"""Array lowering: tensors that are indexed at run time, the only ones left, become local cells.
+"""Turns tensors that are indexed at run time, the only ones left, into local memory.
 
     %a: f32[4] = pack %x, %y, 0.0f32, 0.0f32          %a: ref f32[4] = local
     %b: f32[4] = insert %a, %i, %v                    set %a[0i32], %x

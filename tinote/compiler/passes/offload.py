@@ -1,4 +1,4 @@
-"""Offloading: the top of a function becomes a sequence of tasks, serial pieces and parallel loops.
+"""Splits the top of a function into tasks that run one after another: serial pieces and parallel loops.
 
     %s: f32 = load @s[]                        task serial:
     for parallel %i: i32 in 0i32 .. %n:            %s: f32 = load @s[]

@@ -1,4 +1,4 @@
-"""Settles what the iterations of a parallel loop do to a variable that was declared outside of it.
+"""Makes reductions of what parallel iterations do to a variable from outside of their loop, or runs them in order.
 
     store @a[], -1.0f32                             store @a[], -1.0f32
     for parallel %i: i32 in 0i32 .. %n:             for parallel %i: i32 in 0i32 .. %n:

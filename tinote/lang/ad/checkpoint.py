@@ -29,13 +29,13 @@ from tinote.lang.ad.journal.broken_path import LostValues
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Custom
 from tinote.lang.ad.journal.journal import Journal, living_buffers
+from tinote.lang.ad.journal.needed_adjoints import lends, reaches
 from tinote.lang.ad.journal.number_flow import look_for_plain
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saved_values import refuse_old_values
 from tinote.lang.data.traced import Trace, constants
-from tinote.lang.kernels.arguments import Arguments, ExternalArray, arguments_of, own
+from tinote.lang.kernels.arguments import Arguments, ExternalArray, lendable, own
 from tinote.lang.kernels.kernel import Instance
-from tinote.lang.maths_derivatives import Dual
 from tinote.lang.session.state import is_viewed, memory_of, recorder, session
 from tinote.runtime.memory import Memory, readable_size
 from tinote.source import Span, caller
@@ -133,7 +133,11 @@ class _Chain:
         self.touched_before: set[Buffer] = set()  # what the tape has touched before the loop
         self.outer: Trace | None = None  # the trace of the tape
         self.numbers: set[int] = set()  # the traced numbers from outside that steps have used
-        self.lost: dict[Buffer, Span] = {}  # fields without a gradient that hold active values
+        self.lost: dict[Buffer, Span] = {}  # what holds differentiated values and can have no temporary adjoint
+        self.active: dict[Buffer, Span] = {}  # memory without a gradient that holds differentiated values
+        self.copies: set[tuple[Buffer, Buffer]] = set()  # by Python: from where to where
+        self.read: set[Buffer] = set()  # of which Python has numbers
+        self.wanted: set[Buffer] = set()  # active memory whose adjoints are perhaps not zero
         self._seeds = array("Q")  # how many random launches there were before each step
         self._traces: list[tuple[int, frozenset[int]]] = []  # what each step did
         self._reserve = 0  # what a single step has needed beside the states
@@ -188,6 +192,7 @@ class _Chain:
             outer.overwriting(buffer)
 
         self.outer = outer.trace
+        self.active |= outer.active
         self.touched_before = outer.touched_before()
         self.recorded = {b for b in self.touched_before if outer.computed_before(b)}
         for buffer in living_buffers():
@@ -207,6 +212,8 @@ class _Chain:
                     coming = self._next_position(t)
                 shown.update()
         self.lost = lost = self._lost_values()
+        for buffer in self.active.keys() - outer.active.keys():
+            outer.activate(buffer, self.active[buffer])
         outer.custom(
             Custom(
                 f"checkpoint of '{getattr(self.step, '__name__', 'step')}'",
@@ -221,6 +228,7 @@ class _Chain:
                 ),
                 release=self._release,
                 numbers=frozenset(self.numbers),
+                reads_active=self._reads_active,
             )
         )
 
@@ -242,7 +250,7 @@ class _Chain:
 
     def _lost_values(self) -> dict[Buffer, Span]:
         """Fields without a gradient that hold active values after the loop, or between its steps."""
-        lost = LostValues(at_first=self.lost)
+        lost = LostValues(self.lost)
         before = -1
         while len(lost.spans) > before:
             before = len(lost.spans)
@@ -251,6 +259,28 @@ class _Chain:
             for arguments in self.launches.values():
                 lost.launch(arguments)
         return lost.spans
+
+    def _reads_active(self, reached: set[Buffer]) -> set[Buffer]:
+        """From where adjoints of active memory come behind the loop, where they are at any time. Raises
+        `DifferentiationError` for a launch whose gradient would need what cannot be kept.
+        """
+        found, before = set(reached), -1
+        while len(found) > before:
+            before = len(found)
+            for arguments in self.launches.values():
+                if reaches(arguments, found):
+                    found |= self.read & self.active.keys()  # numbers of these may be among its arguments
+                    if lends(arguments, found, self.active):
+                        found |= arguments.lent
+                        _refuse_old_values(arguments)
+            for source, target in self.copies:
+                if source in self.active and (target.adjoint is not None or target in found):
+                    found.add(source)
+            for custom in self.customs.values():
+                if custom.reads_active is not None:
+                    found |= custom.reads_active(found)
+        self.wanted = found
+        return found
 
     # ---- back
 
@@ -277,7 +307,7 @@ class _Chain:
                             shown.update()
                         if free >= 2:
                             self._keep(position)
-                    self._replay(position, listener, back, taping=True, adjoints=outer.adjoints)
+                    self._replay(position, listener, back, taping=True, outer=outer)
                     shown.update()
                     end = position
                     while len(self.kept) > 1 and self.kept[-1].position >= end:
@@ -300,7 +330,7 @@ class _Chain:
         back: Request,
         *,
         taping: bool,
-        adjoints: dict[int, Dual] | None = None,
+        outer: CustomSweep | None = None,
     ) -> None:
         self.report.recomputed += 1
         session.launches = self._seeds[t]  # the same draws
@@ -313,12 +343,12 @@ class _Chain:
                 self.span,
                 hint="let it depend on its number and on fields alone",
             )
-        if taping:
+        if outer is not None:
             try:
                 runner.lost_values(self.lost)
                 sweep = runner.sweep(back)
-                sweep.adjoints = {} if adjoints is None else adjoints
-                sweep.run(restore=False)
+                sweep.adjoints = outer.adjoints
+                sweep.run_within(outer.temporaries, self.wanted, restore=False)
             except KernelFiniteError as error:
                 error.notes = (*error.notes, Note(f"in step({t}) of this loop", self.span))
                 raise
@@ -328,6 +358,10 @@ class _Chain:
     def _release(self) -> None:
         self.kept = self.kept[:1]
         self.first.clear()
+
+
+def _refuse_old_values(arguments: Arguments) -> None:
+    refuse_old_values(arguments, "may be others when a step of this loop runs again", "the kernel's loop")
 
 
 def _content(bound: BoundArray) -> int:
@@ -363,6 +397,9 @@ class _Runner(Journal):
 
     def __init__(self, chain: _Chain, listener: Callable[[Buffer], None], t: int, *, taping: bool) -> None:
         super().__init__([_Listener(listener)], fit=chain.fit, trace=Trace(outer=chain.outer, family=chain))
+        self.active = chain.active
+        if self.active:
+            self._usual = None
         self._chain = chain
         self._t = t
         self._taping = taping
@@ -385,7 +422,7 @@ class _Runner(Journal):
         given, flow = values, self.flow(instance, values)
         if flow is not None:
             values = constants(values)
-        arguments = arguments_of(instance, values, self.request(flow))
+        arguments = self.arguments(instance, values, flow)
         look_for_plain(self.trace, given, arguments)
         arrays = arguments.arrays
         chain = self._chain
@@ -403,10 +440,10 @@ class _Runner(Journal):
                         notes=[Note("the kernel", instance.specialisation.source.span)],
                     )
             # Refuses what has no gradient at its first launch, not at the end.
-            refuse_old_values(arguments, "may be others when a step of this loop runs again", "the kernel's loop")
-            chain.launches[key] = arguments
+            _refuse_old_values(arguments.plain or arguments)
             chain.loaded |= set(own(touched.loaded))
             chain.recorded |= touched.written
+        chain.launches[key] = arguments  # the later, the more memory may be active
         for buffer in touched.written:
             self.overwriting(buffer)
         return flow
@@ -423,7 +460,9 @@ class _Runner(Journal):
         if self._taping:
             super().custom(custom)
             return
+        self.note_active(custom)
         known = self._chain.customs.setdefault(custom.span, custom)
+        known.active |= custom.active
         known.loaded |= custom.loaded
         known.written |= custom.written
         self._chain.loaded |= custom.loaded
@@ -440,15 +479,19 @@ class _Runner(Journal):
             super().writing(buffer, position, value, source)
             return
         self.overwriting(buffer)
-        lost = self._chain.lost
         if source is None:
             is_active = self._numbers_in(value, buffer) is not None
         else:
-            is_active = (
-                buffer.dtype.kind == "f" and buffer.primal is None and (source.adjoint is not None or source in lost)
-            )
-        if is_active and buffer.adjoint is None and buffer.primal is None:
-            lost.setdefault(buffer, caller())
+            self._chain.copies.add((source, buffer))
+            is_active = self.is_followed(source)
+            if source in self._chain.lost and not self.is_followed(buffer) and not buffer.no_adjoint:
+                self._chain.lost.setdefault(buffer, caller())
+        if is_active and buffer not in self.active and lendable(buffer):
+            self.activate(buffer, caller())
+
+    def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
+        self._chain.read.add(buffer)
+        return super().reading(buffer, position, value)
 
     def look_at_python(self) -> None:
         """Take what Python has given fields into the trace: it must be the same again."""

@@ -282,7 +282,7 @@ class _Constant(Recorder):
         for formal, buffer in arguments.pairs(touched.written):
             if isinstance(buffer, ExternalArray):
                 continue
-            if buffer.adjoint is not None and self._tape.computed_before(buffer):
+            if self._tape.is_followed(buffer) and self._tape.computed_before(buffer):
                 if formal in touched.stored or not _only_adds(instance, formal):
                     self._refuse(instance, buffer)
             self._tape.overwriting(buffer)

@@ -26,7 +26,7 @@ from tinote.compiler.requests import Checks, Derivative, Request
 from tinote.errors import DifferentiationError, KernelFiniteError, Note, TinoteError
 from tinote.ir.messages import iteration_of
 from tinote.lang.ad.functional.functional import refuse_open_recorder
-from tinote.lang.ad.journal.events import Custom
+from tinote.lang.ad.journal.events import Custom, Launch
 from tinote.lang.ad.memory.states import preserving_gradients
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.ad.tape import Tape
@@ -126,7 +126,7 @@ def _search(tape: Tape, *, backward: bool) -> Finding | None:
             sweep.run_launches()
     except KernelFiniteError as error:
         records, at = tape.records, sweep.at
-        assert at is not None
+        assert isinstance(at, Launch | Custom)
         number = next(k for k, record in enumerate(records, 1) if record is at)
         message, iteration = iteration_of(error.message)
         return Finding(backward, number, len(records), at.name, message, error.span, iteration, error.notes)

@@ -18,12 +18,12 @@ from typing import Literal
 from tinote.errors import DifferentiationError, at_users_frames
 from tinote.lang.ad.checks.gradcheck import GradientReport
 from tinote.lang.ad.checks.tape_check import GradientCheck
+from tinote.lang.ad.functional.inputs import size_of
 from tinote.lang.ad.journal.graph import TapeGraph, graph_of
 from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.rules.validation import AccessRules
 from tinote.lang.ad.rules.violations import Violation
 from tinote.lang.data.fields import Field
-from tinote.lang.data.traced import Trace
 from tinote.lang.session.state import gradient_memories, recorder, session, take_all_gradients
 from tinote.runtime.clearing import clear_memories
 from tinote.source import caller
@@ -47,17 +47,21 @@ class Tape(Journal):
     """Record the launches in a `with` block, and at its end accumulate the derivative of `loss` into the gradients of
     the fields.
 
-    `loss`: a 0-D field with a gradient; it is set to 0 at entry and its gradient to 1 at exit. `clear_gradients`: set
-    all gradients to zero at entry. An exception inside of the block leaves everything as it is and no gradient is
-    computed. `fill`, `from_numpy` and `copy_from` in the block are differentiated: after them a field's gradient is
-    that of its new values only until the first launch that uses the field. The same holds for a single element, or a
-    component or member of one, that Python assigns. What Python reads of fields, and what kernels return, are traced
-    numbers (`lang/data/traced.py`): arithmetic with them, writing them to fields and passing them to launches is
-    differentiated, and looking at them changes nothing. Plain numbers that were taken out of them (`float(x[0])`,
-    `x.to_numpy()`) are constants; where one may have come back, a warning says so, an error with `validation=True`.
-    Raises `DifferentiationError` for a loss that cannot be differentiated and
-    for what cannot be differentiated right: so for values that are differentiated and go through a field without a
-    gradient, which is named.
+    `loss`: a field or ndarray of a single number, of shape () or (1,), with a gradient; it is set to 0 at entry and its
+    gradient to 1 at exit. `clear_gradients`: set all gradients to zero at entry. An exception inside of the block
+    leaves everything as it is and no gradient is computed. `fill`, `from_numpy` and `copy_from` in the block are
+    differentiated: after them a field's gradient is that of its new values only until the first launch that uses the
+    field. The same holds for a single element, or a component or member of one, that Python assigns. What Python reads
+    of fields, and what kernels return, are traced numbers (`lang/data/traced.py`): arithmetic with them, writing them
+    to fields and passing them to launches is differentiated, and looking at them changes nothing. Plain numbers that
+    were taken out of them (`float(x[0])`, `x.to_numpy()`) are constants; where one may have come back, a warning says
+    so, an error with `validation=True`. Raises `DifferentiationError` for a loss that cannot be differentiated and for
+    what cannot be differentiated right.
+
+    A field or ndarray that was made without `needs_grad`, and that differentiated values go through on their way to the
+    loss, gets a temporary adjoint for the reverse sweep; it still has no `grad`. One that was made with
+    `needs_grad=False` is constant, as is one under `ti.stop_grad`. NumPy arrays, which anybody may write to, have no
+    temporary adjoint, and a custom VJP sees none: values that go through these are refused.
 
     Of what iterations of a parallel loop combine by `ti.atomic_min` or `ti.atomic_max`, the winner alone gets the
     gradient; of several, the last. The old values that atomic operations return on counters and other memory without a
@@ -97,10 +101,10 @@ class Tape(Journal):
     ) -> None:
         if not isinstance(loss, Field):
             raise DifferentiationError(f"the loss of a tape must be a field, not {loss!r}", caller())
-        if loss.shape != () or loss.element != ():
+        if size_of(loss) != 1:
             elements = f" and elements of shape {loss.element}" if loss.element else ""
             raise DifferentiationError(
-                f"the loss of a tape must be a 0-D scalar field, but '{loss.name}' has shape {loss.shape}{elements}",
+                f"the loss of a tape must be a single number, but '{loss.name}' has shape {loss.shape}{elements}",
                 caller(),
                 hint="sum into a field with shape=(), or call kernel.grad() with gradients of your own",
             )
@@ -124,8 +128,8 @@ class Tape(Journal):
             [one for one in (self.rules, self._check) if one is not None],
             saves=on_overwrite != "unchecked",
             keep=keep or self._check is not None,
-            trace=Trace(refuses=validation is True),
         )
+        self.trace.refuses = validation is True
         self.loss = loss
         self.grad_report: GradientReport | None = None
         self.clear_gradients = clear_gradients
@@ -138,7 +142,7 @@ class Tape(Journal):
 
     def graph(self) -> TapeGraph:
         """A picture of what was recorded so far."""
-        return graph_of(self.events, self.saved.copied, self.loss.buffer)
+        return graph_of(self.events, self.saved.copied, self.loss.buffer, self.temporaries)
 
     def __enter__(self) -> Tape:
         if self._entered:
@@ -176,6 +180,7 @@ class Tape(Journal):
         if self.has_something:
             self.lost_values()
         self.claim(clear=self.clear_gradients)
-        self.loss.grad.fill(1)
+        gradient = self.loss.grad
+        gradient.fill(1)
         self.reverse()
-        self.loss.grad.fill(1)
+        gradient.fill(1)

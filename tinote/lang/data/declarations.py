@@ -23,8 +23,8 @@ def _make(
     shape: Any,
     element: Sequence[Any],
     name: str,
-    needs_grad: bool,
-    needs_dual: bool,
+    needs_grad: bool | None,
+    needs_dual: bool | None,
     offset: Any,
     order: Any,
     layout: Layout,
@@ -62,8 +62,8 @@ def field(
     name: str = "",
     offset: Any = None,
     order: str | None = None,
-    needs_grad: bool = False,
-    needs_dual: bool = False,
+    needs_grad: bool | None = None,
+    needs_dual: bool | None = None,
     dt: Any = None,
 ) -> Any:
     """A field of numbers; of vectors, matrices or structs where `dtype` is a type of these.
@@ -89,8 +89,8 @@ def vector_field(
     offset: Any = None,
     order: str | None = None,
     layout: Layout = Layout.AOS,
-    needs_grad: bool = False,
-    needs_dual: bool = False,
+    needs_grad: bool | None = None,
+    needs_dual: bool | None = None,
     dt: Any = None,
 ) -> MatrixField:
     """A field of vectors of `n` components. `layout`: whether the components of an element lie together (AOS) or each
@@ -111,8 +111,8 @@ def matrix_field(
     offset: Any = None,
     order: str | None = None,
     layout: Layout = Layout.AOS,
-    needs_grad: bool = False,
-    needs_dual: bool = False,
+    needs_grad: bool | None = None,
+    needs_dual: bool | None = None,
     dt: Any = None,
 ) -> MatrixField:
     """A field of `n` by `m` matrices; the options are those of `Vector.field`."""

@@ -20,9 +20,9 @@ from tinote.lang.data.assigned import assigned_name
 from tinote.lang.data.components import ComponentField, Element
 from tinote.lang.data.exchange import Exchanged
 from tinote.lang.data.layout import LETTERS, Layout, Placement, array_over, dense
-from tinote.lang.data.matrix import Matrix, Vector
+from tinote.lang.data.matrix import Matrix, Vector, as_stored
 from tinote.lang.data.nodes import Located
-from tinote.lang.data.traced import plain, tangents_in
+from tinote.lang.data.traced import plain
 from tinote.lang.session.state import (
     clears_duals,
     forget_gradients,
@@ -38,7 +38,8 @@ from tinote.source import Span, caller
 
 __all__ = ["Field", "MatrixField", "ScalarField"]
 
-_EXACT = 1 << 53  # up to here, double precision has all integers
+_LARGEST = 65504  # what every type of floats holds
+_NUMBERS = (int, float, np.number)
 #: What a field has only once its place in memory is settled.
 _PLACED = ("_array", "buffer", "memory", "shape")
 
@@ -63,8 +64,8 @@ class Field(Located, Exchanged):
         element: tuple[int, ...],
         made_at: Span,
         name: str,
-        needs_grad: bool = False,
-        needs_dual: bool = False,
+        needs_grad: bool | None = None,
+        needs_dual: bool | None = None,
     ) -> None:
         if needs_grad and dtype.kind != "f":
             raise FieldError(
@@ -87,6 +88,8 @@ class Field(Located, Exchanged):
         #: gradient and dual that were asked for, by kind, while nothing has a place yet
         self._companions: dict[str, Field] = {}
         self._needed = {kind for kind, needed in (("grad", needs_grad), ("dual", needs_dual)) if needed}
+        #: in which modes its values are constants, since the user has said that it has no gradient (no dual)
+        self._constant = needs_grad is False, needs_dual is False or (needs_dual is None and needs_grad is False)
 
     def __getattr__(self, name: str) -> Any:
         if name in _PLACED:
@@ -151,6 +154,7 @@ class Field(Located, Exchanged):
             element_strides=at.element_strides,
             offset=at.offset,
         )
+        self.buffer.no_adjoint, self.buffer.no_tangent = self._constant
         self._array = array_over(self.buffer, self.memory)
         session.memories[self.buffer] = self.memory
         session.fields.add(self)
@@ -282,7 +286,8 @@ class Field(Located, Exchanged):
     @property
     def has_grad(self) -> bool:
         """Whether it has a gradient."""
-        self._settle_if_placed()
+        if self._grad is None:
+            self._settle_if_placed()
         return self._grad is not None
 
     @property
@@ -298,14 +303,25 @@ class Field(Located, Exchanged):
     # ---- elements
 
     def _position(self, key: Any) -> tuple[int, ...]:
-        self._require_alive()
-        index = () if key is None else tuple(key) if isinstance(key, tuple | list | Matrix) else (key,)
-        if len(index) != len(self.shape):
+        """Where the element with this index stands in the array."""
+        if self._generation != session.resets:
+            self._require_alive()
+        index = key if type(key) is tuple else () if key is None else tuple(key) if _has_several(key) else (key,)
+        shape = self.shape
+        if len(index) != len(shape):
             raise KernelIndexError(
-                f"'{self.name}' has {len(self.shape)} index dimensions, but got {len(index)}",
-                hint=f"write {self.name}[{', '.join(LETTERS[: len(self.shape)]) or 'None'}]",
+                f"'{self.name}' has {len(shape)} index dimensions, but got {len(index)}",
+                hint=f"write {self.name}[{', '.join(LETTERS[: len(shape)]) or 'None'}]",
             )
-        offset = self.buffer.offset or (0,) * len(index)
+        if self.buffer.offset:
+            return self._position_behind(index, self.buffer.offset)
+        for i, extent in zip(index, shape):  # noqa: B905  # asked at each access; as long as each other
+            if type(i) is not int or not 0 <= i < extent:
+                return self._position_behind(index, (0,) * len(shape))
+        return index
+
+    def _position_behind(self, index: tuple[Any, ...], offset: tuple[int, ...]) -> tuple[int, ...]:
+        """The same where indices begin at `offset`. Raises `KernelIndexError`."""
         for axis, (i, extent, first) in enumerate(zip(index, self.shape, offset, strict=True)):
             if not isinstance(i, int | np.integer):
                 raise KernelIndexError(f"an index of '{self.name}' must be an integer, not {type(i).__name__}")
@@ -319,11 +335,11 @@ class Field(Located, Exchanged):
     def _wrote(self, position: Any, value: Any, source: Buffer | None = None) -> None:
         """Python is about to write `value` at `position` (`...`: everywhere), or what is in the field `source`."""
         note_python_write(self.buffer, position, value, source)
-        if self._dual is not None and clears_duals():
-            self._dual._array[position] = tangents_in(value)
 
     def _source(self, value: Any) -> np.ndarray[Any, Any]:
-        """`value` as an array of numbers that this field's type holds; fractions are cut off. Raises `FieldError`."""
+        """`value` as an array of numbers of this field's type, or of one that fits into it; fractions are cut off.
+        Raises `FieldError`.
+        """
         try:
             if recorder.get() is not None:
                 value = plain(value)
@@ -332,14 +348,10 @@ class Field(Located, Exchanged):
             raise FieldError(f"cannot store {value!r} in '{self.name}': {error}") from None
         if source.dtype.kind not in "biuf":
             raise FieldError(f"cannot store {value!r} in '{self.name}', a field of {self.dtype}")
-        if self.dtype.kind in "iu" and source.size and not np.can_cast(source.dtype, self._array.dtype):
-            # NaN compares false with everything.
-            if not (source.min() >= self.dtype.lowest and source.max() <= self.dtype.highest):
-                raise FieldError(
-                    f"'{self.name}' is a field of {self.dtype}, which holds numbers from {self.dtype.lowest} "
-                    f"to {self.dtype.highest}: cannot store {value!r}"
-                )
-        return source
+        try:
+            return as_stored(source, self.dtype)
+        except ValueError as error:
+            raise FieldError(f"cannot store {value!r} in '{self.name}', a field of {self.dtype}: {error}") from None
 
     def __len__(self) -> int:
         return self.shape[0] if self.shape else 1
@@ -353,12 +365,16 @@ class Field(Located, Exchanged):
 
     def fill(self, value: Any) -> None:
         """Set every element to `value` (a number, or a vector or matrix of the element's shape)."""
-        self._require_alive()
-        source = value if self.dtype.kind == "f" and _is_plain(value) else self._source(value)
-        if isinstance(source, np.ndarray) and source.ndim and source.shape != self.element:
-            wanted = f"a number or elements of shape {self.element}" if self.element else "a number"
-            raise FieldError(f"'{self.name}' is filled with {wanted}, not with {value!r}")
-        self._wrote(..., value)
+        if self._generation != session.resets:
+            self._require_alive()
+        source = value
+        if not (_is_plain(value) and self.dtype.kind == "f"):
+            source = self._source(value)
+            if source.ndim and source.shape != self.element:
+                wanted = f"a number or elements of shape {self.element}" if self.element else "a number"
+                raise FieldError(f"'{self.name}' is filled with {wanted}, not with {value!r}")
+        if recorder.get() is not None or session.watchers:
+            self._wrote(..., value)
         self._array[...] = source
 
     def to_numpy(self, dtype: Any = None, *, keep_dims: bool = False) -> np.ndarray[Any, Any]:
@@ -423,8 +439,6 @@ class Field(Located, Exchanged):
             return
         self._wrote(..., None, other.buffer)
         self._array[...] = source
-        if self._dual is not None and other._dual is not None and clears_duals():
-            self._dual._array[...] = other._dual._array
 
     def __repr__(self) -> str:
         called = self._word if self.name == self._word else f"{self._word} {self.name}"
@@ -456,11 +470,16 @@ class ScalarField(Field):
 
     def __setitem__(self, key: Any, value: Any) -> None:
         position = self._position(key)
-        self._wrote(position, value)
+        number = plain(value)
+        fits = _is_plain(number) and (self.dtype.kind == "f" or type(number) is int)
+        if not fits and isinstance(number, _NUMBERS):
+            number = self._source(number)
+        if recorder.get() is not None or session.watchers:
+            self._wrote(position, value)
         try:
             if value is None:  # which NumPy reads as NaN
                 raise TypeError("it is not a number")
-            self._array[position] = value if recorder.get() is None else plain(value)
+            self._array[position] = number
         except (TypeError, ValueError, OverflowError) as error:
             raise FieldError(f"cannot store {value!r} in '{self.name}', a field of {self.dtype}: {error}") from None
 
@@ -532,7 +551,12 @@ def _forget(buffer: Buffer) -> None:
             companion.primal = None
 
 
+def _has_several(key: Any) -> bool:
+    """Whether an index is that of several dimensions."""
+    return type(key) is not int and isinstance(key, tuple | list | Matrix)
+
+
 def _is_plain(value: Any) -> bool:
     """Whether any array of floats takes the value as it is; each tape fills three times."""
     kind = type(value)
-    return kind is float or (kind is int and -_EXACT <= value <= _EXACT)
+    return (kind is float or kind is int) and -_LARGEST <= value <= _LARGEST

@@ -21,12 +21,37 @@ from tinote.lang.data.traced import holds_traced, plain, traced_array
 from tinote.lang.session.state import scalar_type
 from tinote.source import caller
 
-__all__ = ["Matrix", "Vector", "numpy_type"]
+__all__ = ["Matrix", "Vector", "as_stored", "as_type", "numpy_type"]
 
 
 def numpy_type(dtype: Scalar) -> np.dtype[Any]:
     """The NumPy type in which a scalar type is stored. Truth values take a byte."""
     return np.dtype(np.bool_) if dtype.kind == "b" else np.dtype(f"{dtype.kind}{dtype.size}")
+
+
+def as_stored(values: np.ndarray[Any, Any], t: Scalar) -> np.ndarray[Any, Any]:
+    """Numbers as memory of type `t` holds them; for integers, fractions are cut off. Raises `ValueError` for integers
+    out of range, and for finite numbers that are too large for a float type.
+    """
+    wanted = numpy_type(t)
+    if values.dtype == wanted or np.can_cast(values.dtype, wanted):
+        return values
+    if t.kind in "iu" and values.size and not (values.min() >= t.lowest and values.max() <= t.highest):
+        # NaN compares false with everything.
+        raise ValueError(f"{t} holds numbers from {t.lowest} to {t.highest}")
+    try:
+        with np.errstate(over="raise"):
+            return values.astype(wanted)
+    except FloatingPointError:
+        raise ValueError(f"it is too large for {t}") from None
+
+
+def as_type(values: np.ndarray[Any, Any], t: Scalar) -> np.ndarray[Any, Any]:
+    """Numbers cast to `t` as in kernels: integers wrap. Raises `FieldError` for what a float type cannot hold."""
+    try:
+        return (as_stored(values, t) if t.kind == "f" else values).astype(numpy_type(t))
+    except ValueError as error:
+        raise FieldError(f"{values.tolist()} cannot be components of {t}: {error}", caller()) from None
 
 
 def _components(value: Any) -> Any:
@@ -136,7 +161,7 @@ class Matrix:
         if dt is not None:
             dtype = scalar_type(dt)
             if self.values.dtype != object or dtype.kind != "f":
-                self.values = plain(self.values).astype(numpy_type(dtype))
+                self.values = as_type(plain(self.values), dtype)
         self._parent = _parent
 
     # ---- shape
@@ -175,11 +200,11 @@ class Matrix:
 
     def __setitem__(self, index: Any, value: Any) -> None:
         part = _unwrap(value)
+        if self._parent is not None:  # which refuses what does not fit
+            self._parent.write(index, part)
         if isinstance(part, np.ndarray) and part.dtype == object:
             self.values = self.values.astype(object)
         self.values[index] = part
-        if self._parent is not None:
-            self._parent.write(index, part)
 
     def __getattr__(self, name: str) -> Any:
         # Copying and pickling ask before there are values.

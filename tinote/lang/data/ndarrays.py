@@ -174,7 +174,9 @@ class VectorNdarray(Ndarray, MatrixField):
 _KINDS: tuple[type[Ndarray], ...] = (ScalarNdarray, VectorNdarray, MatrixNdarray)
 
 
-def _make(dtype: Any, shape: Any, element: tuple[int, ...], needs_grad: bool, needs_dual: bool, name: str) -> Any:
+def _make(
+    dtype: Any, shape: Any, element: tuple[int, ...], needs_grad: bool | None, needs_dual: bool | None, name: str
+) -> Any:
     made_at = caller()
     for extent in element:
         if not isinstance(extent, int) or isinstance(extent, bool) or extent < 1:
@@ -190,7 +192,7 @@ def _make(dtype: Any, shape: Any, element: tuple[int, ...], needs_grad: bool, ne
 
 
 def ndarray(
-    dtype: Any, shape: Any = None, *, needs_grad: bool = False, needs_dual: bool = False, name: str = ""
+    dtype: Any, shape: Any = None, *, needs_grad: bool | None = None, needs_dual: bool | None = None, name: str = ""
 ) -> Any:
     """An array of numbers of type `dtype`, or, for a vector or matrix type, of these; zero at first. `shape`: an extent
     or a tuple of them. `needs_grad` makes `x.grad`, of the same shape; `needs_dual` `x.dual`. `name`: for errors.
@@ -202,14 +204,27 @@ def ndarray(
 
 
 def vector_ndarray(
-    n: int, dtype: Any, shape: Any = None, *, needs_grad: bool = False, needs_dual: bool = False, name: str = ""
+    n: int,
+    dtype: Any,
+    shape: Any = None,
+    *,
+    needs_grad: bool | None = None,
+    needs_dual: bool | None = None,
+    name: str = "",
 ) -> VectorNdarray:
     """An array of vectors of `n` components of type `dtype`; the options are those of `ti.ndarray`."""
     return _make(dtype, shape, (n,), needs_grad, needs_dual, name)
 
 
 def matrix_ndarray(
-    n: int, m: int, dtype: Any, shape: Any = None, *, needs_grad: bool = False, needs_dual: bool = False, name: str = ""
+    n: int,
+    m: int,
+    dtype: Any,
+    shape: Any = None,
+    *,
+    needs_grad: bool | None = None,
+    needs_dual: bool | None = None,
+    name: str = "",
 ) -> MatrixNdarray:
     """An array of `n` by `m` matrices of type `dtype`; the options are those of `ti.ndarray`."""
     return _make(dtype, shape, (n, m), needs_grad, needs_dual, name)

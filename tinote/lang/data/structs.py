@@ -36,7 +36,7 @@ from tinote.ir.types import Scalar, Tensor
 from tinote.lang.data import types
 from tinote.lang.data.fields import Field, MatrixField, ScalarField
 from tinote.lang.data.layout import Layout, offset_given, order_named, shape_given
-from tinote.lang.data.matrix import Matrix, Vector, numpy_type
+from tinote.lang.data.matrix import Matrix, Vector, as_stored, numpy_type
 from tinote.lang.data.members import Members
 from tinote.lang.data.nodes import Node
 from tinote.lang.data.traced import holds_traced, plain, traced_array
@@ -120,10 +120,10 @@ class StructType:
             if isinstance(t, Scalar):
                 if found.ndim:
                     raise ValueError("one number is needed")
-                return found.astype(numpy_type(t)).item()
+                return as_stored(found, t).astype(numpy_type(t)).item()
             if found.ndim and found.shape != t.shape:
                 raise ValueError(f"its shape should be {t.shape}")
-            filled = np.broadcast_to(found, t.shape).astype(numpy_type(t.dtype))
+            filled = np.broadcast_to(as_stored(found, t.dtype), t.shape).astype(numpy_type(t.dtype))
         except (TypeError, ValueError) as error:
             raise FieldError(f"member '{member}' of '{self.__name__}' cannot be {value!r}: {error}") from None
         return (Vector if len(t.shape) == 1 else Matrix)(filled)
@@ -148,8 +148,8 @@ class StructType:
         offset: Any = None,
         order: str | None = None,
         layout: Layout = Layout.AOS,
-        needs_grad: bool = False,
-        needs_dual: bool = False,
+        needs_grad: bool | None = None,
+        needs_dual: bool | None = None,
         name: str = "",
     ) -> StructField:
         """A field of such structs. Members that are not floats have no gradient."""
@@ -328,7 +328,13 @@ class StructField:
     """A field of structs: `s[i]` is a struct (assigning its members writes through), `s.pos` the field of a member."""
 
     def __init__(
-        self, struct: StructType, made_at: Span, name: str, needs_grad: bool, needs_dual: bool, suffix: str = ""
+        self,
+        struct: StructType,
+        made_at: Span,
+        name: str,
+        needs_grad: bool | None,
+        needs_dual: bool | None,
+        suffix: str = "",
     ) -> None:
         self._struct = struct
         self._fields: dict[str, Any] = {}
@@ -339,10 +345,8 @@ class StructField:
                 self._fields[member] = StructField(t, made_at, name, needs_grad, needs_dual, below)
                 continue
             kind, dtype, element = (ScalarField, t, ()) if isinstance(t, Scalar) else (MatrixField, t.dtype, t.shape)
-            floats = dtype.kind == "f"
-            made = kind(
-                dtype, element, made_at, f"{name}{below}" if name else "", needs_grad and floats, needs_dual and floats
-            )
+            companions = (needs_grad, needs_dual) if dtype.kind == "f" else (None, None)
+            made = kind(dtype, element, made_at, f"{name}{below}" if name else "", *companions)
             made._suffix = below
             self._fields[member] = made
 

@@ -29,7 +29,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from dis import opmap
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, final
 
 import numpy as np
 
@@ -64,14 +64,31 @@ _LOOKS = re.compile(r"(math\.|np\.|numpy\.)?(isnan|isfinite|isinf|isclose|allclo
 _OPERATOR = opmap["BINARY_OP"]
 
 
-class Computed(NamedTuple):
-    """Python has computed traced number `number` by a rule. `sources`: the numbers of the operands, 0 for constants."""
+class Computed:
+    """Python has computed the traced number `result` by a rule. Active `operands` are traced numbers, others floats."""
 
-    number: int
-    rule: Rule
-    sources: tuple[int, ...]
-    operands: tuple[Dual, ...]
-    result: Dual
+    __slots__ = ("operands", "result", "rule")
+
+    def __init__(self, result: Traced, rule: Rule, operands: tuple[Traced | float, ...]) -> None:
+        self.result = result
+        self.rule = rule
+        self.operands = operands
+
+    @property
+    def number(self) -> int:
+        """The number of the result."""
+        return self.result.number
+
+    @property
+    def sources(self) -> tuple[int, ...]:
+        """The numbers of the operands, 0 for constants."""
+        return tuple([one.number if type(one) is Traced else 0 for one in self.operands])
+
+    def slopes(self) -> tuple[Dual, ...]:
+        """The derivatives by the operands."""
+        assert self.rule.slopes is not None
+        operands = [Dual(one.value, one.tangent) if type(one) is Traced else Dual(one) for one in self.operands]
+        return self.rule.slopes(Dual(self.result.value, self.result.tangent), *operands)
 
 
 class _TakenOut(NamedTuple):
@@ -116,17 +133,15 @@ class Trace:
 
     def new(self, value: float, tangent: float = 0.0) -> Traced:
         """A number that Python did not compute: one that was read, that a kernel returned, or an argument."""
-        return Traced(self, Dual(value, tangent), next(_numbers))
+        return Traced(self, value, tangent, next(_numbers))
 
     def is_active(self, value: Traced) -> bool:
         """Whether a number is one of this recording's, or of one around it. Raises `DifferentiationError` for numbers
         whose derivative would be lost.
         """
-        if not value.number:
-            return False
         owner = value.trace
-        if owner is self:
-            return True
+        if owner is self or not value.number:
+            return value.number != 0
         around = self.outer
         while around is not None:
             if owner is around:
@@ -144,9 +159,12 @@ class Trace:
 
     def holds(self, value: Any) -> bool:
         """Whether a number, or a list, tuple, array or vector of numbers, holds an active one."""
-        if type(value) is Traced:
+        kind = type(value)
+        if kind is float or kind is int:
+            return False
+        if kind is Traced:
             return self.is_active(value)
-        if isinstance(value, list | tuple):
+        if isinstance(value, _SEQUENCES):
             return any(self.holds(one) for one in value)
         array = value if isinstance(value, np.ndarray) else getattr(value, "values", None)
         if not isinstance(array, np.ndarray) or array.dtype != object:
@@ -212,7 +230,7 @@ def _floats_around() -> dict[int, float]:
 
 def may_be_computed(values: Any, older: dict[int, float]) -> bool:
     """Whether a value holds plain floats that are neither literals nor among the `older` ones."""
-    if isinstance(values, list | tuple):
+    if isinstance(values, _SEQUENCES):
         return any(may_be_computed(value, older) for value in values)
     if isinstance(values, np.ndarray):
         return values.dtype.kind in "fO"
@@ -236,53 +254,41 @@ def _constants(constants: Sequence[Any]) -> list[Any]:
     return [inner for one in constants for inner in (_constants(one) if isinstance(one, tuple) else [one])]
 
 
+@final
 class Traced:
     """A number that remembers where it came from. It is made by what reads fields and launches kernels.
 
-    `trace`: the recording that it belongs to; `number`: its own, 0 for a constant among traced numbers; `dual`: its
-    value and tangent.
+    `trace`: the recording that it belongs to; `value`: the number as a constant; `tangent`: its derivative along the
+    direction of forward mode; `number`: its own, 0 for a constant among traced numbers.
     """
 
-    __slots__ = ("dual", "number", "trace")
+    __slots__ = ("number", "tangent", "trace", "value")
 
-    def __init__(self, trace: Trace, dual: Dual, number: int) -> None:
+    def __init__(self, trace: Trace, value: float, tangent: float, number: int) -> None:
         self.trace = trace
-        self.dual = dual
+        self.value = value
+        self.tangent = tangent
         self.number = number
 
     @property
     def __class__(self) -> type:  # so that `isinstance` says what programs expect
         return float
 
-    @property
-    def value(self) -> float:
-        """The number as a constant."""
-        return self.dual.value
-
-    @property
-    def tangent(self) -> float:
-        """Its derivative along the direction of forward mode."""
-        return self.dual.tangent
-
-    def along(self, tangent: float) -> None:
-        """Give an argument its derivative along the direction, before anything is computed with it."""
-        self.dual = Dual(self.dual.value, tangent)
-
     # ---- leaving
 
     def _take_out(self) -> float:
         trace = self.trace
         # Where tangents alone are carried, what has none is a constant.
-        if trace.is_open and self.number and (trace.events is not None or self.dual.tangent):
+        if trace.is_open and self.number and (trace.events is not None or self.tangent):
             trace.note_taken_out()
-        return self.dual.value
+        return self.value
 
     def __float__(self) -> float:
         if self.trace.is_open:
             frame = sys._getframe(1)
             if frame.f_code.co_code[frame.f_lasti] != _OPERATOR:
                 return self._take_out()
-        return self.dual.value
+        return self.value
 
     def __tinote_captured__(self) -> float:
         """What a kernel has of a number that it captures."""
@@ -301,10 +307,10 @@ class Traced:
         return self._take_out().hex()
 
     def is_integer(self) -> bool:
-        return self.dual.value.is_integer()
+        return self.value.is_integer()
 
     def __reduce__(self) -> Any:
-        return float, (self.dual.value,)
+        return float, (self.value,)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         return self.__reduce__()
@@ -318,33 +324,33 @@ class Traced:
     # ---- looking
 
     def __repr__(self) -> str:
-        return repr(self.dual.value)
+        return repr(self.value)
 
     __str__ = __repr__
 
     def __format__(self, spec: str) -> str:
-        return format(self.dual.value, spec)
+        return format(self.value, spec)
 
     def __hash__(self) -> int:
-        return hash(self.dual.value)
+        return hash(self.value)
 
     def __bool__(self) -> bool:
-        return bool(self.dual.value)
+        return bool(self.value)
 
     def __int__(self) -> int:
-        return int(self.dual.value)
+        return int(self.value)
 
     def __trunc__(self) -> int:
-        return math.trunc(self.dual.value)
+        return math.trunc(self.value)
 
     def __floor__(self) -> int:
-        return math.floor(self.dual.value)
+        return math.floor(self.value)
 
     def __ceil__(self) -> int:
-        return math.ceil(self.dual.value)
+        return math.ceil(self.value)
 
     def __round__(self, digits: int | None = None) -> Any:
-        return round(self.dual.value, digits)
+        return round(self.value, digits)
 
     def __eq__(self, other: object) -> Any:
         return self._compared(other, operator.eq)
@@ -366,9 +372,9 @@ class Traced:
 
     def _compared(self, other: Any, compare: Callable[[Any, Any], Any]) -> Any:
         if type(other) is Traced:
-            return compare(self.dual.value, other.dual.value)
+            return compare(self.value, other.value)
         if isinstance(other, int | float | np.generic) or (isinstance(other, np.ndarray) and not other.ndim):
-            return compare(self.dual.value, other)
+            return compare(self.value, other)
         return NotImplemented
 
     # ---- arithmetic
@@ -382,40 +388,40 @@ class Traced:
         return self
 
     def __add__(self, other: Any) -> Any:
-        return _by_operator("add", operator.add, self, other)
+        return _by_operator(RULES["add"], operator.add, self, other)
 
     def __radd__(self, other: Any) -> Any:
-        return _by_operator("add", operator.add, other, self)
+        return _by_operator(RULES["add"], operator.add, other, self)
 
     def __sub__(self, other: Any) -> Any:
-        return _by_operator("subtract", operator.sub, self, other)
+        return _by_operator(RULES["subtract"], operator.sub, self, other)
 
     def __rsub__(self, other: Any) -> Any:
-        return _by_operator("subtract", operator.sub, other, self)
+        return _by_operator(RULES["subtract"], operator.sub, other, self)
 
     def __mul__(self, other: Any) -> Any:
-        return _by_operator("multiply", operator.mul, self, other)
+        return _by_operator(RULES["multiply"], operator.mul, self, other)
 
     def __rmul__(self, other: Any) -> Any:
-        return _by_operator("multiply", operator.mul, other, self)
+        return _by_operator(RULES["multiply"], operator.mul, other, self)
 
     def __truediv__(self, other: Any) -> Any:
-        return _by_operator("true_divide", operator.truediv, self, other)
+        return _by_operator(RULES["true_divide"], operator.truediv, self, other)
 
     def __rtruediv__(self, other: Any) -> Any:
-        return _by_operator("true_divide", operator.truediv, other, self)
+        return _by_operator(RULES["true_divide"], operator.truediv, other, self)
 
     def __floordiv__(self, other: Any) -> Any:
-        return _by_operator("floor_divide", operator.floordiv, self, other)
+        return _by_operator(RULES["floor_divide"], operator.floordiv, self, other)
 
     def __rfloordiv__(self, other: Any) -> Any:
-        return _by_operator("floor_divide", operator.floordiv, other, self)
+        return _by_operator(RULES["floor_divide"], operator.floordiv, other, self)
 
     def __mod__(self, other: Any) -> Any:
-        return _by_operator("remainder", operator.mod, self, other)
+        return _by_operator(RULES["remainder"], operator.mod, self, other)
 
     def __rmod__(self, other: Any) -> Any:
-        return _by_operator("remainder", operator.mod, other, self)
+        return _by_operator(RULES["remainder"], operator.mod, other, self)
 
     def __divmod__(self, other: Any) -> Any:
         return self // other, self % other
@@ -424,19 +430,19 @@ class Traced:
         return other // self, other % self
 
     def __pow__(self, other: Any, modulus: Any = None) -> Any:
-        return NotImplemented if modulus is not None else _by_operator("float_power", operator.pow, self, other)
+        return NotImplemented if modulus is not None else _by_operator(RULES["float_power"], operator.pow, self, other)
 
     def __rpow__(self, other: Any) -> Any:
-        return _by_operator("float_power", operator.pow, other, self)
+        return _by_operator(RULES["float_power"], operator.pow, other, self)
 
     def __neg__(self) -> Any:
-        return _compute(RULES["negative"], -self.dual.value, (self,))
+        return _compute(RULES["negative"], -self.value, (self,))
 
     def __pos__(self) -> Any:
         return self
 
     def __abs__(self) -> Any:
-        return _compute(RULES["absolute"], abs(self.dual.value), (self,))
+        return _compute(RULES["absolute"], abs(self.value), (self,))
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
         if method == "__call__" and not options:
@@ -444,7 +450,7 @@ class Traced:
                 return ufunc(*[objects([one], ()) if type(one) is Traced else one for one in inputs])
             if not any(isinstance(one, np.ndarray) and one.ndim for one in inputs):
                 # As with floats, a result out of range is an infinity or NaN.
-                plain_inputs = [one.dual.value if type(one) is Traced else one for one in inputs]
+                plain_inputs = [one.value if type(one) is Traced else one for one in inputs]
                 value = ufunc(*plain_inputs)
                 rule = RULES.get(ufunc.__name__)
                 if rule is not None:
@@ -466,23 +472,28 @@ Real.register(Traced)
 
 
 _NUMBERS = (int, float, np.bool_, np.integer, np.floating)
+_SEQUENCES = (list, tuple)
 
 
-def _by_operator(name: str, python: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
-    x = a.dual.value if type(a) is Traced else a
-    y = b.dual.value if type(b) is Traced else b
-    for one in (x, y):
-        if type(one) is not float and not isinstance(one, _NUMBERS):
-            if isinstance(one, np.ndarray) and not one.ndim and one.dtype.kind in "biuf":
-                continue
-            return NotImplemented
+def _is_number(value: Any) -> bool:
+    """Whether Python computes with it as with a float."""
+    if isinstance(value, _NUMBERS):
+        return True
+    return isinstance(value, np.ndarray) and not value.ndim and value.dtype.kind in "biuf"
+
+
+def _by_operator(rule: Rule, python: Callable[[Any, Any], Any], a: Any, b: Any) -> Any:
+    x = a.value if type(a) is Traced else a
+    y = b.value if type(b) is Traced else b
+    if not (type(x) is float or _is_number(x)) or not (type(y) is float or _is_number(y)):
+        return NotImplemented
     value = python(x, y)
     if isinstance(value, complex):  # a root of a negative number
         for one in (a, b):
             if type(one) is Traced:
                 one._take_out()
         return value
-    return _compute(RULES[name], value, (a, b))
+    return _compute(rule, value, (a, b))
 
 
 def _compute(rule: Rule, value: Any, operands: Sequence[Any]) -> Any:
@@ -492,38 +503,40 @@ def _compute(rule: Rule, value: Any, operands: Sequence[Any]) -> Any:
     trace = _trace_of(operands)
     if trace is None:
         return value
-    sources: list[int] = []
-    duals: list[Dual] = []
-    has_tangents = False
+    given: list[Traced | float] = []
+    is_active = has_tangents = False
     for one in operands:
         if type(one) is Traced and trace.is_active(one):
-            sources.append(one.number)
-            duals.append(one.dual)
-            has_tangents = has_tangents or one.dual.tangent != 0
+            is_active = True
+            has_tangents = has_tangents or one.tangent != 0
+            given.append(one)
         else:
-            sources.append(0)
-            duals.append(Dual(float(plain(one))))
-    if not any(sources):
+            given.append(float(plain(one)))
+    number = float(value)
+    if not is_active:
         # A constant that stands among traced numbers is one of them; of a recording that has ended, a float.
         among = any(type(one) is Traced and one.trace.is_open for one in operands)
-        return Traced(trace, Dual(float(value)), 0) if among else value
+        return Traced(trace, number, 0.0, 0) if among else value
     if trace.root.taken_out is not None:
-        trace.note_plain([one for one, source in zip(operands, sources, strict=True) if not source], "arithmetic")
-    dual = rule.of(*duals, value=float(value)) if has_tangents else Dual(float(value))
-    found = Traced(trace, dual, next(_numbers))
+        others = [one for one, kept in zip(operands, given, strict=True) if type(kept) is not Traced]
+        trace.note_plain(others, "arithmetic")
+    tangent = 0.0
+    if has_tangents:
+        duals = [Dual(one.value, one.tangent) if type(one) is Traced else Dual(one) for one in given]
+        tangent = rule.of(*duals, value=number).tangent
+    found = Traced(trace, number, tangent, next(_numbers))
     if trace.events is not None:
-        trace.events.append(Computed(found.number, rule, tuple(sources), tuple(duals), dual))
+        trace.events.append(Computed(found, rule, tuple(given)))
     return found
 
 
 def _trace_of(operands: Sequence[Any]) -> Trace | None:
     """The recording that computing with these numbers belongs to: the present one, or else that of one of them."""
     open_recorder = recorder.get()
-    trace: Trace | None = None if open_recorder is None else open_recorder.trace
-    if trace is None:
-        traces = [one.trace for one in operands if type(one) is Traced and one.trace.is_open]
-        trace = traces[0] if traces else None
-    return trace
+    if open_recorder is not None and open_recorder.trace is not None:
+        found: Trace = open_recorder.trace
+        return found
+    return next((one.trace for one in operands if type(one) is Traced and one.trace.is_open), None)
 
 
 # ---- arrays of numbers
@@ -547,17 +560,17 @@ def traced_array(value: Any) -> Array:
     """What `holds_traced` as an array of traced numbers."""
     open_recorder = recorder.get()
     trace = Trace() if open_recorder is None or open_recorder.trace is None else open_recorder.trace
-    if trace.root.taken_out is not None and isinstance(value, list | tuple):
+    if trace.root.taken_out is not None and isinstance(value, _SEQUENCES):
         trace.note_plain(value, "a vector of numbers that are differentiated")
     array = _as_objects(value)
-    items = [one if type(one) is Traced else Traced(trace, Dual(float(one)), 0) for one in array.ravel().tolist()]
+    items = [one if type(one) is Traced else Traced(trace, float(one), 0.0, 0) for one in array.ravel().tolist()]
     return objects(items, array.shape)
 
 
 def _as_objects(value: Any) -> Array:
     if type(value) is Traced:
         return objects([value], ())
-    if isinstance(value, list | tuple):
+    if isinstance(value, _SEQUENCES):
         return np.stack([_as_objects(one) for one in value])
     array = getattr(value, "values", value)
     return np.asarray(array).astype(object)
@@ -565,7 +578,7 @@ def _as_objects(value: Any) -> Array:
 
 def constants(values: Sequence[Any]) -> tuple[Any, ...]:
     """The values of a launch, with floats in place of traced numbers."""
-    return tuple([value.dual.value if type(value) is Traced else value for value in values])
+    return tuple([value.value if type(value) is Traced else value for value in values])
 
 
 def all_traced(value: Any) -> Any:
@@ -577,7 +590,7 @@ def all_traced(value: Any) -> Any:
 def with_values(value: Any, new: Callable[[float], float]) -> Any:
     """Traced numbers with other values, and the derivatives of the old ones."""
     array = traced_array(value)
-    items = [_compute(RULES["positive"], new(one.dual.value), (one,)) for one in array.ravel().tolist()]
+    items = [_compute(RULES["positive"], new(one.value), (one,)) for one in array.ravel().tolist()]
     return objects(items, array.shape)[()]
 
 
@@ -589,14 +602,17 @@ def constant_of(value: Traced, where: str) -> float:
             caller(),
             hint="pass it as a number (`a: ti.f64`), or write float(…) where a constant is meant",
         )
-    return value.dual.value
+    return value.value
 
 
 def plain(value: Any) -> Any:
     """A number, or a list, array or vector, with floats in place of traced numbers: nothing is taken out."""
-    if type(value) is Traced:
-        return value.dual.value
-    if isinstance(value, list | tuple):
+    kind = type(value)
+    if kind is float or kind is int:
+        return value
+    if kind is Traced:
+        return value.value
+    if isinstance(value, _SEQUENCES):
         return [plain(one) for one in value]
     array = value if isinstance(value, np.ndarray) else getattr(value, "values", None)
     if isinstance(array, np.ndarray) and array.dtype == object:
@@ -609,5 +625,5 @@ def tangents_in(value: Any) -> Any:
     if not holds_traced(value):
         return 0.0
     array = _as_objects(value)
-    found = [one.dual.tangent if type(one) is Traced else 0.0 for one in array.ravel().tolist()]
+    found = [one.tangent if type(one) is Traced else 0.0 for one in array.ravel().tolist()]
     return np.array(found, np.float64).reshape(array.shape)

@@ -9,7 +9,7 @@ import numpy as np
 from tinote.errors import FieldError
 from tinote.ir.types import Tensor, f16, f32, f64, i8, i16, i32, i64, u1, u8, u16, u32, u64
 from tinote.lang.data.fields import MatrixField
-from tinote.lang.data.matrix import Matrix, Vector, numpy_type
+from tinote.lang.data.matrix import Matrix, Vector, as_type
 from tinote.lang.data.ndarrays import ElementHint, NdarrayType
 from tinote.lang.session.missing import refusing
 from tinote.lang.session.state import scalar_type, session
@@ -90,7 +90,7 @@ class MatrixType:
         if flat.size not in (1, count):
             raise FieldError(f"{self!r} needs {count} components, not {flat.size}")
         values = np.broadcast_to(flat, self.shape) if flat.size == 1 else flat.reshape(self.shape)
-        return (Vector if len(self.shape) == 1 else Matrix)(values.astype(numpy_type(self.dtype)))
+        return (Vector if len(self.shape) == 1 else Matrix)(as_type(values, self.dtype))
 
     def field(self, shape: Any = None, **options: Any) -> MatrixField:
         """A field of values of this type; the options are those of `ti.Vector.field`."""

@@ -12,7 +12,7 @@ from tinote.ir.buffers import Buffer
 from tinote.ir.launch_values import Argument, BoundedNode, SymbolicRegion, SymbolicRegions
 from tinote.lang.index_regions import IndexRegion, IndexRegions, whole_region
 
-__all__ = ["NOTHING", "AccessRegions", "BufferRegions", "RegionEvaluator"]
+__all__ = ["NOTHING", "AccessRegions", "BufferRegions", "RegionEvaluator", "united"]
 
 #: How many regions that depend on arguments are remembered: a loop of time steps runs again and again.
 _MOST_KNOWN = 4096
@@ -42,6 +42,12 @@ def _numbered(parts: Sequence[BufferRegions]) -> AccessRegions:
 
 
 NOTHING = _numbered([(), (), ()])
+
+
+def united(a: AccessRegions, b: AccessRegions) -> AccessRegions:
+    """What either reads, of one launch: both write the same."""
+    before, after = (tuple(dict.fromkeys((*x, *y))) for x, y in zip(a[:2], b[:2], strict=True))
+    return _numbered([before, after, a.written])
 
 
 class _ParametricRegion(NamedTuple):

@@ -7,22 +7,26 @@ next, so they ask here: a field or ndarray is known by its own buffer, and memor
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 from tinote.compiler.driver import BoundArray, Specialisation
 from tinote.compiler.launch.access_summary import AccessSummary, TaskSummary
-from tinote.compiler.launch.metadata import GradientFacts
+from tinote.compiler.launch.metadata import BrokenPath, GradientFacts
 from tinote.compiler.requests import GRADIENT, PRIMAL, Request
-from tinote.errors import DifferentiationError
+from tinote.errors import DifferentiationError, Note, TinoteError, broken_gradient_path
 from tinote.ir.nodes import Buffer, BufferKind
-from tinote.lang.kernels.access_region import AccessRegions, BufferRegions, RegionEvaluator
+from tinote.lang.kernels.access_region import AccessRegions, BufferRegions, RegionEvaluator, united
 from tinote.lang.kernels.stand_ins import stand_ins, viewed_field
 from tinote.lang.session.state import memory_of
 from tinote.source import Span
 
-__all__ = ["Arguments", "ExternalArray", "arguments_of", "own", "span_in"]
+__all__ = ["Arguments", "ExternalArray", "arguments_of", "lendable", "lending", "own", "span_in"]
+
+
+#: Regions that depend on arguments, with temporary gradients and without: so many pairs are remembered.
+_MOST_UNIONS = 4096
 
 
 class ExternalArray(Buffer):
@@ -42,9 +46,24 @@ class ExternalArray(Buffer):
 
 
 class Arguments:
-    """A launch: a specialisation and the values that it is launched with. `request`: which gradient is meant."""
+    """A launch: a specialisation and the values that it is launched with. `request`: which gradient is meant.
+    `tangents`: the temporary duals of memory that is to have one.
 
-    def __init__(self, specialisation: Specialisation, values: Sequence[Any], request: Request = GRADIENT) -> None:
+    With temporary gradients, `plain` is the same launch without, whose gradient may run in place of this one's. What
+    stands for memory with a temporary gradient is `lent`. `refused`: why the gradient cannot pass through memory that
+    has none of its own.
+    """
+
+    plain: Arguments | None = None
+    refused: TinoteError | None = None
+
+    def __init__(
+        self,
+        specialisation: Specialisation,
+        values: Sequence[Any],
+        request: Request = GRADIENT,
+        tangents: Mapping[Buffer, Buffer] | None = None,
+    ) -> None:
         self.specialisation = specialisation
         self.values = tuple(values)
         self.request = request
@@ -61,6 +80,26 @@ class Arguments:
             for mine, its in pairs:
                 if mine is not None and its is not None:
                     self._actual[mine] = its
+        self._lent: set[Buffer] = set()  # companions that are no memory yet
+        self._unions: dict[tuple[int, int], AccessRegions] = {}
+        for formal, twin in specialisation.twins(request).items():
+            self._lend(formal, twin, tangents or {})
+
+    def _lend(self, formal: Buffer, twin: Buffer, tangents: Mapping[Buffer, Buffer]) -> None:
+        actual = self._actual[twin] = self.actual(formal)
+        if twin.tangent is not None and twin.tangent is not formal.tangent:
+            self._lent.add(twin.tangent)
+            if actual in tangents:
+                self._actual[twin.tangent] = tangents[actual]
+        if twin.adjoint is not None and twin.adjoint is not formal.adjoint:
+            self._lent.add(twin.adjoint)
+            if twin.adjoint.tangent is not None:
+                self._lent.add(twin.adjoint.tangent)
+
+    @property
+    def lent(self) -> frozenset[Buffer]:
+        """The memory with temporary companions."""
+        return frozenset(map(self.actual, self.request.temporaries))
 
     def actual(self, buffer: Buffer) -> Buffer:
         """The memory that a buffer of the code stands for."""
@@ -105,10 +144,45 @@ class Arguments:
         return found.with_memory(self.actual) if self._actual else found
 
     @cached_property
+    def broken_paths(self) -> tuple[BrokenPath, ...]:
+        """Where a value that is differentiated is stored into memory without a gradient (a dual, in forward mode). What
+        the user says is constant breaks no path.
+        """
+        found = self.specialisation.broken_paths(self.request)
+        there = [path._replace(buffer=self.actual(path.buffer)) for path in found]
+        reverses = self.request.reverses
+        return tuple([path for path in there if not (path.buffer.no_adjoint if reverses else path.buffer.no_tangent)])
+
+    def refuse_broken_paths(self) -> None:
+        """Raise `DifferentiationError` for a gradient path that breaks within the kernel."""
+        for path in self.broken_paths:
+            if path.at is not None:
+                needed = path.needed
+                text = "this kernel returns them" if needed is None else f"they reach '{self.actual(needed).name}'"
+                notes = [Note(f"from there {text}", path.at)]
+                raise broken_gradient_path(
+                    path.buffer.name,
+                    path.span,
+                    notes,
+                    tangents=not self.request.reverses,
+                    external=isinstance(path.buffer, ExternalArray),
+                )
+
+    @cached_property
+    def stores_to_none(self) -> bool:
+        """Whether a value that is differentiated is stored into memory without a gradient."""
+        return bool(self.specialisation.broken_paths(self.request))
+
+    @property
+    def has_old_values(self) -> bool:
+        """Whether the launch has to save old values for its gradient."""
+        return bool(self.specialisation.gradient_facts(self.request).old_values)
+
+    @cached_property
     def asks(self) -> bool:
         """Whether the gradient reads values of fields or ndarrays."""
         regions = self.specialisation.gradient_facts(self.request).regions
-        return bool(regions.live_in_before or regions.live_in)
+        return bool(regions.live_in_before or regions.live_in) or (self.plain is not None and self.plain.asks)
 
     @cached_property
     def _regions(self) -> RegionEvaluator:
@@ -118,12 +192,29 @@ class Arguments:
     @cached_property
     def fixed_regions(self) -> AccessRegions | None:
         """Those of every launch, if they are the same in all."""
-        return self._regions.fixed
+        own = self._regions.fixed
+        other = None if self.plain is None else self.plain.fixed_regions
+        return own if self.plain is None or own is None else None if other is None else self._with(own, other)
 
     def regions(self, values: Sequence[Any]) -> AccessRegions:
-        """Which elements of fields and ndarrays a launch with these values writes and its gradient reads. Raises
-        `DifferentiationError`.
+        """Which elements of fields and ndarrays a launch with these values writes and its gradient reads, with
+        temporary gradients or without. Raises `DifferentiationError`.
         """
+        own = self.own_regions(values)
+        return own if self.plain is None else self._with(own, self.plain.regions(values))
+
+    def _with(self, own: AccessRegions, other: AccessRegions) -> AccessRegions:
+        """What is read with temporary gradients or without."""
+        key = own.number, other.number
+        found = self._unions.get(key)
+        if found is None:
+            if len(self._unions) == _MOST_UNIONS:
+                self._unions.clear()
+            found = self._unions[key] = united(own, other)
+        return found
+
+    def own_regions(self, values: Sequence[Any]) -> AccessRegions:
+        """The same of the gradient of just this request."""
         return self._regions.of(values[len(self.specialisation.arrays) :] if self.values else values)
 
     def effects(self, values: Sequence[Any]) -> AccessRegions:
@@ -154,9 +245,13 @@ class Arguments:
         for formal, actual in self.pairs(self.specialisation.accesses().loaded):
             span = span_in(severed, actual)
             if span is not None:
-                carried = self.specialisation.refuse_broken_path(formal, span, self.request)
+                request = self.request if self.plain is None else self.plain.request
+                carried, needed = self.specialisation.carried_on(formal, request)
+                if needed is not None:
+                    external = isinstance(actual, ExternalArray)
+                    raise broken_gradient_path(formal.name, span, [needed], external=external)
                 found += [(self.actual(further), write) for further, write in carried]
-        return found
+        return [(further, write) for further, write in found if not further.no_adjoint]
 
     def refuse_shared(self) -> None:
         """Raise `DifferentiationError` when arguments share memory in a way that a gradient does not know of."""
@@ -204,7 +299,7 @@ class Arguments:
             standing.launching(self.arrays, self.accesses.written, self.specialisation.source.span)
 
     def _set(self, buffers: frozenset[Buffer]) -> frozenset[Buffer]:
-        return frozenset([self.actual(b) for b in buffers]) if self._actual else buffers
+        return frozenset([self.actual(b) for b in buffers if b not in self._lent]) if self._actual else buffers
 
     def _over_memory(self, accesses: AccessSummary) -> AccessSummary:
         return AccessSummary(*[self._set(part) for part in accesses]) if self._actual else accesses
@@ -213,6 +308,32 @@ class Arguments:
         if not self._actual:
             return tasks
         return tuple([task._replace(accesses=self._over_memory(task.accesses)) for task in tasks])
+
+
+def lendable(buffer: Buffer, *, tangents: bool = False) -> bool:
+    """Whether memory may get a temporary gradient (dual, for `tangents`): floats of a field or an ndarray of which the
+    user has not said that it has none. Arrays that others manage get none: anybody may write to them at any time.
+    """
+    if buffer.dtype.kind != "f" or buffer.primal is not None or not _outlives_a_launch(buffer):
+        return False
+    own, never = (buffer.tangent, buffer.no_tangent) if tangents else (buffer.adjoint, buffer.no_adjoint)
+    return own is None and not never
+
+
+def lending(arguments: Arguments, active: Container[Buffer]) -> Request:
+    """The request of a launch with temporary companions for all memory without one that values which vary go through:
+    what holds such values before (`active`), and what the launch leaves some in. Raises `DifferentiationError`.
+    """
+    specialisation, request = arguments.specialisation, arguments.request
+    touched, forwards = specialisation.accesses(), not request.reverses
+    lent = frozenset([b for b in touched.loaded | touched.written if arguments.actual(b) in active])
+    while True:
+        request = request.lending(lent)
+        paths = specialisation.broken_paths(request)
+        further = {path.buffer for path in paths if lendable(arguments.actual(path.buffer), tangents=forwards)}
+        if further <= lent:
+            return request
+        lent |= further
 
 
 def arguments_of(instance: Any, values: Sequence[Any], request: Request = GRADIENT) -> Arguments:

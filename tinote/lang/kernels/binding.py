@@ -17,21 +17,23 @@ import ast
 import functools
 import math
 import types
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from enum import Enum
 from numbers import Integral, Real
-from typing import Any
+from typing import Any, NamedTuple
 
 from tinote.compiler.driver import bad_argument
 from tinote.compiler.protocol import (
     ArgumentSpec,
     ArrayArgument,
+    PackArgument,
     StructArgument,
     StructInfo,
     TemplateArgument,
     ValueArgument,
     is_array,
     is_template,
+    pack_of,
     struct_of,
     type_of,
 )
@@ -39,6 +41,7 @@ from tinote.compiler.requests import Defaults, defaults_of
 from tinote.config import Config
 from tinote.errors import KernelArgumentError, KernelTypeError
 from tinote.ir.types import Scalar, Tensor, f64, i64
+from tinote.lang.data.argpacks import ArgPack
 from tinote.lang.data.matrix import Matrix
 from tinote.lang.data.ndarrays import ArrayBuffers, argument_error
 from tinote.lang.data.structured import numbers_in
@@ -59,11 +62,23 @@ class Passed(Enum):
     ARRAY = "array"
 
 
+class Single(NamedTuple):
+    """One of the arguments that a call consists of: a parameter, or a member of an argument pack. `variable` holds it
+    in the function that binds.
+    """
+
+    node: ast.arg
+    name: str
+    hint: Any
+    type: Scalar | Tensor | StructInfo | Passed
+    variable: str
+
+
 class Binding:
     """How one kernel binds arguments under one session's options. Raises `KernelTypeError` for a parameter whose
     annotation is no type.
 
-    `types`: what each parameter is; with a key, all that an instance is made for. `bind(*args, **kwargs)` gives
+    `types`: what each single argument is; with a key, all that an instance is made for. `bind(*args, **kwargs)` gives
     `Bound`; it raises `TypeError` for a call that does not fit the parameters, and `KernelArgumentError` for an
     argument that does not fit its annotation. Numbers are left to the launch (`explain`).
     """
@@ -73,12 +88,24 @@ class Binding:
         self._parameters = parameters
         self._buffers = buffers
         defaults = defaults_of(config)
-        self.types = tuple([self._type(*pair, defaults) for pair in self._annotated()])
+        prefix = "_"
+        while any(name.startswith(prefix) for name in parameters.names):
+            prefix += "_"
+        self._prefix = prefix
+        pairs = zip(parameters.nodes, parameters.annotations, strict=True)
+        self._singles = [s for node, hint in pairs for s in self._split(node, node.arg, hint, node.arg, defaults)]
+        self.types = tuple([single.type for single in self._singles])
         self.arrays = self.types.count(Passed.ARRAY)
         self.bind: Callable[..., Bound] = self._make()
 
-    def _annotated(self) -> zip[tuple[ast.arg, Any]]:
-        return zip(self._parameters.nodes, self._parameters.annotations, strict=True)
+    def _split(self, node: ast.arg, name: str, hint: Any, variable: str, defaults: Defaults) -> Iterator[Single]:
+        """The single arguments that a parameter stands for."""
+        members = pack_of(hint)
+        if members is None:
+            yield Single(node, name, hint, self._type(node, hint, defaults), variable)
+            return
+        for member, inner in members.items():
+            yield from self._split(node, f"{name}.{member}", inner, f"{self._prefix}{variable}_{member}", defaults)
 
     def _type(self, node: ast.arg, hint: Any, defaults: Defaults) -> Scalar | Tensor | StructInfo | Passed:
         if is_template(hint):
@@ -98,18 +125,20 @@ class Binding:
     # ---- making `bind`
 
     def _make(self) -> Callable[..., Bound]:
-        source = self._parameters.source
-        prefix = "_"
-        while any(name.startswith(prefix) for name in self._parameters.names):
-            prefix += "_"
+        source, prefix = self._parameters.source, self._prefix
         # It counts as one of this package's, not of the user's, where errors and warnings look for a place.
         scope: dict[str, Any] = {"__name__": __name__, f"{prefix}identity_of": identity_of}
         lines: list[str] = []
         key: list[str] = []
         arrays: list[str] = []
         numbers: list[str] = []
-        for number, ((node, hint), t) in enumerate(zip(self._annotated(), self.types, strict=True)):
-            name, helper = node.arg, f"{prefix}{number}"
+        for node, hint in zip(self._parameters.nodes, self._parameters.annotations, strict=True):
+            if pack_of(hint) is not None:
+                members = [single.variable for single in self._singles if single.node is node]
+                scope[f"{prefix}leaves_{node.arg}"] = functools.partial(self._leaves, node, hint)
+                lines.append(f"{_tuple(members)} = {prefix}leaves_{node.arg}({node.arg})")
+        for number, (node, _, hint, t, name) in enumerate(self._singles):
+            helper = f"{prefix}{number}"
             match t:
                 case Passed.TEMPLATE:
                     key.append(f"{prefix}identity_of({name})")
@@ -147,32 +176,44 @@ class Binding:
         """The numbers of a struct."""
         return numbers_in(hint, info, value, functools.partial(self._bad_argument, node, value))
 
+    def _leaves(self, node: ast.arg, hint: Any, value: Any) -> list[Any]:
+        """What an argument pack holds."""
+        if not isinstance(value, ArgPack) or value.kind is not hint:
+            raise self._bad_argument(node, value, "an argument pack of the annotated type")
+        return list(value.leaves())
+
     # ---- off the fast path
 
     def specs(self, key: tuple[Any, ...], args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[ArgumentSpec]:
         """What these arguments, which were bound under `key`, are to the compiler."""
         parts = iter(key)
-        found: list[ArgumentSpec] = []
-        ordered = self._parameters.in_order(args, kwargs)
-        for (node, hint), t, value in zip(self._annotated(), self.types, ordered, strict=True):
-            match t:
+        singles = iter(self._singles)
+
+        def spec(hint: Any, value: Any) -> ArgumentSpec:
+            members = pack_of(hint)
+            if members is not None:
+                return PackArgument({name: spec(inner, None) for name, inner in members.items()})
+            single = next(singles)
+            match single.type:
                 case Passed.TEMPLATE:
                     next(parts)
-                    found.append(TemplateArgument(value.value if type(value) is Traced else value))
+                    return TemplateArgument(value.value if type(value) is Traced else value)
                 case Passed.ARRAY:
-                    found.append(ArrayArgument(self._buffers.of(node.arg, next(parts)), hint.clamps))
-                case StructInfo():
-                    found.append(StructArgument(t))
-                case _:
-                    found.append(ValueArgument(t))
-        return found
+                    return ArrayArgument(self._buffers.of(single.name, next(parts)), hint.clamps)
+                case StructInfo() as info:
+                    return StructArgument(info)
+                case t:
+                    return ValueArgument(t)
+
+        ordered = self._parameters.in_order(args, kwargs)
+        return [spec(hint, value) for hint, value in zip(self._parameters.annotations, ordered, strict=True)]
 
     def explain(self, values: tuple[Any, ...]) -> None:
         """Raise `KernelArgumentError` when a number of a launch did not fit its type; return when something else was
         wrong.
         """
         at = self.arrays
-        for node, t in zip(self._parameters.nodes, self.types, strict=True):
+        for node, _, _, t, _ in self._singles:
             if isinstance(t, Passed):
                 continue
             for scalar in _scalars(t):

@@ -52,6 +52,7 @@ class KernelGradient:
                     notes=[Note("overwritten here", written)],
                 )
             arguments = arguments_of(instance, values, request)
+            arguments.refuse_broken_paths()
             arguments.refuse_shared()
             if instance.needs_seed:
                 values = (*values, instance.last_seed)

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import html
+import math
 import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from tinote.ir.nodes import Buffer
 from tinote.lang.data.layout import array_over
-from tinote.lang.kernels.arguments import ExternalArray, arguments_of
+from tinote.lang.kernels.arguments import Arguments, ExternalArray, arguments_of, lending
 from tinote.lang.kernels.instances import Instance
 from tinote.lang.session.state import memory_of
 from tinote.lang.tables import table_as_html, table_as_text
@@ -26,13 +27,22 @@ _EXPRESSION_WIDTH = 36
 """In text, an expression that is longer goes on below: a table that a page has to wrap cannot be read."""
 
 
+class TemporaryAdjoint(NamedTuple):
+    """A field or ndarray without a gradient of its own, the type of its elements, and the bytes of its adjoint."""
+
+    name: str
+    type: str
+    nbytes: int
+
+
 @dataclass(frozen=True)
 class GradientCost:
     """What a kernel's gradient costs beside its arithmetic; shows itself as a table.
 
     `saved`: the values that it saves, stack by stack, and the copies of fields that it makes. `recomputed`: the lines
     of which it executes operations again. `accumulated`: where it adds to memory. `threads`: how many launches use at
-    most.
+    most. `temporaries`: what has no gradient, and gets an adjoint for the time of a reverse sweep if what the kernel
+    leaves there is needed.
     """
 
     kernel: str
@@ -40,6 +50,7 @@ class GradientCost:
     recomputed: tuple[Recomputed, ...]
     accumulated: tuple[Accumulation, ...]
     threads: int
+    temporaries: tuple[TemporaryAdjoint, ...] = ()
 
     @property
     def atomics(self) -> tuple[Accumulation, ...]:
@@ -86,6 +97,9 @@ class GradientCost:
         fields = dict.fromkeys(one.target for one in self.atomics)
         to = f" to {', '.join(fields)}{_on_lines(one.span for one in self.atomics)}" if fields else ""
         lines.append(f"atomic operations left: {len(self.atomics)}{to}")
+        if self.temporaries:
+            named = ", ".join([f"{one.name} ({one.type}, {readable_size(one.nbytes)})" for one in self.temporaries])
+            lines.append(f"temporary adjoints, if they are needed: {named}")
         return lines
 
     def __repr__(self) -> str:
@@ -112,6 +126,10 @@ def cost_of(instance: Instance, values: tuple[Any, ...]) -> GradientCost:
     """The cost of the gradient of a launch with these values, its trip counts told by the fields as they are now."""
     specialisation = instance.specialisation
     arguments = arguments_of(instance, values)
+    request = lending(arguments, ())
+    if request.temporaries:
+        arguments = Arguments(specialisation, arguments.values, request)
+    arguments.refuse_broken_paths()
 
     def read(buffer: Buffer, index: tuple[int, ...]) -> Any:
         actual = arguments.actual(buffer)
@@ -122,13 +140,20 @@ def cost_of(instance: Instance, values: tuple[Any, ...]) -> GradientCost:
         return held[index].item() if inside else None
 
     def length(buffer: Buffer, axis: int) -> int | None:
-        return dict(zip(specialisation.arrays, shapes, strict=False)).get(buffer, buffer.shape)[axis]
+        known = dict(zip(specialisation.arrays, shapes, strict=False))
+        return known.get(specialisation.original(buffer), buffer.shape)[axis]
 
     count = len(specialisation.arrays)
     shapes = [bound.shape for bound in values[:count]]
-    costs = specialisation.gradient_costs(values[count:], read, length)
+    costs = specialisation.gradient_costs(request, values[count:], read, length)
     threads = specialisation.config.num_threads
-    return GradientCost(instance.kernel_name, costs.saved, costs.recomputed, costs.accumulated, threads)
+    temporaries = tuple(sorted([_temporary(buffer) for buffer in arguments.lent]))
+    return GradientCost(instance.kernel_name, costs.saved, costs.recomputed, costs.accumulated, threads, temporaries)
+
+
+def _temporary(buffer: Buffer) -> TemporaryAdjoint:
+    count = math.prod([n or 0 for n in (*buffer.shape, *buffer.element)])
+    return TemporaryAdjoint(buffer.name, repr(buffer.element_type), count * buffer.dtype.size)
 
 
 def _on_lines(spans: Iterable[Span]) -> str:

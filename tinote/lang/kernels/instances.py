@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tinote.compiler.driver import Code, Origin, Specialisation
-from tinote.compiler.protocol import ArrayArgument, Capture, CaptureKind, StructArgument, TemplateArgument
+from tinote.compiler.protocol import ArrayArgument, Capture, CaptureKind, PackArgument, StructArgument, TemplateArgument
 from tinote.compiler.requests import PRIMAL, Request
 from tinote.errors import TinoteError
 from tinote.ir.types import Scalar, Tensor
@@ -50,12 +50,16 @@ class Instance:
         "result",
         "returns_floats",
         "specialisation",
+        "taped",
+        "with_temporaries",
         "writes_copies",
     )
 
     def __init__(self, specialisation: Specialisation) -> None:
         self.specialisation = specialisation
         self.arguments: Any = None  # what launches without arrays do to memory (`arguments.py`)
+        self.taped: Any = None  # the same under a tape that lends no gradients to what it touches
+        self.with_temporaries: dict[Request, Any] = {}  # the same with temporary gradients
         self.kernel_name = specialisation.source.name
         self.primal = specialisation.code(PRIMAL)
         self.needs_seed = specialisation.uses_random
@@ -231,6 +235,8 @@ def _argument(name: str, argument: Any) -> str:
         return f"{name}: {argument.buffer.element_type!r} array of {_count(argument.buffer.rank, 'dimension')}"
     if isinstance(argument, StructArgument):
         return f"{name}: {argument.info.name}"
+    if isinstance(argument, PackArgument):
+        return f"{name}: {', '.join(_argument(f'.{member}', given) for member, given in argument.members.items())}"
     return f"{name}: {argument.type!r}"
 
 

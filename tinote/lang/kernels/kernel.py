@@ -26,6 +26,7 @@ from tinote.compiler.protocol import (
     function_source,
     is_array,
     is_template,
+    pack_of,
     struct_of,
     type_of,
 )
@@ -130,8 +131,9 @@ class Kernel:
 
     @property
     def has_templates(self) -> bool:
-        """Whether a parameter is a template, an array or a struct, so that compiling needs arguments."""
-        return any(is_template(hint) or is_array(hint) or struct_of(hint) for hint in self._parameters.annotations)
+        """Whether a parameter is a template, an array, a struct or a pack, so that compiling needs arguments."""
+        asked = is_template, is_array, struct_of, pack_of
+        return any(ask(hint) for hint in self._parameters.annotations for ask in asked)
 
     def specialise_by_types(self) -> Specialisation:
         """The specialisation of a kernel without template parameters, compiled from its annotations alone."""
@@ -331,7 +333,9 @@ class BoundKernel(functools.partial[Any]):
 
 
 def kernel(function: Callable[..., Any]) -> Kernel:
-    """Make a kernel of a function. Its outermost `for` loops run in parallel."""
+    """Make a kernel of a function. Its outermost `for` loops run in parallel. It calls device functions (`ti.func`) and
+    plain functions, lambdas, methods and partial applications, all of which become part of it.
+    """
     made = Kernel(plain_function(function))
     old = _bound_to_name_of(function)
     if isinstance(old, Kernel):

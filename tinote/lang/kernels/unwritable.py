@@ -30,7 +30,7 @@ def written_copies(specialisation: Specialisation, arrays: Sequence[BoundArray])
     for buffer, bound in zip(specialisation.arrays, arrays, strict=True):
         if bound.writable:
             continue
-        parameter = next(q for q in specialisation.source.parameters if q.arg == buffer.name)
+        parameter = next(q for q in specialisation.source.parameters if q.arg == buffer.name.partition(".")[0])
         refuse = argument_error(specialisation.source, parameter)
         copied = type(bound) is CopiedArray
         if copied and recorder.get() is not None:

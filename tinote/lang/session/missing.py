@@ -18,13 +18,12 @@ _SOLVER = (
     "sparse matrices are left out",
     "keep the matrix in dense fields and iterate in kernels, or copy to NumPy and solve with scipy.sparse",
 )
-_PACK = "argument packs are left out", "pass a struct: `ti.types.struct(…)`"
 _SCENE = "3-D scenes are left out", "draw in the plane with `ti.ui.Canvas`, or show particles live with `ti.viz`"
 _PROFILER = "hardware counters are left out", "`ti.profiler.print_kernel_profiler_info()` shows the time of each task"
 _SCOPED = "the profile of the compiler's own scopes is left out", "`kernel.instances` shows what compiling each took"
 _MATRIX_FREE = "matrix-free solvers are left out", "write the iteration as a loop over kernels"
 _AHEAD = "ahead-of-time modules are left out", "compiled kernels are kept on disk by themselves"
-_GRAPH = "compute graphs are left out", "call the kernels one after the other: a launch takes microseconds"
+_VTK = "files of VTK are left out", "write points with `ti.tools.PLYWriter`, or the array with `numpy.save`"
 _DEVICE = "instructions of one kind of GPU are left out", "write the loop plainly; it is vectorised for the CPU"
 
 _MISSING: dict[str, tuple[str, str]] = {
@@ -66,7 +65,6 @@ _MISSING: dict[str, tuple[str, str]] = {
     **dict.fromkeys(["SparseCG", "SparseMatrix", "SparseMatrixBuilder", "SparseSolver"], _SOLVER),
     **dict.fromkeys(["sparse_matrix_builder"], _SOLVER),
     **dict.fromkeys(["LinearOperator", "MatrixFreeBICGSTAB", "MatrixFreeCG"], _MATRIX_FREE),
-    **dict.fromkeys(["ArgPack", "argpack"], _PACK),
     **dict.fromkeys(
         [
             "CuptiMetric",
@@ -79,7 +77,7 @@ _MISSING: dict[str, tuple[str, str]] = {
     ),
     **dict.fromkeys(["clear_scoped_profiler_info", "print_scoped_profiler_info"], _SCOPED),
     **dict.fromkeys(["aot", "DeviceCapability"], _AHEAD),
-    "graph": _GRAPH,
+    **dict.fromkeys(["vtk", "write_vtk"], _VTK),
     **dict.fromkeys(["global_thread_idx", "simt"], _DEVICE),
 }
 

@@ -163,6 +163,7 @@ class Session:
         self.owners: weakref.WeakKeyDictionary[Buffer, int] = (
             weakref.WeakKeyDictionary()
         )  # the owner of a gradient, if a view has computed it
+        self.has_owners = False  # whether there may be any; asked by each tape, where asking `owners` would tell
         self.watchers: tuple[Watcher, ...] = ()  # of all contexts
         self.launches = 0
         self.warned: set[str] = set()
@@ -206,7 +207,7 @@ def gradient_memories() -> tuple[Memory, ...]:
 
 def is_only_owner() -> bool:
     """Whether all gradients are the present owner's."""
-    return current_owner.get() == SESSION and not session.owners
+    return current_owner.get() == SESSION and not (session.has_owners and session.owners)
 
 
 def claim_gradients(tasks: Iterable[TaskSummary], *, clear: bool) -> None:
@@ -220,6 +221,7 @@ def claim_gradients(tasks: Iterable[TaskSummary], *, clear: bool) -> None:
         for buffer in chain(*task.accesses):
             if buffer.primal is not None and session.owners.get(buffer, SESSION) != mine:
                 session.owners[buffer] = mine
+                session.has_owners = True
                 forget_gradients()
                 if clear:
                     memory_of(buffer).clear()
@@ -230,6 +232,7 @@ def take_all_gradients() -> None:
     mine = current_owner.get()
     if not is_only_owner():
         session.owners.update((f.grad.buffer, mine) for f in session.fields if f.has_grad)
+        session.has_owners = bool(session.owners)
         forget_gradients()
 
 
@@ -252,7 +255,8 @@ def watch(watcher: Watcher) -> Token[Watcher | None]:
 
 def end_watch(watcher: Watcher, token: Token[Watcher | None]) -> None:
     """The end of what `watch` began."""
-    session.watchers = tuple([other for other in session.watchers if other is not watcher])
+    others = session.watchers
+    session.watchers = () if others == (watcher,) else tuple([other for other in others if other is not watcher])
     _own_watcher.reset(token)
 
 
@@ -271,7 +275,7 @@ def note_python_write(buffer: Buffer, position: Any = ..., value: Any = None, so
     open_recorder = recorder.get()
     if open_recorder is not None:
         open_recorder.writing(buffer, position, value, source)
-    if session.watchers:
+    if session.watchers and session.watchers != (open_recorder,):
         _tell_watchers(buffer, position)
 
 
@@ -376,13 +380,21 @@ def init(
 
     `arch`: `ti.cpu`, or `ti.python`, which runs kernels as plain Python that a debugger can step through; others fall
     back to the CPU with one warning; of a list, the first that is there. `default_fp`, `default_ip`: the types of
-    literals and of `float` and `int`. `fast_math`: permit reassociation and approximations (NaN and infinity stay).
+    literals and of `float` and `int`. `fast_math`: permit other roundings, as below.
     `num_threads`: the most threads a launch uses. `random_seed`: of `ti.random`. `bounds_check`: check indices that
     are not proved in range. `opt_level`: how much LLVM optimises, from 0 to 3. `debug`: report overflow of signed
     integers, and verify each step of the compiler. `memory_limit`: bytes that one launch may save for its gradient, and
     a tape of what is overwritten. `print_ir`: print the IR after every step that changes it. `kernel_profiler`: measure
     what each task takes (`ti.profiler`). `offline_cache`: keep machine code on disk for later sessions. Raises
     `FieldError` for an option that does not exist or has a value that it cannot have.
+
+    With `fast_math` a result may be rounded differently from IEEE arithmetic, in the order in which the program has it:
+    a product and an addition are one instruction, a division is a product with a reciprocal, functions are approximated
+    to a few units in the last place, the terms of a sum are added in another order. NaN and infinity stay what they
+    are, and none comes of finite numbers: where all that the program computes on the way is finite, and the sum of the
+    absolute values of what it adds up is, too, so is what fast maths computes. Factors are never reordered so that a
+    product on the way overflows or vanishes; up to two binary digits are lost next to the limits of a type. What
+    depends on the last digit, as the root of a difference of equal numbers does, may come out otherwise.
     """
     if default_fp not in (f32, f64):
         raise FieldError(f"default_fp must be ti.f32 or ti.f64, not {default_fp!r}")
@@ -442,5 +454,6 @@ def reset() -> None:
     session.fields = weakref.WeakSet()
     session.gradients = {}
     session.has_views = bool(session.views)
+    session.has_owners = bool(session.owners)
     for callback in list(session.on_reset):
         callback()

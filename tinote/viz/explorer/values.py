@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from tinote.compiler.driver import Specialisation
@@ -14,11 +14,12 @@ from tinote.compiler.inspect.stages import Stage
 from tinote.compiler.requests import defaults_of
 from tinote.errors import TinoteError
 from tinote.ir.interpret import StepLimitError
-from tinote.ir.memory import Number
+from tinote.ir.memory import Buffer, Number
 from tinote.ir.nodes import Atomic, Function, Local, NewStack, Op, Push, Set, Store, Var
+from tinote.ir.query import walk
 from tinote.ir.types import element_type
 
-__all__ = ["observed_values", "parameters_of"]
+__all__ = ["has_scalar_results", "observed_values", "parameters_of"]
 
 
 def parameters_of(specialisation: Specialisation) -> list[dict[str, Any]]:
@@ -35,28 +36,30 @@ def observed_values(
     iteration: Sequence[int],
     arguments: Sequence[float],
     differentiated: Function | None = None,
+    seed: float | None = None,
 ) -> dict[str, Any]:
     """What each line of an IR stage came to in an iteration, on a copy of the fields as they are now. `differentiated`:
-    what the stage's gradient was made from; then the adjoints of the variables come along. Raises `TinoteError` for
-    what cannot be run so.
+    what the stage's gradient was made from; then the adjoints of the variables come along. `seed`: the adjoint of every
+    scalar result, in place of what stands there now. Raises `TinoteError` for what cannot be run so.
     """
     fn = stage.function
     if fn is None:
         raise TinoteError("values are observed in stages of the IR", hint="choose one of them on the right")
     if specialisation.arrays:
         raise TinoteError("this kernel takes arrays, which have their memory only during a launch")
-    # A gradient may have parameters of its own after the kernel's: seeds, which are zero.
-    given = [*arguments, *([0] * len(fn.region.params))][: len(fn.region.params)]
+    # A gradient may have parameters of its own after the kernel's: seeds of what it returns.
+    given = [*arguments, *([seed or 0] * len(fn.region.params))][: len(fn.region.params)]
     params = fn.region.params
     values = [float(a) if element_type(v.type).kind == "f" else int(a) for v, a in zip(params, given, strict=True)]
     defaults = defaults_of(specialisation.config)
-    found = observe(fn, values, CopiedMemory(specialisation.memory), iteration, defaults)
+    seeds = {} if differentiated is None or seed is None else _seeds(specialisation, differentiated, seed)
+    found = observe(fn, values, CopiedMemory(specialisation.memory, seeds), iteration, defaults)
     adjoints, missing, primals = None, "", primals_of(fn)
     if differentiated is not None and not stage.derived and fn is not differentiated:
         # Two variables that simplification makes one have an adjoint together.
         missing = "adjoints are known from the last stage before differentiation on"
     elif differentiated is not None:
-        memory = CopiedMemory(specialisation.memory)
+        memory = CopiedMemory(specialisation.memory, seeds)
         try:
             adjoints = observed_adjoints(differentiated, values, memory, iteration, defaults)
         except StepLimitError:
@@ -85,6 +88,23 @@ def observed_values(
     limits = [[iterations.start, iterations.stop] for iterations in found.ranges]
     told = {"adjoints": adjoints is not None, "missing": missing}
     return {"rows": rows, "nan": first, "limits": limits, "stopped": found.stopped, **told}
+
+
+def has_scalar_results(fn: Function) -> bool:
+    """Whether a function writes to a field of one number that has an adjoint: a loss."""
+    return any(True for _ in _scalar_results(fn))
+
+
+def _scalar_results(fn: Function) -> Iterator[Buffer]:
+    """The adjoints of the fields of one number that a function writes to."""
+    for op in walk(fn.region):
+        if isinstance(op, Store | Atomic) and op.buffer.adjoint is not None and not op.index:
+            yield op.buffer.adjoint
+
+
+def _seeds(specialisation: Specialisation, fn: Function, seed: float) -> dict[int, Number]:
+    """The seed at the addresses of the adjoints of scalar results."""
+    return {specialisation.memory(adjoint).address: seed for adjoint in _scalar_results(fn)}
 
 
 def _adjoints(op: Op, seen: Seen, primals: Mapping[Var, Var], adjoints: Adjoints) -> list[Number | None]:

@@ -18,14 +18,15 @@ import anywidget
 import traitlets
 
 from tinote.compiler.driver import Specialisation
-from tinote.compiler.inspect.stages import SourceText, Stage, Stages, has_gradient, stages_of
+from tinote.compiler.inspect.explanations import explanation
+from tinote.compiler.inspect.stages import SourceText, Stage, StageKind, Stages, has_gradient, stages_of
 from tinote.errors import TinoteError
 from tinote.source import Span, location_name
 from tinote.viz.explorer.panels import PANELS
 from tinote.viz.explorer.picture import draw_explorer, tally
 from tinote.viz.explorer.previous import Change, Previous
 from tinote.viz.explorer.rows import Rows, lines_in_columns
-from tinote.viz.explorer.values import observed_values, parameters_of
+from tinote.viz.explorer.values import has_scalar_results, observed_values, parameters_of
 from tinote.viz.notebook.front_end import Bundle, with_picture
 from tinote.viz.notebook.page import page
 from tinote.viz.notebook.view import describe_error, static_source
@@ -87,14 +88,16 @@ class Explorer(anywidget.AnyWidget):
         self.on_msg(self._receive)
 
     def _observe(self, message: dict[str, Any]) -> dict[str, Any]:
-        iteration, arguments = message["iteration"], message["arguments"]
-        return self._explored.observed(int(message["view"]), int(message["stage"]), iteration, arguments)
+        view, stage, iteration = int(message["view"]), int(message["stage"]), message["iteration"]
+        return self._explored.observed(view, stage, iteration, message["arguments"], message.get("seed"))
 
     def _receive(self, _widget: object, message: dict[str, Any], _buffers: object) -> None:
         with self._lock:
             match message.get("kind"):
                 case "view":
                     self.send({"kind": "view", **self._explored.view(int(message["view"]))})
+                case "passes":
+                    self.send({"kind": "passes", **self._explored.passes(int(message["view"]))})
                 case "stage":
                     self.send({"kind": "stage", **self._explored.stage(int(message["view"]), int(message["stage"]))})
                 case "previous":
@@ -144,6 +147,7 @@ class Explored:
         self._start = start
         self._made: dict[int, Stages | str] = {}
         self._previous: dict[int, Previous | str] = {}
+        self._inserted: dict[int, list[int]] = {}
 
     def _stages(self, view: int) -> Stages | str:
         """The stages of a view, or why there are none."""
@@ -191,11 +195,35 @@ class Explored:
             "panels": [[name, panel.title] for name, panel in PANELS.items() if panel.applies(stages)],
             "stages": shown,
             "start": stages.first_shown,
+            "about": {stage.name: about for stage in stages.stages if (about := explanation(stage))},
+            "passes": stages.passes is not None,
+            "seeded": stages.differentiated is not None and has_scalar_results(stages.differentiated),
             "previous": self._views[view].previous is not None,
             "parameters": parameters_of(specialisation)
             if (specialisation := self._views[view].specialisation)
             else None,
         }
+
+    def passes(self, view: int) -> dict[str, Any]:
+        """The same view with LLVM's own passes among its stages; `inserted`: the number of the first, and how many."""
+        stages = self._stages(view)
+        assert isinstance(stages, Stages)
+        if stages.passes is not None:
+            try:
+                self._made[view] = more = stages.with_passes()
+            except Exception as error:
+                return {"view": view, "problem": describe_error(error)}
+            first = next(n for n, stage in enumerate(more.stages) if stage.kind is StageKind.LLVM) + 1
+            self._inserted[view] = [first, len(more.stages) - len(stages.stages)]
+            self._previous.pop(view, None)
+        return {"view": view, "shown": self.view(view), "inserted": self._inserted[view]}
+
+    def _target(self, view: int) -> dict[str, Any]:
+        """What LLVM compiles a view for."""
+        stages = self._stages(view)
+        assert isinstance(stages, Stages) and stages.target is not None
+        found = stages.target()
+        return {"text": f"{found.cpu} · O{found.level}", "command": found.command}
 
     def stage(self, view: int, stage: int) -> dict[str, Any]:
         """The lines of a stage."""
@@ -206,7 +234,9 @@ class Explored:
             lines = lines_in_columns(found.lines, Rows(stages.sources))
         except Exception as error:
             return {"view": view, "stage": stage, "problem": describe_error(error)}
-        return {"view": view, "stage": stage, **_facts(found), **lines}
+        native = found.kind in (StageKind.LLVM, StageKind.ASSEMBLY) and stages.target is not None
+        target = {"target": self._target(view)} if native else {}
+        return {"view": view, "stage": stage, **_facts(found), **target, **lines}
 
     def previous(self, view: int, stage: int) -> dict[str, Any]:
         """The lines that stand beside a stage in the kernel as it was before, and which rows of the source are new."""
@@ -228,7 +258,8 @@ class Explored:
             stages, make = self._stages(view), self._views[view].previous
             assert isinstance(stages, Stages) and make is not None
             try:
-                self._previous[view] = Previous(make(), stages)
+                earlier = make()
+                self._previous[view] = Previous(earlier.with_passes() if view in self._inserted else earlier, stages)
             except Exception as error:
                 self._previous[view] = describe_error(error)
         return self._previous[view]
@@ -242,13 +273,20 @@ class Explored:
         except Exception as error:
             return {"view": view, "panel": name, "problem": describe_error(error)}
 
-    def observed(self, view: int, stage: int, iteration: Sequence[int], arguments: Sequence[float]) -> dict[str, Any]:
-        """What the lines of a stage come to in an iteration."""
+    def observed(
+        self,
+        view: int,
+        stage: int,
+        iteration: Sequence[int],
+        arguments: Sequence[float],
+        seed: float | None = None,
+    ) -> dict[str, Any]:
+        """What the lines of a stage come to in an iteration; of a gradient, with `seed` as the adjoint of a loss."""
         stages, specialisation = self._stages(view), self._views[view].specialisation
         assert isinstance(stages, Stages) and specialisation is not None
         try:
             shown = stages.stages[stage]
-            found = observed_values(specialisation, shown, iteration, arguments, stages.differentiated)
+            found = observed_values(specialisation, shown, iteration, arguments, stages.differentiated, seed)
         except Exception as error:
             found = {"problem": describe_error(error)}
         return {"view": view, "stage": stage, **found}
@@ -269,8 +307,8 @@ class Explored:
                             previous[f"{number}/{n}"] = self.previous(number, n)
                 for name in [name for name, panel in PANELS.items() if panel.applies(stages)]:
                     panels[f"{number}/{name}"] = self.panel(number, name)
-            # After the lines: they bring times and counts with them.
-            views.append(self.view(number))
+            # After the lines: they bring times and counts with them. A page has LLVM's passes if they have been shown.
+            views.append({**self.view(number), "passes": False})
         about = {"name": self._name, **self._overview()}
         return {**about, "views": views, "stages": lines, "previous": previous, "panels": panels}
 

@@ -116,12 +116,13 @@ class Explorer {
       make("span", { class: "gap" }),
       this.search.input,
       this.search.filter,
-      make("span", { class: "tools" }, this.compare, this.fold, previous, next),
+      make("span", { class: "tools" }, this.compare, this.fold, previous, next, fullScreenButton(this.root)),
     );
 
     this.list = new StageList({
       selected: (stage) => this.#select(stage),
       held: (stage) => this.#chooseStage(0, stage),
+      expanded: () => this.model.send({ kind: "passes", view: this.view }),
     });
 
     this.source = new SourceLines({
@@ -153,10 +154,12 @@ class Explorer {
         onchange: (event) => this.#chooseStage(number, event.target.value),
       });
       lines.info = make("span", { class: "info" });
+      lines.about = make("p", { class: "about" });
       lines.pane = make(
         "section",
         { class: `pane ${side}`, "aria-label": label },
         make("div", { class: "pane-head" }, lines.choice, lines.info),
+        lines.about,
         lines.element,
       );
       return lines;
@@ -204,6 +207,10 @@ class Explorer {
       this.panes[1].pane,
       this.problem,
     );
+    this.body.append(
+      divider("Width of the list of stages", "--list", (x, box) => [x, 140, box.width / 2, "px"], this.body),
+      divider("Width of the left pane", "--left", (x, box) => [(x / box.width) * 100, 30, 85, "%"], this.body),
+    );
     this.root.append(make("div", { class: "frame" }, head, this.body, this.panels.element, this.status));
     this.root.addEventListener("keydown", (event) => this.#rootKey(event));
   }
@@ -240,6 +247,8 @@ class Explorer {
     } else if (message.kind === "panel") {
       this.panelContents.get(message.view).set(message.panel, message);
       if (message.view === this.view) this.panels.receive(message.panel);
+    } else if (message.kind === "passes") {
+      this.#insert(message);
     } else if (message.kind === "stage") {
       this.#keep(message);
       const facts = this.views.get(message.view).stages[message.stage];
@@ -253,6 +262,28 @@ class Explorer {
       if ([this.right, this.before].some((stage) => stage >= 0 && this.#origin(stage) === message.stage))
         this.#showStages();
     }
+  }
+
+  /** LLVM's own passes have come: stages among those of a view, whose later ones have other numbers from now on. */
+  #insert({ view, problem, shown, inserted }) {
+    if (problem) {
+      if (view === this.view) this.list.refuse(problem);
+      return;
+    }
+    const [first, count] = inserted;
+    const before = this.views.get(view);
+    if (before.stages.length === shown.stages.length) return;
+    const moved = (stage) => (Number.isInteger(stage) && stage >= first ? stage + count : stage);
+    for (const key of [...this.stages.keys(), ...this.asked]) {
+      if (!key.startsWith(`${view}/`) || Number(key.split("/")[1]) < first) continue;
+      this.stages.delete(key);
+      this.asked.delete(key);
+    }
+    const memory = before.memory ?? { left: null, right: shown.start };
+    this.views.set(view, { ...shown, memory: { left: moved(memory.left), right: moved(memory.right) } });
+    if (view !== this.view) return;
+    Object.assign(this, this.shown.memory);
+    this.#select(this.right);
   }
 
   get shown() {
@@ -307,7 +338,7 @@ class Explorer {
       [...(this.shown.panels ?? []), ["flow", "Data flow"], ...(this.shown.parameters ? [["values", "Values"]] : [])],
       this.panelContents.get(this.view),
     );
-    this.values.offer(this.shown.parameters ?? []);
+    this.values.offer(this.shown.parameters ?? [], this.shown.seeded);
     if (problem) {
       this.#say(problem.trim().split("\n")[0]);
       this.counts.replaceChildren();
@@ -323,9 +354,9 @@ class Explorer {
   // Which stages are shown
 
   #listStages() {
-    const { stages } = this.shown;
+    const { stages, about, passes } = this.shown;
     const before = this.before;
-    this.list.show({ stages, right: this.right, before, held: this.left });
+    this.list.show({ stages, about, passes, right: this.right, before, held: this.left });
     const option = (stage) =>
       make("option", { value: stage }, `${stages[stage].group ? `${stages[stage].group}: ` : ""}${stages[stage].name}`);
     const changed = stages
@@ -379,6 +410,9 @@ class Explorer {
           ? [counted(fact.operations, nounOf(fact.kind)), duration(fact.seconds)]
           : [];
       lines.info.replaceChildren(...parts.filter(Boolean).map((part) => make("span", {}, part)));
+      const about = (fact && this.shown.about[fact.name.split(" %")[0]]) || "";
+      const target = side ? targetParts(found[side]?.target, (text) => this.#say(text)) : [];
+      lines.about.replaceChildren(make("span", { class: "sentence", title: about }, about), ...target);
       lines.pane.classList.toggle("is-waiting", !found[side]);
       lines.pane.classList.toggle("is-problem", Boolean(found[side]?.problem));
     });

@@ -1,8 +1,10 @@
 // The list of stages with their operations and times; steps that changed nothing are folded away.
 
+const MORE = "LLVM's own passes …";
+
 /**
  * `host.selected(stage)`: the stage to show on the right; `host.held(stage)`: the one to hold on the left, or "before"
- * to follow the right one.
+ * to follow the right one; `host.expanded()`: LLVM's own passes are wanted.
  */
 class StageList {
   constructor(host) {
@@ -17,6 +19,24 @@ class StageList {
       onkeydown: (event) => this.#key(event),
       onclick: (event) => this.#click(event),
     });
+    this.filter = make("input", {
+      type: "search",
+      class: "stage-filter",
+      placeholder: "find a stage",
+      "aria-label": "Find a stage by its name or what it does",
+      oninput: () => this.#draw(),
+      onkeydown: (event) => event.key === "Escape" && this.#clear(),
+    });
+    this.more = make(
+      "button",
+      {
+        type: "button",
+        class: "more",
+        title: "Run LLVM once more, and show the module after each of its own passes that changed something",
+        onclick: () => this.#expand(),
+      },
+      MORE,
+    );
     this.unchanged = make("button", {
       type: "button",
       class: "unchanged",
@@ -26,7 +46,7 @@ class StageList {
     this.element = make(
       "nav",
       { class: "stages", "aria-label": "Stages" },
-      make("h2", {}, "Stages"),
+      make("h2", {}, "Stages", this.filter),
       this.list,
       this.unchanged,
     );
@@ -34,10 +54,11 @@ class StageList {
 
   /**
    * Show `stages`: `right` is the one on the right, `before` the one on the left, `held` the same if it is held there,
-   * else null.
+   * else null; `about`: a sentence about each name; `passes`: whether LLVM's own passes can be asked for.
    */
-  show({ stages, right, before, held }) {
-    Object.assign(this, { stages, right, before, held });
+  show({ stages, about, passes, right, before, held }) {
+    Object.assign(this, { stages, about, passes, right, before, held });
+    if (!passes) this.#offer(MORE);
     this.#draw();
   }
 
@@ -49,9 +70,40 @@ class StageList {
   }
 
   #listed() {
-    return this.stages
-      .map((_, stage) => stage)
-      .filter((stage) => this.showUnchanged || this.stages[stage].changed || stage === this.right);
+    return this.stages.map((_, stage) => stage).filter((stage) => this.#isListed(stage));
+  }
+
+  /** A stage that is looked for by name is listed even if it changed nothing. */
+  #isListed(stage) {
+    const wanted = this.filter.value.trim().toLowerCase();
+    if (wanted) return `${this.stages[stage].name} ${this.#aboutOf(stage)}`.toLowerCase().includes(wanted);
+    return this.showUnchanged || this.stages[stage].changed || stage === this.right;
+  }
+
+  /** The sentence about a stage; a pass over one loop is that pass. */
+  #aboutOf(stage) {
+    return this.about[this.stages[stage].name.split(" %")[0]] ?? "";
+  }
+
+  #clear() {
+    this.filter.value = "";
+    this.#draw();
+  }
+
+  #expand() {
+    this.#offer("LLVM runs …", true);
+    this.host.expanded();
+  }
+
+  #offer(text, busy = false) {
+    this.more.textContent = text;
+    this.more.disabled = busy;
+  }
+
+  /** LLVM's passes cannot be shown, for the reason `problem`. */
+  refuse(problem) {
+    this.#offer("LLVM's passes cannot be shown");
+    this.more.title = problem;
   }
 
   #draw() {
@@ -77,6 +129,7 @@ class StageList {
       const option = this.#option(stage, slowest);
       if (group) group.append(option);
       else nodes.push(option);
+      if (this.passes && stages[stage].kind === "llvm" && stages[stage + 1]?.kind === "llvm") nodes.push(this.more);
       last = stage;
     }
     this.list.replaceChildren(...nodes);
@@ -126,7 +179,7 @@ class StageList {
         "data-stage": stage,
         "aria-selected": String(stage === this.right),
         "aria-label": words.filter(Boolean).join(" "),
-        title: group ? `${group}: ${name}` : name,
+        title: [group ? `${group}: ${name}` : name, this.#aboutOf(stage)].filter(Boolean).join("\n"),
       },
       make("span", { class: `kind kind-${kind}`, "aria-hidden": "true" }),
       make("span", { class: "name" }, name),

@@ -104,6 +104,7 @@ class Panels {
   #press(name) {
     this.toggle(name);
     this.tabs.querySelector(`[data-panel="${name}"]`).focus();
+    if (this.open) this.element.scrollIntoView({ block: "nearest" });
   }
 
   #fill() {

@@ -2,8 +2,9 @@
 
 /** Where a stage's lines come from, ready to be asked. */
 class Stage {
-  constructor({ text = "", places = [], further = {}, primals = {}, adjoints = [], problem }, kind) {
+  constructor({ text = "", places = [], further = {}, primals = {}, adjoints = [], target, problem }, kind) {
     this.problem = problem;
+    this.target = target;
     this.kind = problem ? "plain" : kind;
     this.texts = (problem ?? text).split("\n");
     this.places = places;
@@ -80,3 +81,62 @@ const duration = (seconds) => {
 };
 const counted = (count, noun) => `${count} ${noun}${count === 1 ? "" : "s"}`;
 const nounOf = (kind) => ({ python: "node", ir: "operation", source: "line" })[kind] ?? "instruction";
+
+/** What LLVM compiles for, and a button that copies the commands that do the same; `say` is told what was copied. */
+function targetParts(target, say) {
+  if (!target) return [];
+  const copy = () =>
+    navigator.clipboard.writeText(target.command).then(
+      () => say("Copied: opt and llc with the options and features of this machine"),
+      () => say(target.command),
+    );
+  return [
+    make("span", { class: "target", title: target.command }, target.text),
+    make("button", { type: "button", class: "copy", title: target.command, onclick: copy }, "Copy options"),
+  ];
+}
+
+/** A button that gives a view the whole screen, and back. */
+function fullScreenButton(root) {
+  const toggle = () => (document.fullscreenElement === root ? document.exitFullscreen() : root.requestFullscreen());
+  const button = make("button", {
+    type: "button",
+    class: "step full",
+    "aria-label": "Full screen",
+    title: "Full screen",
+    onclick: toggle,
+  });
+  button.hidden = !document.fullscreenEnabled;
+  return button;
+}
+
+/**
+ * A line between two parts of `body` that is dragged, or moved by arrow keys: sets the CSS variable `name` to what
+ * `measure(x, box)` gives for a distance from the left edge: [value, least, most, unit].
+ */
+function divider(label, name, measure, body) {
+  const move = (x) => {
+    const [value, least, most, unit] = measure(x, body.getBoundingClientRect());
+    body.style.setProperty(name, `${Math.max(least, Math.min(most, value)).toFixed(1)}${unit}`);
+  };
+  const at = (event) => event.clientX - body.getBoundingClientRect().left;
+  const line = make("div", {
+    class: `divider divider${name}`,
+    role: "separator",
+    tabindex: 0,
+    "aria-orientation": "vertical",
+    "aria-label": label,
+    title: "Drag to resize; double-click for the usual width",
+    ondblclick: () => body.style.removeProperty(name),
+    onpointerdown: (event) => line.setPointerCapture(event.pointerId),
+    onpointermove: (event) => line.hasPointerCapture(event.pointerId) && move(at(event)),
+    onkeydown: (event) => {
+      const step = { ArrowLeft: -16, ArrowRight: 16 }[event.key];
+      if (!step) return;
+      event.preventDefault();
+      const [own, box] = [line.getBoundingClientRect(), body.getBoundingClientRect()];
+      move(own.left + own.width / 2 - box.left + step);
+    },
+  });
+  return line;
+}

@@ -17,19 +17,30 @@ class Values {
       title: "One number for each parallel loop, outermost first",
     });
     this.button = make("button", { type: "submit" }, "Observe");
+    this.seed = make("input", {
+      type: "text",
+      inputmode: "decimal",
+      value: "1",
+      size: 5,
+      "aria-label": "Seed: the adjoint of the loss",
+      title: "The adjoint of each result of one number. Empty: what stands in its gradient now",
+    });
+    this.seeded = make("label", {}, "Seed ", this.seed);
     this.rest = make("span", { class: "arguments" });
     this.form = make(
       "form",
       { class: "observe", onsubmit: (event) => this.#ask(event) },
       make("label", {}, "Iteration ", this.iteration),
       this.rest,
+      this.seeded,
       this.button,
     );
     this.answer = null;
   }
 
-  /** Another view: which arguments its kernel takes. */
-  offer(parameters) {
+  /** Another view: which arguments its kernel takes, and whether it is a gradient of a result of one number. */
+  offer(parameters, seeded) {
+    this.seeded.hidden = !seeded;
     this.inputs = parameters.map(({ name }) =>
       make("input", { type: "text", inputmode: "decimal", value: "0", size: 6, "aria-label": `Argument ${name}` }),
     );
@@ -55,6 +66,7 @@ class Values {
     this.host.ask({
       iteration: numbers(this.iteration.value),
       arguments: this.inputs.map((input) => Number(input.value) || 0),
+      seed: this.seeded.hidden || !Number.isFinite(parseFloat(this.seed.value)) ? null : parseFloat(this.seed.value),
     });
     this.host.drawn();
   }
@@ -72,7 +84,7 @@ class Values {
           { class: "empty" },
           "Runs this iteration of each parallel loop on a copy of the fields as they are now, in the stage on the " +
             "right. Nothing of the program changes. Of a gradient, the adjoint of each variable stands beside its " +
-            "value: they begin with what stands in the gradients of the results now.",
+            "value: they begin with the seed, or with what stands in the gradients of the results now.",
         ),
       ];
     if (waiting) return [make("p", { class: "empty" }, "running …")];

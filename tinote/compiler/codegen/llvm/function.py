@@ -12,23 +12,22 @@ from tinote.compiler.codegen.llvm.cost import BETWEEN_POLLS, LoopPlan, Loops, Po
 from tinote.compiler.codegen.llvm.emitter import Emitter
 from tinote.compiler.codegen.llvm.offsets import offset_arithmetic
 from tinote.compiler.codegen.llvm.primitives import emit_prim
-from tinote.compiler.codegen.llvm.products import steps_of_products
 from tinote.compiler.codegen.llvm.ranges import range_of, result_range
 from tinote.compiler.codegen.llvm.shared import Shared
 from tinote.compiler.codegen.llvm.stacks import Stacks
+from tinote.compiler.codegen.llvm.sums import steps_of_sums
 from tinote.compiler.codegen.llvm.text import TYPES
 from tinote.errors import CompilerBug
 from tinote.ir import primitives as p
 from tinote.ir.checks import checks_alone, without_checks
+from tinote.ir.magnitudes import Magnitudes
 from tinote.ir.nodes import (
-    Atom,
     Atomic,
     Check,
     Extent,
     For,
     Get,
     If,
-    Lit,
     Load,
     Local,
     NewStack,
@@ -60,7 +59,8 @@ class TaskText(Emitter):
         #: access groups of the parallel loops around the code under construction
         self.groups: tuple[int, ...] = ()
         self._offsets = offset_arithmetic(region)
-        self._products = steps_of_products(region) if self.flags else set[Op]()
+        self._sums = steps_of_sums(region) if self.flags else set[Op]()
+        self._magnitudes = Magnitudes()
         self._fuel = ""
 
     # walking
@@ -98,26 +98,12 @@ class TaskText(Emitter):
             self.env[out] = self.widened[op.args[0]]  # type: ignore[index]
             return
         operands = [self.use(a) for a in op.args]
-        # LLVM would multiply literals with each other, and what it gets may overflow or vanish.
-        self.ordered = op in self._products or (op.prim in (p.mul, p.div) and any(type(a) is Lit for a in op.args))
+        self.summing = op in self._sums
         text = self.env[out] = emit_prim(self, op.prim, t, op.args, operands)
-        if t.kind == "f":
-            self._note_sign(op, text, operands)
-
-    def _note_sign(self, op: Prim, text: str, operands: list[str]) -> None:
-        """Squares, roots and their sums are not negative; with a positive literal they are more than zero."""
-        prim = op.prim
-        if prim is p.mul:
-            if operands[0] == operands[1]:
-                self.not_negative.add(text)
-        elif prim is p.add:
-            a, b = ((x in self.not_negative, _is_positive(atom)) for x, atom in zip(operands, op.args, strict=True))
-            if (a[0] or a[1]) and (b[0] or b[1]):
-                self.not_negative.add(text)
-                if a[1] or b[1] or operands[0] in self.positive or operands[1] in self.positive:
-                    self.positive.add(text)
-        elif prim is p.absolute or prim is p.exp:
-            self.not_negative.add(text)
+        if t.kind == "f" and self.flags:
+            self._magnitudes.note(op)
+            if self._magnitudes.is_positive(out):
+                self.positive.add(text)
 
     # loops
 
@@ -399,11 +385,6 @@ class TaskText(Emitter):
         """Call once when the body is complete."""
         if self.words:
             self.head.insert(0, f"%words = alloca [{self.words} x i64]")
-
-
-def _is_positive(atom: Atom) -> bool:
-    """Whether an atom is a literal that is more than zero by enough that no rounding loses it."""
-    return type(atom) is Lit and atom.value > 1e-30
 
 
 _HANDLERS: dict[type[Op], Callable[[TaskText, Op], None]] = {

@@ -47,7 +47,7 @@ tanh = _intrinsic("tanh")
 
 
 def sqrt(f: FunctionText, t: Scalar, atoms: Atoms, a: str) -> str:
-    root = _call(f, "sqrt", t, a)
+    root = _call(f, "sqrt", t, a, flags=f.estimate_flags)
     f.roots[root] = a
     return root
 
@@ -60,15 +60,23 @@ def over_sqrt(f: FunctionText, t: Scalar, numerator: str, a: str, root: str) -> 
     """`numerator` over the square root of `a`, which is `root`.
 
     Under fast maths LLVM takes an estimate of the reciprocal root and a step of Newton's method for f32, which makes a
-    NaN of 0 and of infinity; they are corrected after it.
+    NaN of 0 and of infinity, and of what is denormal. Zero and infinity are corrected after it, what is denormal is
+    scaled before it.
     """
     if t is not f32 or not f.flags:
         return f.value(f"fdiv{f.flags} {TYPES[t]} {numerator}, {root}")
     one, zero, infinity = (number(t, x) for x in (1.0, 0.0, math.inf))
-    near = f.value(f"fdiv{f.flags} float {one}, {root}")
     if a in f.positive:
+        near = f.value(f"fdiv{f.estimate_flags} float {one}, {root}")
         wrong, right = f.value(f"fcmp oeq float {a}, {infinity}"), zero
     else:
+        tiny = f.value(f"fcmp olt float {a}, {number(t, t.smallest_normal)}")
+        larger = f.value(f"fmul float {a}, {number(t, 2.0**24)}")
+        normal = f.value(f"select i1 {tiny}, float {larger}, float {a}")
+        near = _call(f, "sqrt", t, normal, flags=f.estimate_flags)
+        near = f.value(f"fdiv{f.estimate_flags} float {one}, {near}")
+        larger = f.value(f"fmul float {near}, {number(t, 2.0**12)}")
+        near = f.value(f"select i1 {tiny}, float {larger}, float {near}")
         # |a| + |a| = a only for the zeros and +infinity, which exchanging the bits of infinity turns into
         # their results.
         size = f.value(f"call float @llvm.fabs.f32(float {a})")

@@ -46,7 +46,7 @@ def combine(f: FunctionText, prim: Primitive, t: Scalar, old: str, value: str) -
         }[prim]
         return f.value(f"{word} i1 {old}, {value}")
     f.no_wrap = False
-    f.ordered = prim is p.mul  # partial products may overflow or vanish where the product does not
+    f.summing = prim is p.add
     return EMITTERS[prim](f, t, (), old, value)
 
 
@@ -59,7 +59,7 @@ def _operand_type(atoms: Atoms) -> Scalar:
 def _arithmetic(word: str) -> Emitter:
     def emit(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
         if t.kind == "f":
-            return f.value(f"f{word}{f.ordered_flags if f.ordered else f.flags} {TYPES[t]} {a}, {b}")
+            return f.value(f"f{word}{f.sum_flags if f.summing else f.flags} {TYPES[t]} {a}, {b}")
         if f.no_wrap:
             return f.value(f"{word} {'nsw' if t.kind == 'i' else 'nuw'} {TYPES[t]} {a}, {b}")
         return f.value(f"{word} {TYPES[t]} {a}, {b}")
@@ -70,7 +70,7 @@ def _arithmetic(word: str) -> Emitter:
 def _div(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
     if b in f.roots:
         return llvm_maths.over_sqrt(f, t, a, f.roots[b], b)
-    return f.value(f"fdiv{f.ordered_flags if f.ordered else f.flags} {TYPES[t]} {a}, {b}")
+    return f.value(f"fdiv{f.flags} {TYPES[t]} {a}, {b}")
 
 
 def _strong_mul(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:

@@ -14,14 +14,16 @@ from tinote.runtime.sites import Site
 
 __all__ = ["Options", "Shared"]
 
-_FAST_MATH = " reassoc nsz arcp contract afn"
+#: Contraction and approximate functions. Where sums may be reordered and roots estimated, their operations say so.
+_FAST_MATH = " nsz contract afn"
 
 
 @dataclass(frozen=True, slots=True)
 class Options:
     """What the code depends on beside the function.
 
-    `fast_math`: reassociation, contraction, reciprocals and approximate functions, never at the cost of NaN or inf.
+    `fast_math`: contraction, approximate functions, estimates of reciprocal roots, reductions by + in another order.
+    What else it permits `passes/rearrange.py` does, which knows where no number overflows.
     `vector_width`: the vectors to prefer, in bits (0: the target's choice). `source`: the user's file. `line_tables`:
     debug locations go into the object, not only into LLVM's remarks and text. `profile`: measure each task.
     """

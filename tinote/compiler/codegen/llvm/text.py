@@ -90,11 +90,10 @@ class FunctionText:
         "mark",
         "marks",
         "no_wrap",
-        "not_negative",
-        "ordered",
         "positive",
         "ranges",
         "roots",
+        "summing",
     )
 
     def __init__(self, flags: str = "", helpers: dict[str, str] | None = None) -> None:
@@ -106,13 +105,12 @@ class FunctionText:
         self.ranges: dict[Var, tuple[int, int]] = {}
         #: square roots, by name, and what they are of
         self.roots: dict[str, str] = {}
-        #: float values, by name, that are certainly not negative; and those that are more than zero (or NaN)
-        self.not_negative: set[str] = set()
+        #: float values, by name, that are certainly more than zero and normal (or NaN)
         self.positive: set[str] = set()
         #: whether the integer operation that is being emitted cannot wrap
         self.no_wrap = False
-        #: whether the multiplication that is being emitted stays where it is among others
-        self.ordered = False
+        #: whether the addition that is being emitted is a step of a sum that a loop carries
+        self.summing = False
         self.head: list[str] = []
         self.lines: list[str] = []
         self.marks: list[int] = []
@@ -125,9 +123,14 @@ class FunctionText:
         self._stack_left = _STACK_SHARE
 
     @property
-    def ordered_flags(self) -> str:
-        """The flags of an operation that stays where it is among others."""
-        return self.flags.replace(" reassoc", "")
+    def sum_flags(self) -> str:
+        """The flags of an addition whose order among others is open."""
+        return " reassoc nsz contract" if self.flags else ""
+
+    @property
+    def estimate_flags(self) -> str:
+        """The flags of a root and of its reciprocal that may be estimated together."""
+        return f"{self.flags} arcp" if self.flags else ""
 
     def name(self) -> str:
         """A fresh value name."""

@@ -211,7 +211,7 @@ def compare(
                 numbers(task.wrt[which].buffer)[...] = origins[which] + offset * direction
             task.loss_field.fill(0)
             task.f(*args)
-            return float(task.loss_field.to_numpy())
+            return task.loss_field.to_numpy().item()
 
         return value
 
@@ -312,7 +312,7 @@ def _compare_modes(
     try:
         with FwdMode(loss=task.loss_field, param=list(task.wrt), seed=seeds):
             task.f(*args)
-            forward = float(task.loss_field.dual.to_numpy())
+            forward = task.loss_field.dual.to_numpy().item()
     except DifferentiationError as refused:
         report.forward_note = refused.message
         return

@@ -91,7 +91,9 @@ class _Detective(Recorder):
         before: MemoryCopies,
     ) -> None:
         gradient = instance.specialisation.code(GRADIENT)
-        facts = arguments_of(instance, values).gradient_facts
+        arguments = arguments_of(instance, values)
+        arguments.refuse_broken_paths()  # alone it has no temporary adjoints
+        facts = arguments.gradient_facts
         if facts.old_values or facts.copied:
             return  # it needs more than a launch on its own leaves
         origins = {b: numbers(b).copy() for b in varied}

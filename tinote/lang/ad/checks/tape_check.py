@@ -22,6 +22,7 @@ from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.memory.states import State
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
+from tinote.lang.data.traced import plain
 from tinote.lang.session.state import session
 from tinote.source import Span, caller
 
@@ -146,7 +147,7 @@ class GradientCheck(Observer):
                 values[event.number] = numbers(event.buffer)[event.position].item()
             elif isinstance(event, Computed):
                 pairs = zip(event.sources, event.operands, strict=True)
-                operands = [values.get(number, operand.value) for number, operand in pairs]
+                operands = [values.get(number, plain(operand)) for number, operand in pairs]
                 values[event.number] = event.rule.value(*operands)
 
     def _write_again(self, write: Write, values: dict[int, float]) -> None:
@@ -157,8 +158,8 @@ class GradientCheck(Observer):
         if write.source is not None:
             held[...] = numbers(write.source)
         elif write.numbers is not None:
-            given = np.array([values.get(k, np.nan) for k in write.numbers.ravel().tolist()])
-            held[write.position] = np.where(write.numbers != 0, given.reshape(write.numbers.shape), after)
+            given = np.array([values.get(k, np.nan) for k in write.sources]).reshape(np.shape(write.numbers))
+            held[write.position] = np.where(np.not_equal(write.numbers, 0), given, after)
         elif write.initialises and write.target.dtype.kind == "f":
             held[write.position] += after - before
         else:

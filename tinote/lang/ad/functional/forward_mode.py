@@ -19,11 +19,19 @@ from tinote.errors import DifferentiationError
 from tinote.ir.buffers import Buffer, BufferKind
 from tinote.lang.ad.functional.seeds import seed_array
 from tinote.lang.ad.journal.broken_path import LostValues
-from tinote.lang.ad.journal.number_flow import NumberFlow, look_for_plain
+from tinote.lang.ad.journal.number_flow import PUSHFORWARD, NumberFlow, look_for_plain
+from tinote.lang.ad.journal.temporary_adjoints import (
+    NO_ADJOINTS,
+    LendingLaunch,
+    TemporaryAdjoints,
+    tangent_of,
+    temporary_companion,
+    write_tangents,
+)
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.fields import Field
 from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, objects, tangents_in
-from tinote.lang.kernels.arguments import arguments_of
+from tinote.lang.kernels.arguments import Arguments, arguments_of, lendable, lending
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import Recorder, recorder, session
 from tinote.runtime.clearing import clear_memories
@@ -62,6 +70,9 @@ class FwdMode(Recorder):
         self._seeds = [_direction(field, one) for field, one in zip(params, seeds, strict=True)]
         self._token: Token[Recorder | None] | None = None
         self._lost = LostValues(tangents=True)
+        #: the temporary duals of memory without one that holds values which vary
+        self._tangents: dict[Buffer, Buffer] = {}
+        self._temporaries = TemporaryAdjoints((), self._tangents)
 
     def __enter__(self) -> FwdMode:
         if recorder.get() is not None:
@@ -79,6 +90,8 @@ class FwdMode(Recorder):
         recorder.reset(self._token)
         self._token = None
         self.trace.close()
+        self._tangents.clear()
+        self._temporaries = NO_ADJOINTS
         for field in self.params:
             field.dual.fill(0)
 
@@ -86,16 +99,38 @@ class FwdMode(Recorder):
         """The kernel is launched in its version with tangents."""
         takes = bool(values) and Traced in map(type, values)
         active = takes and any(type(value) is Traced and self.trace.is_active(value) for value in values)
-        arguments = arguments_of(instance, values)
+        numbers_flow = takes or instance.returns_floats
+        arguments = arguments_of(instance, values, PUSHFORWARD if numbers_flow else TANGENT)
         arguments.refuse_shared()
         if any(b.primal is not None and b.tangent is None for b in arguments.accesses.written):
             self._give_gradients_duals(instance)
-        self._lost.launch_forward(arguments, active=active)
+        arguments = self._lending(arguments)
+        self._lost.launch_forward(arguments, self._tangents, active=active)
         if self.trace.root.taken_out is not None:
             look_for_plain(self.trace, values, arguments)
-        if takes or instance.returns_floats:
-            return NumberFlow(self.trace, instance, tangents=True)
-        return instance.specialisation.code(TANGENT)
+        request = arguments.request
+        lent = LendingLaunch(self._temporaries, arguments, request) if request.temporaries else None
+        if not numbers_flow:
+            return lent or instance.specialisation.code(TANGENT)
+        flow = NumberFlow(self.trace, instance, tangents=True)
+        flow.runs = lent
+        return flow
+
+    def _lending(self, arguments: Arguments) -> Arguments:
+        """The launch with temporary duals where values that vary go through memory without one."""
+        if not self._tangents and not arguments.stores_to_none:
+            return arguments
+        request = lending(arguments, self._tangents)
+        if request.temporaries:
+            arguments = Arguments(arguments.specialisation, arguments.values, request)
+            for buffer in arguments.lent:
+                self._lend(buffer)
+        arguments.refuse_broken_paths()
+        return arguments
+
+    def _lend(self, buffer: Buffer) -> None:
+        if buffer not in self._tangents and lendable(buffer, tangents=True):
+            self._tangents[buffer] = temporary_companion(buffer, "dual")
 
     def preparing_gradient(self) -> bool:
         missing = [
@@ -119,13 +154,15 @@ class FwdMode(Recorder):
     def launching_gradient(self, instance: Instance, values: tuple[Any, ...]) -> Any:
         """The gradient is launched in its version with tangents."""
         arguments = arguments_of(instance, values, self.gradients)
-        self._lost.launch_gradient_forward(arguments)
+        self._lost.launch_gradient_forward(arguments, self._tangents)
         if any(type(value) is Traced and self.trace.is_active(value) for value in values):
             return _GradientOfNumbers(instance, self.trace)
         return instance.specialisation.code(self.gradients)
 
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
-        """A field sets its duals itself."""
+        """Its dual gets the tangents of what is written."""
+        if source in self._tangents or (source is not None and source.tangent is not None):
+            self._lend(buffer)
         if position is ...:
             self._lost.write(buffer, source, caller() if source is not None else NOWHERE, whole=True)
         if buffer.primal is not None and buffer.tangent is None and buffer is buffer.primal.adjoint:
@@ -133,27 +170,31 @@ class FwdMode(Recorder):
         elif source is None and buffer.primal is None and buffer.dtype.kind == "f":
             if self.trace.root.taken_out is not None:
                 self.trace.note_plain(value, f"'{buffer.name}'")
-            if holds_traced(value):
-                if buffer.tangent is None and np.any(tangents_in(value)):
-                    self._lost.lose(buffer, caller())
+            if holds_traced(value) and np.any(tangents_in(value)):
+                self._lend(buffer)
+        write_tangents(buffer, position, value, source, self._tangents)
 
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
         if buffer in self._lost.spans:
             self.trace.note_taken_out()
-        if buffer.tangent is None or buffer.dtype.kind != "f":
+        tangent = tangent_of(buffer, self._tangents)
+        if tangent is None or buffer.dtype.kind != "f":
             return value
-        tangents = numbers(buffer.tangent)[position]
+        tangents = numbers(tangent)[position]
         if not buffer.element:
             return self.trace.new(value, tangents.item())
         pairs = zip(value.ravel().tolist(), tangents.ravel().tolist(), strict=True)
         return objects([self.trace.new(*pair) for pair in pairs], buffer.element)
 
     def taking(self, buffer: Buffer) -> None:
-        if buffer in self._lost.spans or (buffer.tangent is not None and numbers(buffer.tangent).any()):
+        tangent = tangent_of(buffer, self._tangents)
+        if buffer in self._lost.spans or (tangent is not None and numbers(tangent).any()):
             self.trace.note_taken_out()
 
     def sharing(self, buffer: Buffer) -> None:
         self.taking(buffer)
+        if buffer in self._tangents:
+            numbers(self._tangents[buffer])[...] = 0
 
 
 class _GradientOfNumbers:

@@ -35,6 +35,7 @@ from tinote.lang.ad.journal.journal import Journal
 from tinote.lang.ad.journal.sweep import Sweep
 from tinote.lang.ad.memory.states import State, preserving_duals, preserving_gradients
 from tinote.lang.data.fields import Field
+from tinote.lang.data.matrix import numpy_type
 from tinote.lang.data.traced import Trace, Traced
 from tinote.lang.session.state import gradient_memories, recorder, session
 from tinote.source import caller
@@ -63,8 +64,8 @@ def grad(
     to the inputs: an array of the input's shape, a number for a number, a tuple for several.
 
     The inputs are the arguments at the positions `argnums` (a number or several) and the fields `wrt` (one or several,
-    with `needs_grad=True`). The result is what `f` returns, or the 0-D field `loss`, which is set to 0 before. Raises
-    `DifferentiationError`.
+    with `needs_grad=True`). The result is what `f` returns, or the field or ndarray `loss` of a single number, which is
+    set to 0 before. Raises `DifferentiationError`.
     """
     both = _value_and_grad("grad", f, argnums, wrt, loss)
     return lambda *args, **kwargs: both(*args, **kwargs)[1]
@@ -90,7 +91,7 @@ def _value_and_grad(
             if task.loss is not None:
                 task.loss.fill(0)
             ran = recorded(task, args, kwargs)
-            value = ran.value
+            value = np.asarray(ran.value).item()
             found = ran.gradients(pull_back(ran, np.ones(())))
         return value, task.shaped(found)
 
@@ -333,7 +334,8 @@ def pull_back(run: Run, seed: Array, *, keep: bool = False) -> Sweep:
             if one.field is not None:
                 one.field.grad.fill(0)
         if isinstance(run.result, Field):
-            run.result.grad.from_numpy(seed.astype(run.result.grad.to_numpy().dtype))
+            # A loss of a single number may have shape (1,).
+            run.result.grad.from_numpy(seed.astype(numpy_type(run.result.dtype)).reshape(shape_of(run.result)))
         else:
             sweep.seed(run.result, float(seed))
         sweep.run()

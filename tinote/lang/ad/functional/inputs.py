@@ -73,7 +73,7 @@ class Derivative:
 
     def require_scalar(self) -> None:
         """Raise unless the loss is a single number."""
-        if self.loss is not None and shape_of(self.loss) != ():
+        if self.loss is not None and size_of(self.loss) != 1:
             raise DifferentiationError(
                 f"the loss of ti.ad.{self.what} must be a single number, but '{self.loss.name}' has shape "
                 f"{shape_of(self.loss)}",
@@ -209,7 +209,7 @@ class Bound:
         fields: list[tuple[Field, Array]] = []
         for one, direction in zip(self.inputs, directions, strict=True):
             if one.number is not None:
-                one.number.along(float(direction))
+                one.number.tangent = float(direction)
             elif one.field is not None:
                 fields.append((one.field, direction))
         return fields

@@ -1,15 +1,19 @@
-"""Broken gradient paths: values that are differentiated and go through a field without a gradient, or without a dual,
-would silently count as constants. They are followed from where they are put there to where they would be needed.
+"""Broken gradient paths: differentiated values that go through memory without a gradient, or without a dual, which can
+have no temporary one, would silently count as constants. They are followed from where they are put there to where they
+would be needed.
+
+Such memory is an array that others manage, and whatever a stretch with a custom VJP uses, which sees no gradients but
+those that the user has declared. What the user has declared to have none is constant, and breaks no path.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 
 from tinote.errors import Note, broken_gradient_path
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.events import Computed, Custom, Event, Launch, Read, Write
-from tinote.lang.kernels.arguments import Arguments, span_in
+from tinote.lang.kernels.arguments import Arguments, ExternalArray, span_in
 from tinote.source import Span
 
 __all__ = ["LostValues"]
@@ -21,8 +25,10 @@ class LostValues:
     needed.
     """
 
-    def __init__(self, *, tangents: bool = False, at_first: dict[Buffer, Span] | None = None) -> None:
-        self.spans: dict[Buffer, Span] = dict(at_first or {})
+    __slots__ = ("_tangents", "numbers", "spans")
+
+    def __init__(self, at_first: Mapping[Buffer, Span] | None = None, *, tangents: bool = False) -> None:
+        self.spans: dict[Buffer, Span] = {} if at_first is None else dict(at_first)
         self.numbers: dict[int, Buffer] = {}  # that were read of such fields, or computed of these
         self._tangents = tangents
 
@@ -30,12 +36,15 @@ class LostValues:
         return buffer.tangent if self._tangents else buffer.adjoint
 
     def lose(self, buffer: Buffer, span: Span) -> None:
-        """An active value is put into a field, at `span`."""
-        if self._companion(buffer) is None and buffer.primal is None and buffer.dtype.kind == "f":
+        """An active value is put into memory, at `span`."""
+        if self._companion(buffer) is not None or buffer.primal is not None or buffer.dtype.kind != "f":
+            return
+        if isinstance(buffer, ExternalArray):
             self.spans.setdefault(buffer, span)
 
     def _refuse(self, buffer: Buffer, span: Span, note: Note) -> None:
-        raise broken_gradient_path(buffer.name, span, [note], tangents=self._tangents)
+        external = isinstance(buffer, ExternalArray)
+        raise broken_gradient_path(buffer.name, span, [note], tangents=self._tangents, external=external)
 
     def follow(self, events: Iterable[Event]) -> None:
         """Follow these values through a journal."""
@@ -71,11 +80,12 @@ class LostValues:
             self.refuse_number(number, Note("from there this kernel gets them as an argument", launch.span))
 
     def _numbers_to_field(self, write: Write) -> None:
-        assert write.numbers is not None
+        written = set(write.sources)
         if self._companion(write.target) is None:
-            self.lose(write.target, write.span)
+            if not write.target.no_adjoint and not written.isdisjoint(self.numbers):
+                self.spans.setdefault(write.target, write.span)
             return
-        for number in set(write.numbers.ravel().tolist()):
+        for number in written:
             self.refuse_number(number, Note(f"from there they are written to '{write.target.name}'", write.span))
 
     def refuse_number(self, number: int, note: Note) -> None:
@@ -91,26 +101,32 @@ class LostValues:
         if self.spans:
             for further, write in arguments.follow_broken_paths(self.spans):
                 self.spans.setdefault(further, write)
-        for buffer, span in arguments.gradient_facts.broken_paths:
-            self.spans.setdefault(buffer, span)
+        for path in arguments.broken_paths:
+            self.lose(path.buffer, path.span)
 
-    def launch_forward(self, arguments: Arguments, *, active: bool) -> None:
-        """Through a launch that is differentiated in forward mode. `active`: it gets active values as arguments."""
+    def launch_forward(self, arguments: Arguments, temporaries: Collection[Buffer], *, active: bool) -> None:
+        """Through a launch that is differentiated in forward mode. `temporaries`: memory with a temporary dual;
+        `active`: it gets active values as arguments.
+        """
         touched = arguments.accesses
         kernel_span = arguments.specialisation.source.span
         for buffer in touched.loaded if self.spans else ():
             span = span_in(self.spans, buffer)
             if span is not None:
                 self._refuse(buffer, span, Note("written by this kernel, and then read by", kernel_span))
-        if active or any(buffer.tangent is not None for buffer in touched.loaded):
+        if active or any(buffer.tangent is not None or buffer in temporaries for buffer in touched.loaded):
             for buffer in touched.written:
                 self.lose(buffer, kernel_span)
 
-    def launch_gradient_forward(self, arguments: Arguments) -> None:
-        """Through the gradient of a kernel, launched by itself in forward mode."""
+    def launch_gradient_forward(self, arguments: Arguments, temporaries: Collection[Buffer]) -> None:
+        """Through the gradient of a kernel, launched by itself in forward mode: it knows no temporary duals."""
         kernel_span = arguments.specialisation.source.span
-        for buffer in {b for task in arguments.gradient_tasks for b in task.accesses.loaded} if self.spans else ():
+        if not self.spans and not temporaries:
+            return
+        for buffer in {b for task in arguments.gradient_tasks for b in task.accesses.loaded}:
             span = span_in(self.spans, buffer)
+            if span is None and buffer in temporaries:
+                span = kernel_span
             if span is not None:
                 self._refuse(buffer, span, Note("from there the gradient of this kernel reads it", kernel_span))
 
@@ -120,13 +136,17 @@ class LostValues:
             self.refuse_number(number, Note(f"from there they go into '{custom.name}'", custom.span))
         for buffer in custom.fully_overwritten:
             self.spans.pop(buffer, None)
-        broken = [(b, span) for b in custom.loaded if (span := span_in(self.spans, b)) is not None]
+        before = {**custom.active, **self.spans}
+        broken = [(b, span) for b in custom.loaded if (span := span_in(before, b)) is not None]
         if broken and any(b.adjoint is not None for b in custom.written):
             self._refuse(*broken[0], Note(f"from there '{custom.name}' reads them", custom.span))
         left = custom.lost
         if left is None:
             is_active = bool(broken) or any(b.adjoint is not None for b in custom.loaded)
-            left = {b: custom.span for b in custom.written if is_active and b.adjoint is None and b.dtype.kind == "f"}
+            followed = (
+                custom.active.keys() - custom.fully_overwritten
+            )  # the adjoint of what it leaves there would pass by
+            left = {b: custom.span for b in custom.written if (is_active or b in followed) and _may_break(b)}
         for buffer, span in left.items():
             self.spans.setdefault(buffer, span)
 
@@ -138,6 +158,9 @@ class LostValues:
         elif source in self.spans:
             if self._companion(target) is not None:
                 self._refuse(source, self.spans[source], Note(f"from there they are copied to '{target.name}'", span))
-            self.spans.setdefault(target, self.spans[source])
-        elif self._companion(source) is not None:
-            self.lose(target, span)
+            if not target.no_adjoint:
+                self.spans.setdefault(target, self.spans[source])
+
+
+def _may_break(buffer: Buffer) -> bool:
+    return buffer.dtype.kind == "f" and buffer.adjoint is None and not buffer.no_adjoint

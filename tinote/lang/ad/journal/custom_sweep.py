@@ -10,6 +10,7 @@ from tinote.errors import DifferentiationError, Note
 from tinote.ir.buffers import root_of
 from tinote.ir.nodes import Atomic, Buffer, Load
 from tinote.ir.query import walk
+from tinote.lang.ad.journal.temporary_adjoints import TemporaryAdjoints
 from tinote.lang.ad.memory.states import MemoryCopies
 from tinote.lang.index_regions import IndexRegion, IndexRegions, is_element, region_at, whole_region
 from tinote.lang.kernels.arguments import Arguments, arguments_of, own
@@ -25,7 +26,8 @@ class CustomSweep(Recorder):
     """The recorder while a custom VJP runs: nothing is recorded, and what is overwritten comes back. `gradients`: what
     `kernel.grad` runs: what runs in the whole reverse sweep. `name` and `span`: of the call whose gradient it is.
     `stale`: elements that do not hold what they held at its end, and must not be read before they get new values.
-    `adjoints`: of traced numbers from outside.
+    `adjoints`: of traced numbers from outside; `temporaries`: of memory without a gradient, which a gradient of the
+    user's does not see.
     """
 
     def __init__(
@@ -35,9 +37,11 @@ class CustomSweep(Recorder):
         span: Span,
         stale: Mapping[Buffer, IndexRegions],
         adjoints: dict[int, Dual],
+        temporaries: TemporaryAdjoints,
     ) -> None:
         self.gradients: Request = gradients
         self.adjoints = adjoints
+        self.temporaries = temporaries
         self._name = name
         self._span = span
         self._stale = {buffer: IndexRegions(*regions) for buffer, regions in stale.items()}

@@ -11,7 +11,7 @@ import ctypes
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -31,24 +31,51 @@ from tinote.source import NOWHERE, Span
 
 __all__ = ["Computed", "Custom", "Event", "Launch", "Read", "Write"]
 
+#: of launches without external arrays
+_NO_COPIES: Mapping[Buffer, Memory] = {}
 
-class Launch(NamedTuple):
+
+class Launch:
     """One launch: what was launched with which values, and which elements its gradient will read. `before` and `after`:
     how long the log of overwritten values was. Of external arrays, `copies` is what the gradient will read, and
     `input_copies` what the launch itself read, if it is to be run again. `old_values`: those that the launch returns
     and saves. `flow`: the traced numbers that went in and came out, if any.
     """
 
-    instance: Instance
-    values: tuple[Any, ...]
-    arguments: Arguments
-    regions: AccessRegions
-    before: int
-    after: int
-    copies: dict[Buffer, Memory]
-    input_copies: dict[Buffer, Memory]
-    old_values: SavingLaunch | None = None
-    flow: NumberFlow | None = None
+    __slots__ = (
+        "after", "arguments", "before", "copies", "flow", "input_copies", "instance", "old_values", "regions", "values"
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        instance: Instance,
+        values: tuple[Any, ...],
+        arguments: Arguments,
+        regions: AccessRegions,
+        before: int,
+        after: int,
+        old_values: SavingLaunch | None = None,
+        flow: NumberFlow | None = None,
+    ) -> None:
+        self.instance = instance
+        self.values = values
+        self.arguments = arguments
+        self.regions = regions
+        self.before = before
+        self.after = after
+        self.copies: Mapping[Buffer, Memory] = _NO_COPIES
+        self.input_copies: Mapping[Buffer, Memory] = _NO_COPIES
+        self.old_values = old_values
+        self.flow = flow
+
+    def differentiated_as(self, arguments: Arguments) -> Launch:
+        """The same launch with another gradient: with temporary adjoints or without."""
+        regions = arguments.own_regions(self.values)
+        made = Launch(
+            self.instance, self.values, arguments, regions, self.before, self.after, self.old_values, self.flow
+        )
+        made.copies, made.input_copies = self.copies, self.input_copies
+        return made
 
     @property
     def name(self) -> str:
@@ -109,7 +136,7 @@ class Launch(NamedTuple):
             numbers.update(zip(self.flow.outputs, floats, strict=True))
 
     def _values(
-        self, copies: dict[Buffer, Memory], changed: frozenset[Buffer], further: list[BoundArray]
+        self, copies: Mapping[Buffer, Memory], changed: frozenset[Buffer], further: list[BoundArray]
     ) -> tuple[Any, ...]:
         arrays = self.arguments.arrays
         found: list[BoundArray] = []
@@ -138,7 +165,10 @@ class Custom:
     they were at the end of the stretch. `after`: how long the log of overwritten values was then. `gradient_tasks`:
     what the gradient is known to launch; `release` lets go of the memory that it holds. `copies`: what external arrays
     held then. `notices_stale`: what is launched and read in it is checked for elements whose values are gone, so that
-    not all has to be kept. `numbers`: the traced numbers from outside that went into it.
+    not all has to be kept. `numbers`: the traced numbers from outside that went into it. `active`: of what it loaded,
+    the memory without a gradient that held differentiated values, with the place where these were put there.
+    `reads_active`: of a stretch that passes adjoints of such memory on: from where those are that something behind it
+    needs, also where those are that it needs itself.
     """
 
     name: str
@@ -155,6 +185,8 @@ class Custom:
     notices_stale: bool = False
     copies: dict[Buffer, Memory] = field(default_factory=dict)
     numbers: frozenset[int] = frozenset()
+    active: dict[Buffer, Span] = field(default_factory=dict)
+    reads_active: Callable[[set[Buffer]], set[Buffer]] | None = None
 
     @property
     def touched(self) -> set[Buffer]:
@@ -193,28 +225,50 @@ class Custom:
                 ctypes.memmove(array.bound.address, present, len(present))
 
 
-class Read(NamedTuple):
+class Read:
     """Python read traced number `number` of the element of `buffer` at `position`, or of a component of it."""
 
-    number: int
-    buffer: Buffer
-    position: tuple[int, ...]
+    __slots__ = ("buffer", "number", "position")
+
+    def __init__(self, number: int, buffer: Buffer, position: tuple[int, ...]) -> None:
+        self.number = number
+        self.buffer = buffer
+        self.position = position
 
 
-class Write(NamedTuple):
+class Write:
     """Python gave elements of `target` new values: those at `position` in its array (of the field's shape followed
     by that of its elements; `...`: all of them). The values are those of the field `source`, the traced numbers
-    `numbers` (an array of them that fits the elements, 0 for constants), or constants. `initialises`: nothing recorded
-    has used the field before, so that these are its initial values and their gradient is the field's; unless something
-    turns out to have used numbers that Python had read there.
+    `numbers` (one for all of them, or an array that fits the elements, 0 for constants), or constants. `initialises`:
+    nothing recorded has used the field before, so that these are its initial values and their gradient is the field's;
+    unless something turns out to have used numbers that Python had read there.
     """
 
-    target: Buffer
-    position: Any
-    source: Buffer | None = None
-    numbers: np.ndarray[Any, Any] | None = None
-    span: Span = NOWHERE
-    initialises: bool = False
+    __slots__ = ("initialises", "numbers", "position", "source", "span", "target")
+
+    def __init__(
+        self,
+        target: Buffer,
+        position: Any,
+        source: Buffer | None = None,
+        numbers: np.ndarray[Any, Any] | int | None = None,
+        span: Span = NOWHERE,
+        *,
+        initialises: bool = False,
+    ) -> None:
+        self.target = target
+        self.position = position
+        self.source = source
+        self.numbers = numbers
+        self.span = span
+        self.initialises = initialises
+
+    @property
+    def sources(self) -> list[int]:
+        """The traced numbers, in the order of `numbers`."""
+        if self.numbers is None:
+            return []
+        return [self.numbers] if isinstance(self.numbers, int) else self.numbers.ravel().tolist()
 
     @property
     def is_whole(self) -> bool:

@@ -109,14 +109,16 @@ class Block:
 
 @dataclass(repr=False)
 class TapeGraph:
-    """What was recorded, folded into `blocks`. `fields`: what is read or written, in order of first use. Shows itself
-    as a picture in a notebook and as a table elsewhere.
+    """What was recorded, folded into `blocks`. `fields`: what is read or written, in order of first use; `temporaries`:
+    those without a gradient that have a temporary adjoint. Shows itself as a picture in a notebook and as a table
+    elsewhere.
     """
 
     blocks: list[Block]
     launches: int
     loss: Buffer
     fields: list[Buffer] = field(default_factory=list)
+    temporaries: frozenset[Buffer] = frozenset()
 
     @property
     def copied_bytes(self) -> int:
@@ -128,7 +130,8 @@ class TapeGraph:
         """How much was recorded, in words."""
         launches = f"{self.launches:,} launch{'' if self.launches == 1 else 'es'}"
         copied = f"the tape has copied {readable_size(self.copied_bytes)}" if self.copied_bytes else "nothing is copied"
-        return f"{launches}; {copied}"
+        lent = ", ".join([b.name for b in self.fields if b in self.temporaries])
+        return f"{launches}; {copied}{f'; temporary adjoints: {lent}' if lent else ''}"
 
     def __repr__(self) -> str:
         rows = [row for block in self.blocks for row in _rows_of(block)]
@@ -154,7 +157,9 @@ class TapeGraph:
                 marks = {self.fields.index(b): _mark(use) for b, use in step.uses.items()}
                 note = readable_size(step.copied) if step.copied else ""
                 rows.append(Row(str(step.number), step.name, marks, note, step.python, groups))
-        lanes = [Lane(b.name, b.adjoint is not None, b is self.loss) for b in self.fields]
+        lanes = [
+            Lane(b.name, b.adjoint is not None, b is self.loss, temporary=b in self.temporaries) for b in self.fields
+        ]
         return draw(self.summary, lanes, rows)
 
 
@@ -192,7 +197,12 @@ def _grouped(item: Step | Block, around: tuple[Group, ...]) -> Iterator[tuple[St
             position += 1
 
 
-def graph_of(events: Sequence[Event], copied: Iterable[tuple[int, Buffer, int]], loss: Buffer) -> TapeGraph:
+def graph_of(
+    events: Sequence[Event],
+    copied: Iterable[tuple[int, Buffer, int]],
+    loss: Buffer,
+    temporaries: frozenset[Buffer] = frozenset(),
+) -> TapeGraph:
     """The graph of a journal. `copied`: a number of launches, the field of which something was kept after
     these, and how many bytes."""
     steps = list(_steps(events, copied))
@@ -203,7 +213,7 @@ def graph_of(events: Sequence[Event], copied: Iterable[tuple[int, Buffer, int]],
     used.pop(loss, None)
     items: list[Step | Block] = [*steps]
     blocks = [item if isinstance(item, Block) else Block([item]) for item in _folded(items)]
-    return TapeGraph(blocks, launches, loss, [*used, loss])
+    return TapeGraph(blocks, launches, loss, [*used, loss], temporaries & used.keys())
 
 
 def _steps(events: Sequence[Event], copied: Iterable[tuple[int, Buffer, int]]) -> Iterator[Step]:

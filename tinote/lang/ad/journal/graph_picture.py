@@ -16,11 +16,12 @@ _MARGIN, _INSIDE = 72.0, 68.0  # for numbers left of the boxes, and for each seq
 
 
 class Lane(NamedTuple):
-    """A field: whether it has a gradient, and whether it is the loss."""
+    """A field: whether it has a gradient, and whether it is the loss. `temporary`: it has a temporary adjoint."""
 
     name: str
     gradient: bool
     loss: bool
+    temporary: bool = False
 
 
 class Mark(NamedTuple):
@@ -77,9 +78,11 @@ def draw(title: str, lanes: Sequence[Lane], rows: Sequence[Row]) -> str:
     ]
     bottom = _TOP + _ROW * len(rows)
     for lane, at in zip(lanes, centres, strict=True):
-        color = _LOSS if lane.loss else _FIELD if lane.gradient else _MUTED
-        dash = "" if lane.gradient else ' stroke-dasharray="3 4"'
-        parts.append(_text(at, _TOP - 16, _short(lane.name), color, 'text-anchor="middle" font-weight="600"'))
+        followed = lane.gradient or lane.temporary
+        color = _LOSS if lane.loss else _FIELD if followed else _MUTED
+        dash = "" if lane.gradient else ' stroke-dasharray="9 3"' if lane.temporary else ' stroke-dasharray="3 4"'
+        style = ' font-style="italic"' if lane.temporary else ""
+        parts.append(_text(at, _TOP - 16, _short(lane.name), color, f'text-anchor="middle" font-weight="600"{style}'))
         parts.append(f'<line x1="{at}" y1="{_TOP - 8}" x2="{at}" y2="{bottom}" stroke="{_EDGE}"{dash}/>')
     for k, (row, name) in enumerate(zip(rows, names, strict=True)):
         y = _TOP + _ROW * k + _ROW / 2

@@ -7,25 +7,33 @@ swept in reverse.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextvars import Token
 from typing import Any
 
 import numpy as np
 
 from tinote.compiler.requests import GRADIENT, Request
-from tinote.errors import DifferentiationError
+from tinote.errors import DifferentiationError, TinoteError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.broken_path import LostValues
 from tinote.lang.ad.journal.events import Custom, Event, Launch, Read, Write
-from tinote.lang.ad.journal.number_flow import NumberFlow, look_for_plain
+from tinote.lang.ad.journal.needed_adjoints import needed_adjoints
+from tinote.lang.ad.journal.number_flow import PUSHFORWARD, NumberFlow, look_for_plain
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saved_values import SavedValues, living_buffers, refuse_old_values
 from tinote.lang.ad.journal.sweep import Sweep
+from tinote.lang.ad.journal.temporary_adjoints import (
+    LendingLaunch,
+    TemporaryAdjoints,
+    tangent_of,
+    temporary_companion,
+    write_tangents,
+)
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.traced import Trace, Traced, constants, holds_traced, objects, traced_array
 from tinote.lang.index_regions import IndexRegion, is_element, region_at
-from tinote.lang.kernels.arguments import arguments_of, own
+from tinote.lang.kernels.arguments import Arguments, arguments_of, lendable, lending, own
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import (
     Recorder,
@@ -42,6 +50,9 @@ from tinote.source import NOWHERE, Span, caller
 __all__ = ["Journal", "living_buffers"]
 
 
+_NOTHING_ACTIVE: dict[Buffer, Span] = {}
+
+
 class Journal(Recorder):
     """`observers`: who looks on. `saves`: whether anything is kept from one launch to another; `keep`: whether launches
     and gradients can be run again as long as anybody has the journal; `fit`: what limits the memory (`SavedValues`).
@@ -54,6 +65,24 @@ class Journal(Recorder):
     #: how a launch runs that saves the old values which its gradient needs
     saves_by = Request(records=True)
     trace: Trace
+    #: what has been used so far, and whether a recorded launch has written to it
+    _uses: dict[Buffer, bool]
+    _looked_at = 0  # the number of events that are counted there
+    #: fields of which Python has numbers
+    _read: set[Buffer]
+    _has_initialising_writes = False  # whether there are writes to fields that nothing has used
+    _pending: Launch | None = None
+    #: what a launch was let pass with, for observers to judge first
+    _refused: DifferentiationError | None = None
+    #: memory without a gradient that holds active values, and where these were first put there
+    active: dict[Buffer, Span] = _NOTHING_ACTIVE
+    #: its temporary duals, if there are any
+    tangents: dict[Buffer, Buffer] | None = None
+    #: of what most launches run is known, as long as no memory is active
+    _usual: Request | None = GRADIENT
+    #: launches without arrays with temporary gradients, and for how much active memory
+    _lent: dict[tuple[Instance, Request], tuple[int, Arguments]]
+    _tokens: tuple[Token[Recorder | None], Token[Watcher | None]] | None = None
 
     def __init__(
         self,
@@ -69,17 +98,11 @@ class Journal(Recorder):
         self.trace = Trace() if trace is None else trace
         self.trace.events = self.events
         self._observers = tuple(observers)
-        self._checks_before_refusal = bool(observers) and any(one.checks_before_refusal for one in observers)
-        self._tangents = self.derivative.has_tangents
-        self.saved = SavedValues(self._observers, between_launches=saves, again=keep, tangents=self._tangents, fit=fit)
-        self._touched: set[Buffer] = set()
-        self._written_before: set[Buffer] = set()
-        self._looked_at = 0  # the number of events that are counted in `_touched` and `_written_before`
-        self._has_initialising_writes = False  # whether there are writes to fields that nothing has used
-        self._read: set[Buffer] = set()  # fields of which Python has numbers
-        self._pending: Launch | None = None
-        self._refused: DifferentiationError | None = None  # what a launch was let pass with, for others to judge first
-        self._tokens: tuple[Token[Recorder | None], Token[Watcher | None]] | None = None
+        self.saved = SavedValues(self._observers, saves, keep, self.derivative.has_tangents, fit)
+        self._uses: dict[Buffer, bool] = {}
+        self._read: set[Buffer] = set()
+        if self.derivative.has_tangents:
+            self.tangents = self.saved.temporary_tangents = {}
 
     @property
     def records(self) -> list[Launch | Custom]:
@@ -106,58 +129,167 @@ class Journal(Recorder):
     # ---- launches
 
     def launching(self, instance: Instance, values: tuple[Any, ...]) -> Any:
-        given, flow, arguments = values, None, instance.arguments
-        if instance.returns_floats or self._tangents or (values and Traced in map(type, values)):
-            flow = self.flow(instance, values)
-            values = constants(values)
-            arguments = arguments_of(instance, values, self.request(flow))
-        elif arguments is None or arguments.request is not self.derivative:
-            arguments = arguments_of(instance, values, self.derivative)
+        given, flow, arguments = values, self.flow(instance, values), instance.taped
+        if flow is not None:
+            values, arguments = constants(values), None
+        elif arguments is not None and arguments.request is not self._usual:
+            arguments = None
+        launch: Launch | None = None
         try:
+            if arguments is None:
+                arguments = self.arguments(instance, values, flow)
             if arguments.values:
                 arguments.refuse_shared()
-            self._pending = launch = self.saved.launching(instance, values, arguments, self.saves_by, flow)
+            launch = self.saved.launching(instance, values, arguments, self.saves_by, flow)
         except DifferentiationError as error:
             if not self._checks_before_refusal:
                 raise
             self._refused = self._refused or error
-            self._pending = launch = None
+            if arguments is None:
+                arguments = arguments_of(instance, values)
+        self._pending = launch
         if self.trace.root.taken_out is not None:
             look_for_plain(self.trace, given, arguments)
         native = None if launch is None else launch.old_values
+        if self._observers:
+            native = self._told(instance, arguments, native)
+        if flow is None:
+            return native
+        if self.tangents and arguments.request.temporaries:
+            native = self._with_temporary_tangents(native, arguments, self.tangents)
+        flow.runs = native
+        return flow
+
+    @staticmethod
+    def _with_temporary_tangents(native: Any, arguments: Arguments, tangents: Mapping[Buffer, Buffer]) -> Any:
+        """What runs the pushforward of a launch, or `native` in its place."""
+        temporaries = TemporaryAdjoints((), tangents)
+        if native is None:
+            return LendingLaunch(temporaries, arguments, PUSHFORWARD.lending(arguments.request.temporaries))
+        native.lend = lambda values: temporaries.values(arguments, values, native.mode)
+        return native
+
+    def _told(self, instance: Instance, arguments: Arguments, native: Any) -> Any:
+        """Tell the observers of a launch. Gives what is to be launched: what one of them puts in the place of
+        `native`.
+        """
         if native is not None and self._checks_before_refusal:
             why = "a tape that checks the access rules does not keep"
             refuse_old_values(arguments, why, "the loop, or leave the checks out")
         for one in self._observers:
             native = one.launching(instance, arguments) or native
-        if flow is None:
-            return native
-        flow.runs = native
-        return flow
+        return native
+
+    @property
+    def _checks_before_refusal(self) -> bool:
+        """Whether an observer has its say about launches that cannot be differentiated before they are refused."""
+        return any(one.checks_before_refusal for one in self._observers)
 
     def flow(self, instance: Instance, values: tuple[Any, ...]) -> NumberFlow | None:
         """What runs a launch that traced numbers go into or come out of."""
-        if instance.returns_floats or self._tangents or (values and Traced in map(type, values)):
-            return NumberFlow(self.trace, instance, tangents=self._tangents)
+        tangents = self.derivative.has_tangents
+        if instance.returns_floats or tangents or (values and Traced in map(type, values)):
+            return NumberFlow(self.trace, instance, tangents=tangents)
         return None
 
     def request(self, flow: NumberFlow | None) -> Request:
         """Which of a kernel's gradients is for such a launch."""
-        return self.derivative if flow is None else Request(self.derivative.derivative, arguments=True)
+        return self.derivative if flow is None else self.derivative.with_arguments
+
+    # ---- memory without a gradient
+
+    def arguments(self, instance: Instance, values: tuple[Any, ...], flow: NumberFlow | None) -> Arguments:
+        """What a launch does to memory; it has temporary gradients where differentiated values go through memory
+        without one. Raises `DifferentiationError`.
+        """
+        found = arguments_of(instance, values, self.request(flow))
+        if self.active or found.stores_to_none:
+            return self._lending(instance, found)
+        if flow is None and not found.values:
+            instance.taped = found
+        return found
+
+    def _lending(self, instance: Instance, plain: Arguments) -> Arguments:
+        if "_lent" not in self.__dict__:
+            self._lent = {}
+        key = instance, plain.request
+        known = None if plain.values else self._lent.get(key)
+        if known is not None and known[0] == len(self.active):
+            return known[1]
+        found = self._with_temporaries(instance, plain)
+        if not plain.values:
+            self._lent[key] = len(self.active), found
+        return found
+
+    def _with_temporaries(self, instance: Instance, plain: Arguments) -> Arguments:
+        """The launch with temporary gradients. One that has no gradient then is refused at the end, if it is needed."""
+        specialisation = instance.specialisation
+        try:
+            request = lending(plain, self.active)
+            if not request.temporaries:
+                plain.refuse_broken_paths()
+                return plain
+            self._activate_all(map(plain.actual, request.temporaries), plain)
+            found = None if plain.values else instance.with_temporaries.get(request)
+            if found is None:
+                found = Arguments(specialisation, plain.values, request, self.tangents)
+                found.plain = plain
+                if not plain.values and self.tangents is None:
+                    instance.with_temporaries[request] = found
+            found.refuse_broken_paths()
+        except TinoteError as error:
+            if any(path.at is not None for path in plain.broken_paths):
+                raise
+            found = Arguments(specialisation, plain.values, plain.request)
+            found.refused = error
+            self._activate_all(plain.accesses.written, plain)
+        return found
+
+    def _activate_all(self, buffers: Iterable[Buffer], arguments: Arguments) -> None:
+        places = {path.buffer: path.span for path in arguments.broken_paths}
+        for buffer in buffers:
+            if buffer not in self.active and lendable(buffer):
+                self.activate(buffer, places.get(buffer, arguments.specialisation.source.span))
+
+    def activate(self, buffer: Buffer, span: Span) -> None:
+        """Memory without a gradient holds active values from now on, which were put there at `span`."""
+        if self.active is _NOTHING_ACTIVE:
+            self.active = {}
+        self.active[buffer] = span
+        self._usual = None
+        if self.tangents is not None and buffer.tangent is None:
+            self.tangents[buffer] = temporary_companion(buffer, "dual")
+
+    def note_active(self, custom: Custom) -> None:
+        """A custom VJP does not see what memory that its stretch uses has of temporary adjoints."""
+        if self.active and custom.reads_active is None:
+            custom.active = {b: span for b, span in self.active.items() if b in custom.touched}
+
+    @property
+    def temporaries(self) -> frozenset[Buffer]:
+        """The memory without a gradient that would have a temporary adjoint in a reverse sweep now."""
+        try:
+            return needed_adjoints(self.events, self.active, ()).buffers
+        except TinoteError:  # one that is refused
+            return frozenset(self.active)
+
+    def is_followed(self, buffer: Buffer) -> bool:
+        """Whether what is in memory has an adjoint, of its own or a temporary one."""
+        return buffer.adjoint is not None or buffer in self.active
 
     def launched(self) -> None:
-        launch, self._pending = self._pending, None
+        launch = self._pending
         if launch is not None:
+            self._pending = None
             self.saved.launched(launch)
             self.events.append(launch)
             external = launch.arguments.external_arrays
-            if external and any(buffer in external for buffer, _ in launch.arguments.gradient_facts.broken_paths):
+            if external and any(path.buffer in external for path in launch.arguments.broken_paths):
                 self.trace.note_taken_out()  # an active value is in an array that anybody may read
             if session.has_views:
                 self.saved.distrust_views(launch)
-        if self._observers:
-            for one in self._observers:
-                one.launched()
+        for one in self._observers:
+            one.launched()
 
     def launching_outside(self, instance: Instance, values: tuple[Any, ...]) -> None:
         """A kernel is about to be launched in another thread or task, which is no part of this."""
@@ -168,6 +300,7 @@ class Journal(Recorder):
         """A stretch with a custom VJP has ended well."""
         for one in self._observers:
             one.custom(custom)
+        self.note_active(custom)
         kept = self.saved.custom(custom)
         self.events.append(custom)
         if session.has_views:
@@ -176,9 +309,17 @@ class Journal(Recorder):
     # ---- Python
 
     def writing(self, buffer: Buffer, position: Any, value: Any = None, source: Buffer | None = None) -> None:
-        self.overwriting(buffer, region_at(buffer, position))
+        if self._observers or self.saved.log.keeps(buffer) or self.derivative.has_tangents:
+            self.overwriting(buffer, region_at(buffer, position))
         traced = None if source is not None else self._numbers_in(value, buffer)
         records = source is not None or traced is not None or self._was_used(buffer, position)
+        followed = traced is not None or (source is not None and self.is_followed(source))
+        if followed and buffer not in self.active and lendable(buffer):
+            self.activate(buffer, caller())
+        if self.tangents is not None:
+            write_tangents(buffer, position, value, source, self.tangents)
+        if not (records or self.keep or self._observers or buffer in self._read):
+            return
         span = caller() if records and (position is ... or buffer.adjoint is None) else NOWHERE
         write = Write(buffer, position, source, traced, span, initialises=not records)
         exempt = bool(self._observers) and recorder.get() is not self
@@ -186,16 +327,16 @@ class Journal(Recorder):
             one.writing(write, exempt=exempt)
         if records or self.keep or buffer in self._read:
             self.events.append(write)
-            self._has_initialising_writes |= write.initialises
+            self._has_initialising_writes = self._has_initialising_writes or write.initialises
             if write.is_whole and records:
-                self._touched.add(buffer)
+                self._uses.setdefault(buffer, False)
 
-    def _numbers_in(self, value: Any, buffer: Buffer) -> np.ndarray[Any, Any] | None:
+    def _numbers_in(self, value: Any, buffer: Buffer) -> np.ndarray[Any, Any] | int | None:
         """The traced numbers in a value that is written to a field; None where there are none."""
         if buffer.dtype.kind != "f" or buffer.primal is not None:
             return None
         if type(value) is Traced:
-            return np.array(value.number) if self.trace.is_active(value) else None
+            return value.number if self.trace.is_active(value) else None
         if not holds_traced(value):
             if self.trace.root.taken_out is not None:
                 self.trace.note_plain(value, f"'{buffer.name}'")
@@ -209,7 +350,7 @@ class Journal(Recorder):
         there before.
         """
         if isinstance(position, tuple) and position[:1] != (...,):
-            if buffer.adjoint is None or not is_element(buffer, position[: buffer.rank]):
+            if not self.is_followed(buffer) or not is_element(buffer, position[: buffer.rank]):
                 return False
         return self.touches(buffer)
 
@@ -220,7 +361,7 @@ class Journal(Recorder):
             one.sharing(buffer)
 
     def taking(self, buffer: Buffer) -> None:
-        if buffer.dtype.kind == "f" and buffer.adjoint is not None:
+        if buffer.dtype.kind == "f" and self.is_followed(buffer):
             self.trace.note_taken_out()
 
     def reading(self, buffer: Buffer, position: tuple[int, ...], value: Any) -> Any:
@@ -235,8 +376,9 @@ class Journal(Recorder):
 
     def _number_at(self, buffer: Buffer, position: tuple[int, ...], value: float) -> Traced:
         found = self.trace.new(value)
-        if self._tangents and buffer.tangent is not None:
-            found.along(numbers(buffer.tangent)[position].item())
+        tangent = None if self.tangents is None else tangent_of(buffer, self.tangents)
+        if tangent is not None:
+            found.tangent = numbers(tangent)[position].item()
         self.events.append(Read(found.number, buffer, position))
         return found
 
@@ -254,29 +396,34 @@ class Journal(Recorder):
     def computed_before(self, buffer: Buffer) -> bool:
         """Whether a recorded launch has written to the field."""
         self._look()
-        return buffer in self._written_before
+        return self._uses.get(buffer, False)
 
     def touches(self, buffer: Buffer) -> bool:
         """Whether recorded launches have read or written a field, or Python has given it new values since."""
         self._look()
-        return buffer in self._touched
+        return buffer in self._uses
 
     def starts_from(self, buffers: Iterable[Buffer]) -> None:
         """The present values of these fields are what is differentiated with respect to: whatever Python writes to them
         takes their place, also where nothing has used them yet.
         """
-        self._touched.update(buffers)
+        for buffer in buffers:
+            self._uses.setdefault(buffer, False)
 
     def touched_before(self) -> set[Buffer]:
         """What recorded launches have read or written, and Python has given new values since."""
         self._look()
-        return set(self._touched)
+        return set(self._uses)
 
     def _look(self) -> None:
+        if self._looked_at == len(self.events):
+            return
         for event in self.events[self._looked_at :]:
-            if type(event) is Launch or type(event) is Custom:
-                self._touched |= event.touched
-                self._written_before |= event.written
+            if isinstance(event, Launch | Custom):
+                for buffer in event.touched:
+                    self._uses.setdefault(buffer, False)
+                for buffer in event.written:
+                    self._uses[buffer] = True
         self._looked_at = len(self.events)
 
     # ---- at its end
@@ -287,8 +434,10 @@ class Journal(Recorder):
         """
         if self._refused is not None:
             raise self._refused
-        values = LostValues(at_first=lost)
+        values = LostValues(lost)
         values.follow(self.events)
+        if self.active:
+            needed_adjoints(self.events, self.active, ())
         return values
 
     def claim(self, *, clear: bool) -> None:
@@ -311,7 +460,9 @@ class Journal(Recorder):
             self.saved,
             gradients or self.derivative,
             done,
-            initialising_writes=self._has_initialising_writes,
+            self._has_initialising_writes,
+            self.active,
+            self.tangents,
         )
 
     def forget(self) -> None:
@@ -319,6 +470,6 @@ class Journal(Recorder):
         if self.keep:
             self.saved.seal(self.records)
         else:
-            self.saved.let_go([event for event in self.events if type(event) is Custom])
+            self.saved.let_go(self.events)
         for one in self._observers:
             one.release()

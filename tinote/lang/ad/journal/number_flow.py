@@ -12,9 +12,9 @@ from tinote.lang.data.traced import Trace, Traced, constants
 from tinote.lang.kernels.arguments import Arguments
 from tinote.lang.kernels.kernel import Instance
 
-__all__ = ["NumberFlow", "look_for_plain"]
+__all__ = ["PUSHFORWARD", "NumberFlow", "look_for_plain"]
 
-_PUSHFORWARD = Request(Derivative.FORWARD, arguments=True)
+PUSHFORWARD = Request(Derivative.FORWARD, arguments=True)
 
 
 def look_for_plain(trace: Trace, values: Sequence[Any], arguments: Arguments) -> None:
@@ -52,7 +52,7 @@ class NumberFlow:
     def launch(self, values: tuple[Any, ...]) -> tuple[Any, ...]:
         """Run; the floats that the kernel returns come as traced numbers."""
         trace, specialisation = self._trace, self._instance.specialisation
-        code = specialisation.code(_PUSHFORWARD if self.tangents else PRIMAL)
+        code = specialisation.code(PUSHFORWARD if self.tangents else PRIMAL)
         scalars = values[len(specialisation.arrays) :]
         floats = [value for t, value in zip(code.parameters, scalars, strict=False) if t.kind == "f"]
         self.floats = len(floats)

@@ -9,16 +9,17 @@ overwrite at any time, each launch gets a copy of what it needs.
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from tinote.compiler.requests import Request
 from tinote.errors import DifferentiationError, KernelMemoryError
 from tinote.ir.nodes import Buffer
-from tinote.lang.ad.journal.events import Custom, Launch
+from tinote.lang.ad.journal.events import Custom, Event, Launch
 from tinote.lang.ad.journal.number_flow import NumberFlow
 from tinote.lang.ad.journal.observer import Observer
 from tinote.lang.ad.journal.saving_launch import SavingLaunch
+from tinote.lang.ad.journal.temporary_adjoints import tangent_of
 from tinote.lang.ad.memory.undo import UndoLog
 from tinote.lang.index_regions import IndexRegion, whole_region
 from tinote.lang.kernels.access_region import NOTHING
@@ -26,9 +27,6 @@ from tinote.lang.kernels.arguments import Arguments, ExternalArray, own
 from tinote.lang.kernels.kernel import Instance
 from tinote.lang.session.state import is_viewed, session
 from tinote.runtime.memory import Memory
-
-#: of launches without external arrays
-_NO_COPIES: tuple[dict[Buffer, Memory], dict[Buffer, Memory]] = ({}, {})
 
 __all__ = ["SavedValues", "living_buffers", "refuse_old_values"]
 
@@ -50,10 +48,14 @@ class SavedValues:
     again.
     """
 
+    __slots__ = (
+        "_fit", "_has_copies", "_known", "_looks_at_all", "_observers", "_other_bytes", "_tangents", "again",
+        "between_launches", "copied", "count", "is_complete", "log", "temporary_tangents",
+    )  # fmt: skip
+
     def __init__(
         self,
-        observers: Sequence[Observer],
-        *,
+        observers: tuple[Observer, ...],
         between_launches: bool,
         again: bool,
         tangents: bool,
@@ -65,11 +67,12 @@ class SavedValues:
         self.copied: list[tuple[int, Buffer, int]] = []
         self.is_complete = True
         self.count = 0
-        self._observers = tuple(observers)
+        self._observers = observers
         self._tangents = tangents
+        self.temporary_tangents: Mapping[Buffer, Buffer] = {}
         self._fit = fit
         # Whether every write is looked at, not only what is written over something needed.
-        self._looks_at_all = again or (bool(observers) and any(one.sees_every_write for one in observers))
+        self._looks_at_all = again or (len(observers) > 0 and any(one.sees_every_write for one in observers))
         self._other_bytes = 0  # of external arrays, and of old values
         self._has_copies = False  # whether there are any of external arrays
         self._known = False  # whether the launch under way is known to overwrite nothing that is needed
@@ -96,7 +99,7 @@ class SavedValues:
             (self.between_launches and arguments.asks) or self._looks_at_all or facts.live_in_before or log.is_watching
         )
         regions = (arguments.fixed_regions or arguments.regions(values)) if watches else NOTHING
-        before = log.length
+        before = after = len(log.entries)
         self._known = regions is NOTHING or (self.between_launches and not self._looks_at_all and log.knows(regions))
         if not self._known:
             log.need(regions.live_in_before)
@@ -104,27 +107,39 @@ class SavedValues:
                 self._need_all_of(_inputs(arguments))
             for buffer, region in regions.written:
                 self.overwriting(buffer, region)
+            after = len(log.entries)
         saving = self._saving(instance, values, arguments, saves_by) if facts.old_values else None
-        copies = ({}, {}) if arguments.external_arrays else _NO_COPIES
-        launch = Launch(instance, values, arguments, regions, before, log.length, *copies, saving, flow)
-        for buffer in arguments.external_arrays:
-            if buffer in facts.live_in_before:
-                self._keep_external(launch.copies, buffer)
-            if self.again:
-                self._keep_external(launch.input_copies, buffer)
+        launch = Launch(instance, values, arguments, regions, before, after, saving, flow)
+        if arguments.external_arrays:
+            self._keep_arrays(launch)
         return launch
+
+    def _keep_arrays(self, launch: Launch) -> None:
+        """Keep what the gradient will need of external arrays as they are before a launch."""
+        launch.copies, launch.input_copies = copies, inputs = {}, {}
+        for buffer in launch.arguments.external_arrays:
+            if buffer in launch.arguments.gradient_facts.live_in_before:
+                self._keep_external(copies, buffer)
+            if self.again:
+                self._keep_external(inputs, buffer)
 
     def launched(self, launch: Launch) -> None:
         """That launch has ended well."""
         self.count += 1
-        arguments, regions = launch.arguments, launch.regions
         if self.between_launches:
-            for buffer in arguments.external_arrays:
-                if buffer in arguments.gradient_facts.live_in and buffer not in launch.copies:
-                    self._keep_external(launch.copies, buffer)
+            if launch.arguments.external_arrays:
+                self._keep_arrays_left(launch)
             if not self._known:
-                self.log.need(regions.live_in)
-                self.log.completed(regions)
+                self.log.need(launch.regions.live_in)
+                self.log.completed(launch.regions)
+
+    def _keep_arrays_left(self, launch: Launch) -> None:
+        """Keep what the gradient will need of external arrays as a launch has left them."""
+        copies = dict(launch.copies)
+        for buffer in launch.arguments.external_arrays:
+            if buffer in launch.arguments.gradient_facts.live_in and buffer not in copies:
+                self._keep_external(copies, buffer)
+        launch.copies = copies
 
     def distrust_views(self, launch: Launch) -> None:
         """Keep what the recorded launch needs of fields that others may write to at any time."""
@@ -138,7 +153,7 @@ class SavedValues:
         that it may read.
         """
         self.count += 1
-        custom.after = self.log.length
+        custom.after = len(self.log.entries)
         if not self.between_launches:
             return []
         kept = self._need_now(custom)
@@ -152,10 +167,11 @@ class SavedValues:
         """
         for one in self._observers:
             one.overwriting(buffer, exempt=exempt)
-        for each in (buffer, buffer.tangent) if self._tangents else (buffer,):
-            nbytes = 0 if each is None else self.log.overwrite(each, region, self._make_room, self._most_optional)
-            if nbytes:
-                self.copied.append((self.count, buffer, nbytes))
+        for each in (buffer, tangent_of(buffer, self.temporary_tangents)) if self._tangents else (buffer,):
+            if each is not None and self.log.keeps(each):
+                nbytes = self.log.overwrite(each, region, self._make_room, self._most_optional)
+                if nbytes:
+                    self.copied.append((self.count, buffer, nbytes))
 
     def _most_optional(self) -> int:
         """How many bytes may be kept of what custom VJPs perhaps read."""
@@ -192,6 +208,8 @@ class SavedValues:
     ) -> SavingLaunch:
         """A launch that saves the old values which its gradient needs."""
         buffer, _ = arguments.gradient_facts.old_values[0]
+        if arguments.request.temporaries:
+            saves_by = saves_by.lending(arguments.request.temporaries)
         saving = SavingLaunch(instance.specialisation, values, saves_by, lambda n: self._make_room(buffer, n))
         self._other_bytes += saving.nbytes
         return saving
@@ -220,14 +238,15 @@ class SavedValues:
                 self._need_now(event)
         self.log.seal(self._make_room, self._most_optional)
 
-    def let_go(self, customs: Iterable[Custom]) -> None:
+    def let_go(self, events: Iterable[Event]) -> None:
         """Nothing will be reversed any more."""
-        releases = [custom.release for custom in customs if custom.release is not None]
-        if self._has_copies or releases or self.log.length > 0:
+        customs = [event for event in events if isinstance(event, Custom) and event.release is not None]
+        if self._has_copies or customs or self.log.entries:
             self.is_complete = False
         self.log.forget()
-        for release in releases:
-            release()
+        for custom in customs:
+            assert custom.release is not None
+            custom.release()
 
 
 def refuse_old_values(arguments: Arguments, why: str, loop: str) -> None:

@@ -24,9 +24,13 @@ class SavingLaunch:
     may raise.
     """
 
+    #: makes of the values of a launch those of one with temporary companions
+    lend: Callable[[Sequence[Any]], Sequence[Any]] | None = None
+
     def __init__(
         self, specialisation: Specialisation, values: Sequence[Any], mode: Request, make_room: Callable[[int], None]
     ) -> None:
+        self.mode = mode
         self._native, facts = specialisation.compiled(mode)
         saved = facts.saved
         assert saved is not None
@@ -43,7 +47,8 @@ class SavingLaunch:
 
     def launch(self, values: Sequence[Any]) -> tuple[Any, ...]:
         """Run with the values that the launch gets where nothing is saved."""
-        return self._native.launch((*values[: self._arrays], *self.saved, *values[self._arrays :]))
+        whole = (*values[: self._arrays], *self.saved, *values[self._arrays :])
+        return self._native.launch(whole if self.lend is None else self.lend(whole))
 
 
 class _Present:

@@ -4,7 +4,7 @@ it, and what Python and custom VJPs did between them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,7 +14,9 @@ from tinote.errors import KernelFiniteError
 from tinote.ir.nodes import Buffer
 from tinote.lang.ad.journal.custom_sweep import CustomSweep
 from tinote.lang.ad.journal.events import Computed, Custom, Event, Launch, Read, Write
+from tinote.lang.ad.journal.needed_adjoints import needed_adjoints
 from tinote.lang.ad.journal.saved_values import SavedValues
+from tinote.lang.ad.journal.temporary_adjoints import NO_ADJOINTS, TemporaryAdjoints, tangent_of
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.traced import Traced
 from tinote.lang.maths_derivatives import Dual
@@ -22,46 +24,90 @@ from tinote.lang.session.state import recorder
 
 __all__ = ["Sweep"]
 
+Array = np.ndarray[Any, Any]
+
 _ZERO = Dual(0.0)
 
 
 class Sweep:
     """A sweep through `events`. `gradients`: which of a kernel's gradients runs. `done` is told of each custom VJP that
-    has run. `initialising_writes`: whether there may be any (`Write.initialises`). `at`: the launch or custom stretch
-    that was run last. `adjoints`: of traced numbers; they may be seeded.
+    has run. `initialising_writes`: whether there may be any (`Write.initialises`). `active`: memory without a gradient
+    that holds active values; `tangents`: its temporary duals. `at`: the launch or custom stretch that was run last.
+    `adjoints`: of traced numbers; they may be seeded. `temporaries`: of memory without a gradient, while it runs.
     """
+
+    __slots__ = (
+        "_active",
+        "_arrays",
+        "_done",
+        "_events",
+        "_gradients",
+        "_has_initialising_writes",
+        "_rewind",
+        "_saved",
+        "_tangents",
+        "adjoints",
+        "at",
+        "temporaries",
+    )
 
     def __init__(
         self,
         events: Sequence[Event],
         saved: SavedValues,
         gradients: Request,
-        done: Callable[[Custom], None] | None = None,
-        *,
-        initialising_writes: bool = True,
+        done: Callable[[Custom], None] | None,
+        initialising_writes: bool,
+        active: Collection[Buffer] = (),
+        tangents: Mapping[Buffer, Buffer] | None = None,
     ) -> None:
+        self._active = active
+        self._tangents = tangents
+        self.temporaries = NO_ADJOINTS
         self._events = events
         self._saved = saved
         self._gradients = gradients
         self._done = done
         self._has_initialising_writes = initialising_writes
-        self.at: Launch | Custom | None = None
+        self._rewind = saved.log.rewind()
+        self._arrays: dict[Buffer, Array] = {}
+        self.at: Event | None = None
         self.adjoints: dict[int, Dual] = {}
 
     def run(self, *, restore: bool = True) -> None:
         """Accumulate the gradients. Afterwards the fields hold again what they hold now, unless `restore` is false and
         nobody asks for that.
         """
-        log, saves = self._saved.log, self._saved.between_launches
-        overwrites_read = _read_before(self._events, self.adjoints) if self._has_initialising_writes else set[int]()
+        if not self._active:
+            self._run(self._events, restore=restore)
+            return
+        needed = needed_adjoints(self._events, self._active, self.adjoints)
+        self.temporaries = TemporaryAdjoints(needed.buffers, self._tangents)
         try:
-            log.begin(restores=restore)
-            for position in range(len(self._events) - 1, -1, -1):
-                event = self._events[position]
+            self._run(needed.events, restore=restore)
+        finally:
+            self.temporaries = NO_ADJOINTS
+
+    def run_within(self, temporaries: TemporaryAdjoints, wanted: Collection[Buffer], *, restore: bool) -> None:
+        """The same as a part of another sweep, which has the temporary adjoints; those of `wanted` are perhaps not
+        zero.
+        """
+        needed = needed_adjoints(self._events, self._active, self.adjoints, wanted)
+        self.temporaries = temporaries
+        self._run(needed.events, restore=restore)
+
+    def _run(self, events: Sequence[Event], *, restore: bool) -> None:
+        rewind, saves = self._rewind, self._saved.between_launches
+        overwrites_read = _read_before(events, self.adjoints, self.temporaries) if self._has_initialising_writes else ()
+        position = len(events)
+        try:
+            rewind.begin(restores=restore)
+            for event in reversed(events):
+                position -= 1
                 if isinstance(event, Launch):
-                    self.at = event
-                    if saves and log.shown > event.after:
-                        log.undo_to(event.after)
+                    self.at = self._events[position]
+                    if saves and rewind.shown > event.after:
+                        rewind.undo_to(event.after)
                     if event.regions.live_in_before:
                         self._restore(event)
                     self.launch(event)
@@ -73,12 +119,12 @@ class Sweep:
                     if not event.initialises or position in overwrites_read:
                         self.write(event)
                 else:
-                    self.at = event
-                    if saves and log.shown > event.after:
-                        log.undo_to(event.after)
+                    self.at = self._events[position]
+                    if saves and rewind.shown > event.after:
+                        rewind.undo_to(event.after)
                     self.custom(event)
         finally:
-            log.end()
+            rewind.end()
 
     def _restore(self, launch: Launch) -> None:
         """Bring back what the gradient reads of the values from before the launch. It runs the launch's effects on
@@ -86,17 +132,22 @@ class Sweep:
         """
         live_in = {buffer for buffer, _ in launch.regions.live_in_before}
         for buffer, region in launch.regions.written:
-            for one in (buffer, buffer.tangent):
+            for one in (buffer, tangent_of(buffer, self._tangents or {})):
                 if one in live_in:
-                    self._saved.log.disturb(one, region)
-        self._saved.log.undo_between(launch.before, launch.after, live_in)
+                    self._rewind.disturb(one, region)
+        self._rewind.undo_between(launch.before, launch.after, live_in)
 
     def launch(self, launch: Launch) -> None:
         """Run the gradient of one launch."""
         code = launch.instance.specialisation.code
         request, flow = self._gradients, launch.flow
+        lent = launch.arguments.request.temporaries
         if flow is None:
-            code(request).launch(launch.gradient_arguments())
+            if lent:
+                request = request.lending(lent)
+                code(request).launch(self.temporaries.values(launch.arguments, launch.gradient_arguments(), request))
+            else:
+                code(request).launch(launch.gradient_arguments())
             return
         seeds = [self.adjoints.pop(number, _ZERO) for number in flow.outputs]
         values = [*launch.gradient_arguments(), *[seed.value for seed in seeds]]
@@ -105,24 +156,38 @@ class Sweep:
             for k, _, tangent in flow.inputs:
                 given[k] = tangent
             values += [*given, *[seed.tangent for seed in seeds]]
-        results = code(Request(request.derivative, arguments=True, checks=request.checks)).launch(values)
+        request = (request.lending(lent) if lent else request).with_arguments
+        results = code(request).launch(self.temporaries.values(launch.arguments, values, request) if lent else values)
         for k, number, _ in flow.inputs:
             self.add(number, Dual(results[k], results[flow.floats + k] if flow.tangents else 0.0))
 
     def write(self, write: Write) -> None:
         """Move the gradient of the new values to where they came from."""
-        adjoint = write.target.adjoint
+        adjoint = self.temporaries.of(write.target)
         if adjoint is None:
             return
         tangent = adjoint.tangent
         if write.numbers is not None:
-            values = numbers(adjoint)[write.position]
-            tangents = np.zeros_like(values) if tangent is None else numbers(tangent)[write.position]
+            values = self._array(adjoint)[write.position]
+            tangents = None if tangent is None else self._array(tangent)[write.position]
             self._add_all(write.numbers, values, tangents)
-        source = None if write.source is None else write.source.adjoint
-        _move(adjoint, source, write)
+        source = None if write.source is None else self.temporaries.of(write.source)
+        self._move(adjoint, source, write)
         if tangent is not None:
-            _move(tangent, None if source is None else source.tangent, write)
+            self._move(tangent, None if source is None else source.tangent, write)
+
+    def _array(self, buffer: Buffer) -> Array:
+        """All numbers of a field (`numbers`)."""
+        found = self._arrays.get(buffer)
+        if found is None:
+            found = self._arrays[buffer] = numbers(buffer)
+        return found
+
+    def _move(self, target: Buffer, source: Buffer | None, write: Write) -> None:
+        values = self._array(target)
+        if source is not None:
+            self._array(source)[...] += values
+        values[write.position] = 0
 
     # ---- traced numbers
 
@@ -139,23 +204,26 @@ class Sweep:
         known = self.adjoints.get(number)
         self.adjoints[number] = adjoint if known is None else known + adjoint
 
-    def _add_all(self, targets: np.ndarray[Any, Any], values: Any, tangents: Any) -> None:
+    def _add_all(self, targets: Array | int, values: Any, tangents: Any) -> None:
         """Accumulate the adjoints of elements that were written into the numbers that were written there."""
+        if isinstance(targets, int):
+            self.add(targets, Dual(_total(values), 0.0 if tangents is None else _total(tangents)))
+            return
         shape = np.shape(values)
         spread = np.broadcast_to(targets, shape).ravel()
-        adjoints = np.ravel(values), np.ravel(tangents)
+        adjoints = [np.ravel(one) for one in (values, tangents) if one is not None]
         for number in np.unique(targets).tolist():
             if number:
                 chosen = spread == number
-                self.add(number, Dual(*[float(one[chosen].sum()) for one in adjoints]))
+                self.add(number, Dual(*[_total(one[chosen]) for one in adjoints]))
 
     def read(self, read: Read) -> None:
         """The adjoint of a number that was read is that of the element."""
-        found, adjoint = self.adjoints.pop(read.number, None), read.buffer.adjoint
+        found, adjoint = self.adjoints.pop(read.number, None), self.temporaries.of(read.buffer)
         if found is not None and adjoint is not None:
-            numbers(adjoint)[read.position] += found.value
+            self._array(adjoint)[read.position] += found.value
             if adjoint.tangent is not None:
-                numbers(adjoint.tangent)[read.position] += found.tangent
+                self._array(adjoint.tangent)[read.position] += found.tangent
 
     def computed(self, event: Computed) -> None:
         """The adjoint of a number that Python computed goes to the operands. One of zero reaches nothing, whatever the
@@ -164,16 +232,15 @@ class Sweep:
         found = self.adjoints.pop(event.number, None)
         if found is None or not (found.value or found.tangent):
             return
-        assert event.rule.slopes is not None
-        slopes = event.rule.slopes(event.result, *event.operands)
-        for number, slope in zip(event.sources, slopes, strict=True):
-            if number:
-                self.add(number, found * slope)
+        for operand, slope in zip(event.operands, event.slopes(), strict=True):
+            if type(operand) is Traced:
+                self.add(operand.number, found * slope)
 
     def custom(self, custom: Custom) -> None:
         """Run a custom VJP."""
-        stale = self._saved.log.stale
-        inner = CustomSweep(self._gradients, custom.name, custom.span, stale, self.adjoints)
+        inner = CustomSweep(
+            self._gradients, custom.name, custom.span, self._rewind.stale, self.adjoints, self.temporaries
+        )
         for buffer in custom.scratch:
             if buffer.dtype.kind == "f":  # a read before it is computed shows
                 inner.overwriting(buffer)
@@ -185,6 +252,8 @@ class Sweep:
         finally:
             recorder.reset(token)
             inner.bring_back()
+        for buffer in custom.fully_overwritten:
+            self.temporaries.clear(buffer)
         if self._done is not None:
             self._done(custom)
 
@@ -193,29 +262,29 @@ class Sweep:
         The last runs first, as the log of overwritten values is read backwards; raises the `KernelFiniteError` of the
         first launch that has one. For a journal that keeps what launches read.
         """
-        log = self._saved.log
+        rewind = self._rewind
         first: KernelFiniteError | None = None
         try:
-            log.begin(restores=True)
+            rewind.begin(restores=True)
             for event in reversed(self._events):
                 if not isinstance(event, Launch):
                     continue
-                log.undo_to(event.before)
+                rewind.undo_to(event.before)
                 for buffer, region in event.regions.written:
-                    log.disturb(buffer, region)
+                    rewind.disturb(buffer, region)
                 try:
                     event.instance.specialisation.code(Request(checks=Checks.FINITE)).launch(event.replay_arguments())
                 except KernelFiniteError as error:
                     first, self.at = error, event
                 # Earlier launches find again what this one has overwritten once more.
-                log.undo_between(event.before, event.after, event.written)
+                rewind.undo_between(event.before, event.after, event.written)
         finally:
-            log.end()
+            rewind.end()
         if first is not None:
             raise first
 
 
-def _read_before(events: Sequence[Event], seeds: Collection[int]) -> set[int]:
+def _read_before(events: Sequence[Event], seeds: Collection[int], temporaries: TemporaryAdjoints) -> set[int]:
     """Positions of the initialising writes that replace values which something has used after all: numbers that Python
     had read there.
     """
@@ -229,8 +298,8 @@ def _read_before(events: Sequence[Event], seeds: Collection[int]) -> set[int]:
             if event.flow is not None:
                 used.update([number for _, number, _ in event.flow.inputs])
         elif isinstance(event, Write):
-            if event.numbers is not None and event.target.adjoint is not None:
-                used.update(event.numbers.ravel().tolist())
+            if temporaries.of(event.target) is not None:
+                used.update(event.sources)
         elif isinstance(event, Custom):
             used |= event.numbers
         elif event.number in used:
@@ -246,8 +315,6 @@ def _written(event: Event) -> Buffer:
     return event.target
 
 
-def _move(target: Buffer, source: Buffer | None, write: Write) -> None:
-    values = numbers(target)
-    if source is not None:
-        numbers(source)[...] += values
-    values[write.position] = 0
+def _total(values: Any) -> float:
+    """The sum of an array, or a number."""
+    return float(values.sum() if values.ndim else values)

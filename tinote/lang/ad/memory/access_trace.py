@@ -7,6 +7,8 @@ recording holds for the next, launch by launch, for as long as the regions are t
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 __all__ = ["AccessTrace"]
 
 #: How many traces are remembered, and how many launches of each.
@@ -24,7 +26,7 @@ class AccessTrace:
     __slots__ = ("_followed", "_launches", "_length", "has_ended")
 
     def __init__(self) -> None:
-        self._followed: list[int] | None = []  # an earlier trace that this one is the same as so far; None: none is
+        self._followed: Sequence[int] | None = ()  # an earlier trace that this one is the same as so far; None: none is
         self._length = 0  # the number of its launches so far
         self._launches: list[int] = []  # of this one, when it follows no other
         self.has_ended = False
@@ -37,7 +39,7 @@ class AccessTrace:
         if followed is None:
             return False
         if not self._length:
-            followed = self._followed = _harmless.get(number, [])
+            followed = self._followed = _harmless.get(number, ())
         if self._length < len(followed) and followed[self._length] == number:
             self._length += 1
             return True
@@ -67,5 +69,5 @@ class AccessTrace:
     def _part(self) -> None:
         """From here on it is a trace of its own."""
         if self._followed is not None:
-            self._launches = self._followed[: self._length]
+            self._launches = list(self._followed[: self._length])
             self._followed = None

@@ -19,7 +19,7 @@ from tinote.lang.index_regions import IndexRegion, IndexRegions, difference, sli
 from tinote.lang.kernels.access_region import AccessRegions, BufferRegions
 from tinote.lang.session.state import memory_of
 
-__all__ = ["UndoLog", "numbers"]
+__all__ = ["Rewind", "UndoLog", "numbers"]
 
 Array = np.ndarray[Any, Any]
 MakeRoom = Callable[[Buffer, int], None]
@@ -44,32 +44,41 @@ class _Entry(NamedTuple):
 
 
 class UndoLog:
-    """The needs of what was recorded so far, and the values that were overwritten. Where a method takes `make_room`, it
-    tells that of the field and the bytes before something is kept, which may raise. Other threads may overwrite at any
-    time.
+    """The needs of what was recorded so far, and the values that were overwritten: `entries`, of `nbytes` in all. Where
+    a method takes `make_room`, it tells that of the field and the bytes before something is kept, which may raise.
+    Other threads may overwrite at any time.
     """
+
+    __slots__ = (
+        "_counted",
+        "_followed",
+        "_lock",
+        "_needed",
+        "_settled",
+        "_trace",
+        "_views",
+        "_wanted",
+        "_wanted_bytes",
+        "entries",
+        "nbytes",
+        "sealed",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.nbytes = 0
-        self.length = 0  # entries in all
-        self.shown = 0  # in the reverse sweep: the number of them that are not undone yet
         self._lock = Lock()
         self._trace = AccessTrace()
-        self._followed: list[AccessRegions] = []  # launches whose needs are not counted in `_needed` yet
+        self._followed: list[AccessRegions] = []  # launches that were known; its own thread alone adds to it
+        self._counted = 0  # the number of them whose needs are counted in `_needed`
         self._needed: dict[Buffer, IndexRegions] = {}
         self._wanted: dict[Buffer, IndexRegions] = {}
         self._wanted_bytes = 0
-        #: in the reverse sweep: elements that are not what they were at this point of the program
-        self.stale: dict[Buffer, IndexRegions] = {}
-        self._entries: list[_Entry] = []
+        self.entries: list[_Entry] = []
         self._views: dict[tuple[Buffer, IndexRegion], Array] = {}
         self._settled: dict[
             int, BufferRegions
         ] = {}  # by their identity: what is needed since elements were last overwritten
-        self._restores = True
-        self._sealed: int | None = None
-        self._finals: list[_Entry] = []
-        self._kept_finals: dict[Buffer, list[IndexRegion]] = {}
+        self.sealed: int | None = None  # the number of entries when all that was still there was kept
 
     @property
     def is_watching(self) -> bool:
@@ -84,24 +93,27 @@ class UndoLog:
         """
         if self._trace.has_ended:
             return False
-        with self._lock:
-            known = self._trace.goes_on(regions.number)
-            if known:
-                self._followed.append(regions)
-            elif self._followed:
-                self._count()
-            return known
+        known = self._trace.goes_on(regions.number)
+        if known:
+            self._followed.append(regions)
+        else:
+            self._count()
+        return known
 
     def completed(self, regions: AccessRegions) -> None:
         """A launch that was not known has ended well, and all its needs were told."""
         self._trace.add(regions.number)
 
     def _count(self) -> None:
-        """Count the needs of launches that were known; with the lock."""
-        for regions in self._followed:
-            self._add(regions.live_in_before)
-            self._add(regions.live_in)
-        self._followed.clear()
+        """Count the needs of launches that were known."""
+        if self._counted == len(self._followed):
+            return
+        with self._lock:
+            while self._counted < len(self._followed):
+                regions = self._followed[self._counted]
+                self._add(regions.live_in_before)
+                self._add(regions.live_in)
+                self._counted += 1
 
     def need(self, needed: BufferRegions) -> None:
         """The present values of these elements are needed in the reverse sweep."""
@@ -115,8 +127,8 @@ class UndoLog:
         may be overwritten. `perhaps`: they are wanted, but who reads them asks for `stale` first: they are kept only as
         far as `overwrite` is allowed to.
         """
+        self._count()
         with self._lock:
-            self._count()
             self._trace.end()
             self._settled.clear()
             whole = self._wanted if perhaps else self._needed
@@ -134,18 +146,18 @@ class UndoLog:
                 regions.add(region)
         self._settled[id(needed)] = needed
 
+    def keeps(self, buffer: Buffer) -> bool:
+        """Whether elements of a field are needed or wanted, so that `overwrite` has something to do."""
+        self._count()
+        return buffer in self._needed or buffer in self._wanted
+
     def overwrite(
         self, buffer: Buffer, region: IndexRegion | None, make_room: MakeRoom, most_wanted: Callable[[], int]
     ) -> int:
-        """These elements, by default all, are about to be written: keep what is needed of them; of what is only wanted,
-        up to `most_wanted()` bytes in all. Gives the bytes that were kept.
+        """These elements, by default all, of a field that it `keeps`, are about to be written: keep what is needed of
+        them; of what is only wanted, up to `most_wanted()` bytes in all. Gives the bytes that were kept.
         """
-        if self._followed:
-            with self._lock:
-                self._count()
         regions, wanted = self._needed.get(buffer), self._wanted.get(buffer)
-        if regions is None and wanted is None:
-            return 0
         if region is None:
             region = whole_region(buffer)
             if region is None:
@@ -153,23 +165,21 @@ class UndoLog:
         with self._lock:
             met = regions.intersections(region) if regions is not None else []
             nbytes = 0
-            if met:
+            if regions is not None and met:
                 if not self._trace.has_ended:
                     self._trace.end()
                 self._settled.clear()
                 nbytes += self._keep(buffer, met, make_room)
+                regions.remove(region)
             if wanted is not None:
                 nbytes += self._keep_wanted(buffer, wanted, region, met, make_room, most_wanted())
-            if regions is not None:
-                regions.remove(region)
             return nbytes
 
     def _keep(self, buffer: Buffer, parts: Sequence[IndexRegion], make_room: MakeRoom) -> int:
-        views = [self._view_of(buffer, part) for part in parts]
+        views = [self.view_of(buffer, part) for part in parts]
         nbytes = sum([view.nbytes for view in views])
         make_room(buffer, nbytes)
-        self._entries += [_Entry(buffer, part, view, view.copy()) for part, view in zip(parts, views, strict=True)]
-        self.length += len(parts)
+        self.entries += [_Entry(buffer, part, view, view.copy()) for part, view in zip(parts, views, strict=True)]
         self.nbytes += nbytes
         return nbytes
 
@@ -186,13 +196,12 @@ class UndoLog:
         nbytes = 0
         for common in wanted.intersections(region):
             for part in _uncovered(common, kept):
-                view = self._view_of(buffer, part)
+                view = self.view_of(buffer, part)
                 if self._wanted_bytes + view.nbytes <= most:
                     self._wanted_bytes += view.nbytes
                     nbytes += self._keep(buffer, [part], make_room)
                 else:
-                    self._entries.append(_Entry(buffer, part, view, None))
-                    self.length += 1
+                    self.entries.append(_Entry(buffer, part, view, None))
         wanted.remove(region)
         return nbytes
 
@@ -200,14 +209,13 @@ class UndoLog:
         """Keep all that is needed and still there: anything may be overwritten from now on, unannounced. Each reverse
         sweep begins with memory as it is now.
         """
-        if self._sealed is None:
-            self._sealed = self.length
-        with self._lock:
-            self._count()
+        if self.sealed is None:
+            self.sealed = len(self.entries)
+        self._count()
         for buffer in {*self._needed, *self._wanted}:
             self.overwrite(buffer, None, make_room, most_wanted)
 
-    def _view_of(self, buffer: Buffer, region: IndexRegion) -> Array:
+    def view_of(self, buffer: Buffer, region: IndexRegion) -> Array:
         """The memory of elements of a field."""
         found = self._views.get((buffer, region))
         if found is None:
@@ -216,19 +224,46 @@ class UndoLog:
 
     # ---- back
 
+    def rewind(self) -> Rewind:
+        """A reverse sweep."""
+        return Rewind(self)
+
+    def forget(self) -> None:
+        """Let go of what was kept."""
+        self._trace.remember()
+        self.entries.clear()
+        self._views.clear()
+        self._needed.clear()
+        self._wanted.clear()
+
+
+class Rewind:
+    """A reverse sweep through a log, from `begin` to `end`. `shown`: the number of entries that are not undone yet;
+    `stale`: elements that are not what they were at this point of the program.
+    """
+
+    __slots__ = ("_finals", "_log", "_restores", "shown", "stale")
+
+    def __init__(self, log: UndoLog) -> None:
+        self.shown = 0
+        self.stale: dict[Buffer, IndexRegions] = {}
+        self._log = log
+        self._restores = True
+        self._finals: dict[Buffer, list[_Entry]] = {}
+
     def begin(self, *, restores: bool) -> None:
-        """Start a reverse sweep. `restores`: at its end all memory will hold what it holds now."""
-        self.shown = self.length
-        self.stale.clear()
+        """Start from memory as it is now. `restores`: at the end it will hold that again."""
+        log = self._log
         self._restores = restores
-        if self._sealed is not None:
-            self.undo_to(self._sealed)
+        self.shown = len(log.entries)
+        if log.sealed is not None:  # what was kept since then was kept because anything may be overwritten
+            self.undo_to(log.sealed)
 
     def undo_to(self, length: int) -> None:
         """Bring memory back to when the log had this length."""
         while self.shown > length:
             self.shown -= 1
-            entry = self._entries[self.shown]
+            entry = self._log.entries[self.shown]
             self.disturb(entry.buffer, entry.region)
             if not entry.bring_back():
                 self.stale.setdefault(entry.buffer, IndexRegions()).add(entry.region)
@@ -239,44 +274,33 @@ class UndoLog:
 
     def undo_between(self, first: int, last: int, buffers: Collection[Buffer]) -> None:
         """Bring these fields back by the entries from `first` up to `last`, which remain to be undone."""
-        for entry in reversed(self._entries[first:last]):
+        for entry in reversed(self._log.entries[first:last]):
             if entry.buffer in buffers:
                 self.disturb(entry.buffer, entry.region)
                 entry.bring_back()
 
     def disturb(self, buffer: Buffer, region: IndexRegion) -> None:
-        """In the reverse sweep these elements are about to change: their final values will come back."""
+        """These elements are about to change: their final values will come back."""
         if not self._restores:
             return
-        known = self._kept_finals.setdefault(buffer, [])
+        finals = self._finals.setdefault(buffer, [])
+        known = [one.region for one in finals]
         if region in known:
             return
         pieces = _uncovered(region, known)
         if len(known) + len(pieces) > _MOST_PIECES:
             pieces = _uncovered(whole_region(buffer) or region, known)
         for piece in pieces:
-            view = self._view_of(buffer, piece)
-            self._finals.append(_Entry(buffer, piece, view, view.copy()))
-        known += pieces
+            view = self._log.view_of(buffer, piece)
+            finals.append(_Entry(buffer, piece, view, view.copy()))
 
     def end(self) -> None:
-        """The reverse sweep is over."""
-        for final in self._finals:
-            final.bring_back()
+        """The sweep is over."""
+        for finals in self._finals.values():
+            for final in finals:
+                final.bring_back()
         self._finals.clear()
-        self._kept_finals.clear()
         self.stale.clear()
-
-    def forget(self) -> None:
-        """Let go of what was kept."""
-        self._trace.remember()
-        self._followed.clear()
-        self._needed.clear()
-        self._wanted.clear()
-        self._settled.clear()
-        self._entries.clear()
-        self.length = self.shown = 0
-        self._views.clear()
 
 
 def _uncovered(region: IndexRegion, known: Sequence[IndexRegion]) -> list[IndexRegion]:

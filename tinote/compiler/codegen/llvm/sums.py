@@ -1,9 +1,9 @@
-"""Which multiplications are a step of a product that a loop carries: they stay in their order under fast maths too.
+"""Which additions are a step of a sum that a loop carries: their order is open under fast maths.
 
-%r: f32 = for %i: i32 in 0i32 .. %n carrying %t: f32 = 1.0f32:
-  %a: f32 = mul %x, %y            not one
-  %u: f32 = mul %t, %a            from what is carried to what is yielded: partial products may overflow or vanish
-  yield %u                        where the product does not
+%s: f32 = for %i: i32 in 0i32 .. %n carrying %t: f32 = 0.0f32:
+  %a: f32 = add %x, %y            not one: 3e38 + 3e38 - 3e38 must not be reordered
+  %u: f32 = add %t, %a            from what is carried to what is yielded: a step of the sum
+  yield %u
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from tinote.ir.nodes import Atom, For, If, Op, Prim, Region, Var, While
 from tinote.ir.query import walk
 from tinote.ir.types import Scalar
 
-__all__ = ["steps_of_products"]
+__all__ = ["steps_of_sums"]
 
-#: For each variable the carried values, as bits, that it is a product of, or that go into it.
+#: For each variable the carried values, as bits, that it is a sum of, or that it is added to.
 Sets = dict[Var, int]
 
 
-def steps_of_products(region: Region) -> set[Op]:
-    """The multiplications and divisions of floats in `region` that lead from a carried value to what it becomes."""
+def steps_of_sums(region: Region) -> set[Op]:
+    """The additions and subtractions of floats in `region` that lead from a carried value to what it becomes."""
     found: set[Op] = set()
     for loop in walk(region):
         if isinstance(loop, For | While) and loop.outs:
@@ -34,14 +34,14 @@ def steps_of_products(region: Region) -> set[Op]:
 
 
 def _terms(op: Prim) -> tuple[Atom, ...]:
-    """The operands through which a product goes."""
-    if op.prim is p.mul:
+    """The operands through which a sum goes."""
+    if op.prim is p.add:
         return op.args
-    return op.args[:1] if op.prim is p.div else op.args[1:] if op.prim is p.select else ()
+    return op.args[:1] if op.prim is p.sub else op.args[1:] if op.prim is p.select else ()
 
 
-def _ways(op: Op) -> list[tuple[Atom, ...]]:
-    """For each out, the atoms through which a product reaches it."""
+def _sources(op: Op) -> list[tuple[Atom, ...]]:
+    """For each out, the atoms through which a sum reaches it."""
     if isinstance(op, Prim):
         return [_terms(op)]
     if isinstance(op, If):
@@ -51,34 +51,34 @@ def _ways(op: Op) -> list[tuple[Atom, ...]]:
     return []
 
 
-def _forwards(region: Region, products: Sets) -> None:
+def _forwards(region: Region, sums: Sets) -> None:
     for op in region.body:
         for inner in op.regions:
-            _forwards(inner, products)
-        for out, atoms in zip(op.outs, _ways(op), strict=False):
+            _forwards(inner, sums)
+        for out, atoms in zip(op.outs, _sources(op), strict=False):
             bits = 0
             for a in atoms:
                 if type(a) is Var:
-                    bits |= products.get(a, 0)
+                    bits |= sums.get(a, 0)
             if bits:
-                products[out] = bits
+                sums[out] = bits
 
 
-def _backwards(region: Region, products: Sets, wanted: Sets, yields: list[int], found: set[Op]) -> None:
+def _backwards(region: Region, sums: Sets, wanted: Sets, yields: list[int], found: set[Op]) -> None:
     for a, bits in zip(region.yields, yields, strict=False):
         if type(a) is Var:
             wanted[a] = wanted.get(a, 0) | bits
     for op in reversed(region.body):
-        outs = [wanted.get(out, 0) & products.get(out, 0) for out in op.outs]
+        outs = [wanted.get(out, 0) & sums.get(out, 0) for out in op.outs]
         if not any(outs):
             continue
         if isinstance(op, If):
             for inner in op.regions:
-                _backwards(inner, products, wanted, outs, found)
+                _backwards(inner, sums, wanted, outs, found)
             continue
         if isinstance(op, Prim) and op.prim is not p.select:
             found.add(op)
-        for bits, atoms in zip(outs, _ways(op), strict=False):
+        for bits, atoms in zip(outs, _sources(op), strict=False):
             for a in atoms:
                 if type(a) is Var:
                     wanted[a] = wanted.get(a, 0) | bits

@@ -1,0 +1,533 @@
+"""Rearranges float arithmetic for speed under fast maths, where no number on the way leaves the range of its type.
+
+    %r: f32 = sqrt %d                    (%d at least 0.001)     %r: f32 = sqrt %d
+    %c: f32 = mul %r, %r                                         %i: f32 = div 1.0f32, %r
+    %q: f32 = mul %r, %c                                         %j: f32 = mul %i, %i
+    %a: f32 = div %x, %q                                  ->     %k: f32 = mul %i, %j
+    %b: f32 = div %y, %q                                         %a: f32 = mul %x, %k
+                                                                 %b: f32 = mul %y, %k
+
+LLVM, if allowed to reassociate products and to take reciprocals, does so anywhere: partial products and reciprocals
+then overflow or vanish where what the program computes does not. Here every value that stays is the real number that it
+was, rounded in another place, and what is new on the way is in range, often because of what `ir/magnitudes` proves:
+
+* a division by a literal, by a root, or by what is certainly normal becomes a product with the reciprocal, where
+  several divisions share it or a loop need not repeat it; the reciprocal of a product of roots is a product of theirs,
+  since machines estimate these;
+* a division by what a loop does not change, or by what at least three divide by, becomes two products: with a
+  reciprocal of the divisor, scaled if it is denormal, and with the scale;
+* a division by a power of a root becomes products with the reciprocal root one after the other, each of which lies
+  between the dividend and the quotient;
+* (x·a)·a becomes x·(a·a) if a·a is in range; literals meet each other, (a·(b·c))·d as (a·b)·(c·d), if a·b lies
+  between the two products that there were, up to a factor of four;
+* x·c + y·c becomes (x + y)·c for a literal c not less than 1;
+* in a sum, two terms that other sums have, too, are added first, and products last, each by one instruction with its
+  multiplication. This alone may go through numbers that the program did not: it takes the sum of the absolute values to
+  be finite.
+
+What is within a factor of four of the largest number has a denormal reciprocal, which loses up to two digits. So may
+what takes part in a product that is within a factor of four of the least normal number.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from itertools import combinations
+
+from tinote.ir import primitives as p
+from tinote.ir.access import buffers_may_meet
+from tinote.ir.buffers import root_of
+from tinote.ir.magnitudes import Magnitudes, least_exponent
+from tinote.ir.nodes import (
+    Atom,
+    Atomic,
+    Buffer,
+    Extent,
+    For,
+    Function,
+    Lit,
+    Load,
+    Op,
+    Prim,
+    Region,
+    Store,
+    Task,
+    Var,
+    While,
+)
+from tinote.ir.primitives import Primitive
+from tinote.ir.query import uses, walk
+from tinote.ir.rewrite import KEEP, Decision, Rewriter
+from tinote.ir.types import Scalar, Type, f16, f32, is_float, u1
+
+__all__ = ["rearrange"]
+
+#: A term of a sum, and whether it is subtracted.
+Term = tuple[bool, Atom]
+Terms = list[Term]
+
+_DIVISIONS = (p.div, p.raw_div)
+#: The most terms of a sum, and factors of a divisor, that are looked at together.
+_TERMS = 8
+#: The most additions after each other that are looked at together.
+_DEPTH = 4
+#: Divisions by the same from which on a reciprocal is worth it that has to be scaled.
+_SHARERS = 3
+#: Exponents below that of the least normal number which cost two digits at most.
+_LOSS = 2
+
+
+def rearrange(fn: Function) -> Function:
+    """`fn` with cheaper divisions, powers and sums, as fast maths permits."""
+    products = _Products(fn, uses(fn.region))
+    fn = products.run(fn)
+    return _Sums(fn, products.uses).run(fn)
+
+
+class _Divisions:
+    """Where a reciprocal is worth its multiplication."""
+
+    def __init__(self, fn: Function) -> None:
+        #: for the result of each division by a variable, how many divide by the same where the first one is in scope
+        self._sharing: dict[Var, list[Var]] = {}
+        #: results of divisions in a loop by what the loop does not change
+        self.invariant: set[Var] = set()
+        self._level: dict[Var, int] = {}
+        #: the buffers that each open loop writes
+        self._written: list[set[Buffer]] = []
+        #: the results of the divisions by each variable, the first of which is in an open region
+        self._open: dict[Var, list[Var]] = {}
+        self._region(fn.region)
+
+    def sharers(self, op: Prim) -> int:
+        """How many divisions have the divisor of `op`, itself included, and the first of them in scope."""
+        return len(self._sharing.get(op.outs[0], ()))
+
+    def level(self, atom: Atom) -> int:
+        """The number of loops around the place where a value could be computed."""
+        return self._level.get(atom, 0) if type(atom) is Var else 0
+
+    def _region(self, region: Region) -> None:
+        added: list[Var] = []
+        depth = len(self._written)
+        for param in region.params:
+            self._level[param] = depth
+        for op in region.body:
+            if isinstance(op, Prim):
+                level = max(map(self.level, op.args), default=0)
+                if op.prim in _DIVISIONS and type(op.args[1]) is Var:
+                    self._division(op, op.args[1], added)
+            elif isinstance(op, Load):
+                level = self._level_of_load(op)
+            elif isinstance(op, Extent):
+                level = 0
+            else:
+                level = depth
+            for out in op.outs:
+                self._level[out] = level
+            is_loop = isinstance(op, For | While) or (isinstance(op, Task) and op.parallel)
+            if is_loop:
+                inside = [inner for r in op.regions for inner in walk(r)]
+                self._written.append({root_of(inner.buffer) for inner in inside if isinstance(inner, Store | Atomic)})
+            for inner in op.regions:
+                self._region(inner)
+            if is_loop:
+                self._written.pop()
+        for divisor in added:
+            del self._open[divisor]
+
+    def _level_of_load(self, op: Load) -> int:
+        level = max(map(self.level, op.args), default=0)
+        for depth in range(len(self._written), level, -1):
+            if any(buffers_may_meet(op.buffer, b) for b in self._written[depth - 1]):
+                return depth
+        return level
+
+    def _division(self, op: Prim, divisor: Var, added: list[Var]) -> None:
+        level = self.level(divisor)
+        if level < len(self._written) and level < self.level(op.args[0]):
+            self.invariant.add(op.outs[0])
+        if divisor not in self._open:
+            self._open[divisor] = []
+            added.append(divisor)
+        self._open[divisor].append(op.outs[0])
+        self._sharing[op.outs[0]] = self._open[divisor]
+
+
+class _Rearranger(Rewriter):
+    """What is replaced stays as dead code: `uses` counts without it."""
+
+    def __init__(self, uses: dict[Var, int]) -> None:
+        super().__init__()
+        self.uses = uses
+        self.definitions: dict[Var, Prim] = {}
+        #: the variables that are bound in the regions that are open, one set each
+        self.bound: list[set[Var]] = []
+
+    def enter(self, region: Region) -> None:
+        self.bound.append(set())
+
+    def leave(self, region: Region) -> None:
+        self.bound.pop()
+
+    def cheaper(self, op: Prim, t: Scalar) -> Atom | None:
+        """What stands for an operation from here on."""
+        raise NotImplementedError
+
+    def on(self, op: Op) -> Decision | Sequence[Atom]:
+        if not isinstance(op, Prim):
+            return KEEP
+        t = op.outs[0].type
+        found = self.cheaper(op, t) if isinstance(t, Scalar) and t.kind == "f" else None
+        if found is None:
+            self.note(op)
+            return KEEP
+        self.retire(op)
+        if type(found) is Var:
+            self.uses[found] = self.uses.get(found, 0) + self.uses.get(op.outs[0], 0)
+        return (found,)
+
+    def note(self, op: Prim) -> None:
+        """Take in an operation that is part of the new function."""
+        self.definitions[op.outs[0]] = op
+        self.bound[-1].add(op.outs[0])
+
+    def new(self, near: Prim, prim: Primitive, *args: Atom, t: Type | None = None) -> Var:
+        """Emit an operation in front of `near`."""
+        out = Var(near.outs[0].type if t is None else t)
+        op = Prim(prim, args, (out,), near.loc, near.origin)
+        for a in args:
+            if type(a) is Var:
+                self.uses[a] = self.uses.get(a, 0) + 1
+        self.emit(op)
+        self.note(op)
+        return out
+
+    def retire(self, op: Prim) -> None:
+        """Take back the uses of an operation that goes, and of those that nothing else needs."""
+        waiting = [op]
+        while waiting:
+            for a in waiting.pop().args:
+                if type(a) is Var:
+                    self.uses[a] -= 1
+                    if not self.uses[a] and (made := self.definitions.get(a)) is not None:
+                        waiting.append(made)
+
+    def inner(self, atom: Atom, prims: tuple[Primitive, ...]) -> Prim | None:
+        """The operation that computes `atom` for a single use, in the region at hand."""
+        if type(atom) is not Var or atom not in self.bound[-1] or self.uses.get(atom) != 1:
+            return None
+        made = self.definitions[atom]
+        return made if made.prim in prims else None
+
+
+class _Products(_Rearranger):
+    """Divisions and products."""
+
+    def __init__(self, fn: Function, uses: dict[Var, int]) -> None:
+        super().__init__(uses)
+        self.divisions = _Divisions(fn)
+        self.magnitudes = Magnitudes()
+        #: for each variable in scope of whose root or reciprocal root is known, that operation
+        self.roots: dict[Var, Prim] = {}
+        self.roots_added: list[list[Var]] = []
+
+    def enter(self, region: Region) -> None:
+        super().enter(region)
+        self.roots_added.append([])
+
+    def leave(self, region: Region) -> None:
+        super().leave(region)
+        for variable in self.roots_added.pop():
+            del self.roots[variable]
+
+    def note(self, op: Prim) -> None:
+        super().note(op)
+        self.magnitudes.note(op)
+        of = op.args[0]
+        if op.prim in (p.sqrt, p.rsqrt) and type(of) is Var and of not in self.roots:
+            self.roots[of] = op
+            self.roots_added[-1].append(of)
+
+    def cheaper(self, op: Prim, t: Scalar) -> Atom | None:
+        if op.prim in _DIVISIONS:
+            return self.quotient(op, t)
+        return self.product(op, op.args[0], op.args[1], t) if op.prim is p.mul else None
+
+    # divisions
+
+    def quotient(self, op: Prim, t: Scalar) -> Atom | None:
+        x, y = op.args
+        if type(y) is Lit:
+            inverse = _literal_reciprocal(y, t)
+            return None if inverse is None or type(x) is Lit else self.multiply(op, x, inverse, t)
+        assert type(y) is Var
+        if t is f16:
+            return None
+        made = self.definitions.get(y)
+        is_root = made is not None and made.prim is p.sqrt
+        is_one = type(x) is Lit and x.value == 1.0
+        sharers = self.divisions.sharers(op)
+        rooted = (t is f32 or sharers > 1) and not is_root and self.is_rooted(y, t, _TERMS) > 0
+        if not rooted and is_one:
+            return None
+        invariant = op.outs[0] in self.divisions.invariant
+        worth = sharers > 1 or invariant
+        if rooted or (is_root and (t is f32 or worth)) or (worth and self.has_reciprocal(y, t)):
+            inverse = self.reciprocal(op, y, t, rooted=rooted)
+            return inverse if is_one else self.multiply(op, inverse, x, t)
+        if t is f32 and (root := self.root_of_power(y, _TERMS)) is not None:
+            return self.over_power(op, x, root[0], root[1])
+        if invariant or sharers >= _SHARERS:
+            return self.scaled(op, x, y, t)
+        return None
+
+    def has_reciprocal(self, y: Var, t: Scalar) -> bool:
+        """Whether a number is zero, or such that 1/y does not overflow."""
+        made = self.definitions.get(y)
+        if made is not None and (made.prim is p.sqrt or (made.prim is p.cast and _is_whole(made.args[0].type))):
+            return True
+        return self.magnitudes.of(y)[0] >= least_exponent(t)
+
+    def is_rooted(self, y: Atom, t: Scalar, left: int) -> int:
+        """Whether 1/y is best made of reciprocals of roots: how many factors `y` has if so, else 0."""
+        if left <= 0 or self.magnitudes.of(y)[0] < least_exponent(t):
+            return 0
+        if type(y) is Lit:
+            return int(_literal_reciprocal(y, t) is not None)
+        if y in self.roots:
+            return 1
+        made = self.definitions.get(y)  # type: ignore[arg-type]
+        if made is None:
+            return 0
+        if made.prim is p.sqrt:
+            return 1
+        if made.prim is not p.mul:
+            return 0
+        first = self.is_rooted(made.args[0], t, left - 1)
+        second = self.is_rooted(made.args[1], t, left - first) if first else 0
+        return first + second if second and first + second <= left else 0
+
+    def root_of_power(self, y: Var, left: int) -> tuple[Var, int] | None:
+        """The root that `y` is a power of, and the exponent."""
+        made = self.definitions.get(y)
+        if made is None or left <= 0:
+            return None
+        if made.prim is p.sqrt:
+            return y, 1
+        if made.prim is not p.mul or type(made.args[0]) is not Var or type(made.args[1]) is not Var:
+            return None
+        first = self.root_of_power(made.args[0], left - 1)
+        second = self.root_of_power(made.args[1], left - first[1]) if first is not None else None
+        if first is None or second is None or first[0] != second[0] or first[1] + second[1] > left:
+            return None
+        return first[0], first[1] + second[1]
+
+    def over_power(self, op: Prim, x: Atom, root: Var, exponent: int) -> Atom:
+        """x divided by a root, several times: each quotient lies between `x` and the last one."""
+        inverse = self.new(op, p.div, Lit(1.0, root.type), root)  # type: ignore[arg-type]
+        for _ in range(exponent):
+            x = self.new(op, p.mul, x, inverse)
+        return x
+
+    def reciprocal(self, op: Prim, y: Atom, t: Scalar, *, rooted: bool) -> Atom:
+        """1/y."""
+        if rooted:
+            if type(y) is Lit:
+                inverse = _literal_reciprocal(y, t)
+                assert inverse is not None
+                return inverse
+            made = self.definitions.get(y)  # type: ignore[arg-type]
+            root = self.roots.get(y)  # type: ignore[arg-type]
+            if root is not None:
+                out = root.outs[0]
+                inverse = out if root.prim is p.rsqrt else self.new(op, p.div, Lit(1.0, t), out)
+                return self.new(op, p.mul, inverse, inverse)
+            assert made is not None
+            if made.prim is p.mul:
+                first = self.reciprocal(op, made.args[0], t, rooted=True)
+                same = made.args[0] == made.args[1]
+                second = first if same else self.reciprocal(op, made.args[1], t, rooted=True)
+                return self.new(op, p.mul, first, second)
+        return self.new(op, p.div, Lit(1.0, t), y)
+
+    def scaled(self, op: Prim, x: Atom, y: Var, t: Scalar) -> Atom:
+        """x/y as (x · 1/(y·s)) · s, where s is 1 unless `y` is denormal: only what surrounds the loop looks at `y`."""
+        size = self.new(op, p.absolute, y)
+        tiny = self.new(op, p.lt, size, Lit(t.smallest_normal, t), t=u1)
+        scale = self.new(op, p.select, tiny, Lit(2.0**t.mantissa, t), Lit(1.0, t))
+        inverse = self.new(op, p.div, Lit(1.0, t), self.new(op, p.mul, y, scale))
+        return self.new(op, p.mul, self.new(op, p.mul, x, inverse), scale)
+
+    # products
+
+    def multiply(self, near: Prim, x: Atom, y: Atom, t: Scalar) -> Atom:
+        """x·y, emitted in front of `near`."""
+        return self.product(near, x, y, t) or self.new(near, p.mul, x, y)
+
+    def product(self, near: Prim, x: Atom, y: Atom, t: Scalar) -> Atom | None:
+        """x·y computed in another way, if there is a cheaper one."""
+        if type(x) is Lit:
+            x, y = y, x
+        if type(y) is Lit:
+            return self.meeting(near, x, y, t)
+        return self.square(near, x, y, t)
+
+    def meeting(self, near: Prim, x: Atom, literal: Lit, t: Scalar) -> Atom | None:
+        """(a·(b·c))·literal as (a·b)·(c·literal)."""
+        made = self.inner(x, (p.mul,))
+        if made is None:
+            return None
+        for a, other in (made.args, made.args[::-1]):
+            inner = self.definitions.get(other) if type(other) is Var else None
+            if inner is None or inner.prim is not p.mul or type(inner.args[1]) is not Lit or type(a) is Lit:
+                continue
+            b, c = inner.args[0], abs(inner.args[1].value)
+            factor = t.round(inner.args[1].value * literal.value)
+            if factor == 1.0:
+                return self.multiply(near, a, b, t)
+            between = c <= 1 <= abs(factor) or 1 <= c <= 2**_LOSS
+            if between and t.smallest_normal <= abs(factor) < math.inf:
+                return self.new(near, p.mul, self.multiply(near, a, b, t), Lit(factor, t))
+        return None
+
+    def square(self, near: Prim, x: Atom, y: Atom, t: Scalar) -> Atom | None:
+        """(x·a)·a as x·(a·a)."""
+        for inner, a in ((x, y), (y, x)):
+            made = self.inner(inner, (p.mul,))
+            if made is None or a not in made.args or made.args[0] == made.args[1]:
+                continue
+            least, greatest = self.magnitudes.of(a)
+            if 2 * least >= least_exponent(t) - _LOSS and 2 * greatest < -least_exponent(t):
+                other = made.args[0] if made.args[1] == a else made.args[1]
+                return self.new(near, p.mul, other, self.new(near, p.mul, a, a))
+        return None
+
+
+class _Sums(_Rearranger):
+    """Additions and subtractions."""
+
+    def __init__(self, fn: Function, uses: dict[Var, int]) -> None:
+        super().__init__(uses)
+        #: what loops carry, as their bodies see it
+        self.carried = {
+            param for op in walk(fn.region) if isinstance(op, For | While) for r in op.regions for param in r.params
+        }
+        #: how many sums have both of two terms, where it is more than one
+        self.pairs: dict[frozenset[Atom], int] = {}
+        self.count_pairs(fn)
+
+    def cheaper(self, op: Prim, t: Scalar) -> Atom | None:
+        return self.sum(op) if op.prim in (p.add, p.sub) else None
+
+    def sum(self, op: Prim) -> Atom | None:
+        """A cheaper sum: its terms in an order such that more of them are added together with their multiplication, or
+        that others share.
+        """
+        if any(a in self.carried for a in op.args):
+            return None  # what a loop carries waits for one addition only
+        if (common := self.common_factor(op)) is not None:
+            x, y, factor = common
+            return self.new(op, p.mul, self.new(op, op.prim, x, y), factor)
+        terms: Terms = []
+        fused = self.collect(op, False, terms, _DEPTH)
+        if len(terms) < 3 or len(terms) > _TERMS:
+            return None
+        products = [term for term in terms if self.inner(term[1], (p.mul,)) is not None]
+        others = [term for term in terms if term not in products]
+        shared = self.shared_pair(op, others)
+        if not shared and (not products or len(products) - (not others) <= fused):
+            return None
+        order = [*shared, *[term for term in others if term not in shared], *products]
+        first = next((term for term in order if not term[0]), None)
+        if first is None:
+            return None
+        order.remove(first)
+        result = first[1]
+        for negative, atom in order:
+            result = self.new(op, p.sub if negative else p.add, result, atom)
+        return result
+
+    def shared_pair(self, op: Prim, terms: Terms) -> Terms:
+        """The two terms that most other sums have, too, unless they are added as it is."""
+        if not self.pairs:
+            return []
+        best = max(combinations(terms, 2), key=self.sharers, default=())
+        together = {a for _, a in best}
+        if not best or not self.sharers(best) or any(set(o.args) == together for o in self.additions(op, _DEPTH)):
+            return []
+        return list(best)
+
+    def sharers(self, pair: tuple[Term, ...]) -> int:
+        """How many sums have both of two terms."""
+        return 0 if any(negative for negative, _ in pair) else self.pairs.get(frozenset(a for _, a in pair), 0)
+
+    def additions(self, op: Prim, left: int) -> list[Prim]:
+        """The operations of a sum."""
+        parts = [self.inner(a, (p.add, p.sub)) for a in op.args] if left else []
+        return [op, *[one for part in parts if part is not None for one in self.additions(part, left - 1)]]
+
+    def common_factor(self, op: Prim) -> tuple[Atom, Atom, Lit] | None:
+        """x, y and c for a sum or difference of x·c and y·c, unless x + y may overflow where the sum does not."""
+        made = [self.inner(a, (p.mul,)) for a in op.args]
+        if made[0] is None or made[1] is None:
+            return None
+        (x, c), (y, d) = made[0].args, made[1].args
+        return (x, y, c) if type(c) is Lit and c == d and abs(c.value) >= 1 else None
+
+    def count_pairs(self, fn: Function) -> None:
+        """Fill `pairs`: each sum of more than two terms counts once."""
+
+        def region(r: Region) -> None:
+            self.enter(r)
+            inside: set[Var] = set()
+            for op in r.body:
+                if isinstance(op, Prim):
+                    if op.prim in (p.add, p.sub):
+                        parts = [self.inner(a, (p.add, p.sub)) for a in op.args]
+                        inside.update(part.outs[0] for part in parts if part is not None)
+                    self.note(op)
+                for inner in op.regions:
+                    region(inner)
+            for op in r.body:
+                if not isinstance(op, Prim) or op.prim not in (p.add, p.sub) or op.outs[0] in inside:
+                    continue
+                if not is_float(op.outs[0].type):
+                    continue
+                terms: Terms = []
+                self.collect(op, False, terms, _DEPTH)
+                if 3 <= len(terms) <= _TERMS:
+                    for pair in combinations({a for less, a in terms if not less}, 2):
+                        key = frozenset(pair)
+                        self.pairs[key] = self.pairs.get(key, 0) + 1
+            self.leave(r)
+
+        region(fn.region)
+        self.pairs = {pair: count for pair, count in self.pairs.items() if count > 1}
+        self.definitions.clear()
+
+    def collect(self, op: Prim, negative: bool, terms: Terms, left: int) -> int:
+        """Add the terms of a sum to `terms`, each with whether it is subtracted. Gives how many of its additions have a
+        product to go with. `left`: how far down it looks.
+        """
+        fused = int(any(self.inner(a, (p.mul,)) is not None for a in op.args))
+        for position, a in enumerate(op.args):
+            less = negative ^ (op.prim is p.sub and position == 1)
+            made = self.inner(a, (p.add, p.sub))
+            if made is None or not left or len(terms) > _TERMS:
+                terms.append((less, a))
+            else:
+                fused += self.collect(made, less, terms, left - 1)
+        return fused
+
+
+def _is_whole(t: Type) -> bool:
+    return isinstance(t, Scalar) and t.kind != "f"
+
+
+def _literal_reciprocal(literal: Lit, t: Scalar) -> Lit | None:
+    """1/literal, if both are normal."""
+    if not t.smallest_normal <= abs(literal.value) <= 1 / t.smallest_normal:
+        return None
+    return Lit(t.round(1 / literal.value), t)

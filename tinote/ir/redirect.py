@@ -1,0 +1,40 @@
+"""A function with other buffers in place of some: with a temporary, or with a twin that has temporary companions.
+
+    %a = load @x[%i]        @x with @x.grad              %a = load @x[%i]
+    store @y[%i], %a        @y                    ->     store @y+[%i], %a        @y+ with @y.grad
+
+What the passes make of memory depends on its companions. So a derivative that is to pass through a field without a
+gradient is compiled of a copy of the function, in which a *twin* stands for the field (`buffers.py`). It has the
+field's layout, stands for the same memory, and has companions, whose memory a launch brings along. The field itself
+stays as it is, for all other code.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from tinote.ir.buffers import Buffer
+from tinote.ir.nodes import Atom, Function, Memory, Op
+from tinote.ir.rewrite import KEEP, Decision, Rewriter
+
+__all__ = ["redirected"]
+
+
+def redirected(fn: Function, stand_ins: Mapping[Buffer, Buffer]) -> Function:
+    """`fn` with other buffers in place of some."""
+    return _Redirect(stand_ins).run(fn) if stand_ins else fn
+
+
+class _Redirect(Rewriter):
+    def __init__(self, stand_ins: Mapping[Buffer, Buffer]) -> None:
+        super().__init__()
+        self.stand_ins = stand_ins
+
+    def on(self, op: Op) -> Decision | Sequence[Atom]:
+        if not isinstance(op, Memory) or op.buffer not in self.stand_ins:
+            return KEEP
+        changed = op.rebuilt(op.args)
+        assert isinstance(changed, Memory)
+        changed.buffer = self.stand_ins[op.buffer]
+        self.emit(changed)
+        return op.outs

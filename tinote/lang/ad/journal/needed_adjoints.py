@@ -1,0 +1,99 @@
+"""Which memory without a gradient of its own needs a temporary adjoint.
+
+    rest_volume()           # writes a field without needs_grad from x, which has a gradient
+    energy()                # reads it
+
+While a journal is written, it is noted which memory holds values that are differentiated: it is *active*. A launch that
+touches active memory is recorded with a gradient that knows of adjoints for it. At the end it is found out, from the
+last event to the first, which of these are needed: those of memory that something reads, later, on the way to what has
+a gradient. These get an adjoint as long as the reverse sweep lasts; a launch that none of them concerns runs the
+gradient that it has without.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Sequence
+from typing import NamedTuple
+
+from tinote.ir.buffers import Buffer
+from tinote.lang.ad.journal.events import Custom, Event, Launch, Read, Write
+from tinote.lang.kernels.arguments import Arguments
+
+__all__ = ["Needed", "chosen", "lends", "needed_adjoints", "reaches"]
+
+
+class Needed(NamedTuple):
+    """The `events` of a journal, each launch with the gradient that is to run, and the memory that needs a temporary
+    adjoint.
+    """
+
+    events: Sequence[Event]
+    buffers: frozenset[Buffer]
+
+
+def needed_adjoints(
+    events: Sequence[Event], active: Collection[Buffer], results: Iterable[int], wanted: Iterable[Buffer] = ()
+) -> Needed:
+    """What a reverse sweep through `events` needs. `active`: the memory without a gradient that holds differentiated
+    values; `results`: traced numbers whose adjoints are not zero; `wanted`: active memory whose adjoints are not zero.
+    Raises what a launch whose gradient is needed was refused with.
+    """
+    if not active:
+        return Needed(events, frozenset())
+    found = list(events)
+    used, needed, reached = set(results), set[Buffer](), set(wanted)
+    for position in range(len(found) - 1, -1, -1):
+        event = found[position]
+        if isinstance(event, Launch):
+            goes_on = reaches(event.arguments, reached) or (
+                event.flow is not None and not used.isdisjoint(event.flow.outputs)
+            )
+            runs = goes_on and lends(event.arguments, reached, active)
+            if event.arguments.plain is not None:
+                found[position] = event = chosen(event, lends=runs)
+            needed |= event.arguments.lent
+            if goes_on:
+                reached |= event.arguments.accesses.loaded & event.arguments.lent
+                if event.flow is not None:
+                    used.update([number for _, number, _ in event.flow.inputs])
+        elif isinstance(event, Write):
+            if event.target.adjoint is not None or event.target in reached:
+                used.update(event.sources)
+                if event.source is not None and event.source in active:
+                    reached.add(event.source)
+        elif isinstance(event, Custom):
+            used |= event.numbers
+            if event.reads_active is not None:
+                reached |= event.reads_active(reached)
+        elif event.number in used:
+            if not isinstance(event, Read):
+                used.update(event.sources)
+            elif event.buffer in active:
+                reached.add(event.buffer)
+    return Needed(found, frozenset(needed | reached))
+
+
+def reaches(arguments: Arguments, reached: Collection[Buffer]) -> bool:
+    """Whether a launch writes to memory whose adjoint may not be zero."""
+    return any(buffer.adjoint is not None or buffer in reached for buffer in arguments.accesses.written)
+
+
+def lends(arguments: Arguments, reached: Collection[Buffer], active: Collection[Buffer]) -> bool:
+    """Whether an adjoint that is not zero passes through active memory, in a launch that leads to what is needed.
+    Raises what its gradient was refused with, if so.
+    """
+    touched = arguments.accesses
+    if arguments.refused is not None:
+        if any(b in active and (b in reached or b in touched.loaded) for b in touched.loaded | touched.written):
+            raise arguments.refused
+        return False
+    return any(buffer in reached or buffer in touched.loaded for buffer in arguments.lent)
+
+
+def chosen(launch: Launch, *, lends: bool) -> Launch:
+    """A launch with the gradient that is to run: with temporary adjoints or, if it can, without."""
+    arguments = launch.arguments
+    assert arguments.plain is not None
+    if not lends and not arguments.external_arrays and launch.old_values is None and not arguments.plain.has_old_values:
+        arguments = arguments.plain
+    return launch.differentiated_as(arguments)

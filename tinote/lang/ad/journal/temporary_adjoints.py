@@ -1,0 +1,138 @@
+"""The memory of temporary adjoints and duals: of fields and ndarrays that have none of their own.
+
+They are there as long as whoever lends them holds them: adjoints as long as a reverse sweep lasts, duals as long as the
+recording does. Which are lent is found out in `needed_adjoints.py`.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from tinote.compiler.launch.native import BoundArray
+from tinote.compiler.requests import Request
+from tinote.ir.buffers import Buffer
+from tinote.lang.ad.memory.undo import numbers
+from tinote.lang.data.traced import tangents_in
+from tinote.lang.kernels.arguments import Arguments
+from tinote.lang.session.state import memory_of, session
+from tinote.runtime.memory import Memory
+
+__all__ = [
+    "NO_ADJOINTS",
+    "LendingLaunch",
+    "TemporaryAdjoints",
+    "tangent_of",
+    "temporary_companion",
+    "write_tangents",
+]
+
+
+def temporary_companion(buffer: Buffer, kind: str) -> Buffer:
+    """A gradient ("grad") or dual ("dual") that is zero, lies row by row, and is there as long as anybody holds it."""
+    made = Buffer(f"{buffer.name}.{kind}", buffer.dtype, buffer.shape, buffer.element)
+    made.primal = buffer
+    extents = [n or 0 for n in (*buffer.shape, *buffer.element)]
+    session.memories[made] = Memory(max(math.prod(extents), 1) * buffer.dtype.size)
+    return made
+
+
+def tangent_of(buffer: Buffer, temporaries: Mapping[Buffer, Buffer]) -> Buffer | None:
+    """The dual of a buffer, its own or a temporary one."""
+    return buffer.tangent or temporaries.get(buffer)
+
+
+def write_tangents(
+    buffer: Buffer, position: Any, value: Any, source: Buffer | None, temporaries: Mapping[Buffer, Buffer]
+) -> None:
+    """Python writes to a field in forward mode (`Recorder.writing`): its dual gets the tangents of what is written."""
+    tangent = tangent_of(buffer, temporaries)
+    if tangent is None:
+        return
+    if source is None:
+        numbers(tangent)[position] = tangents_in(value)
+        return
+    other = tangent_of(source, temporaries)
+    numbers(tangent)[position] = 0 if other is None else numbers(other)
+
+
+class TemporaryAdjoints:
+    """The adjoints of `buffers`, zero at first. `tangents`: their temporary duals; with them, adjoints have duals."""
+
+    def __init__(self, buffers: Iterable[Buffer], tangents: Mapping[Buffer, Buffer] | None = None) -> None:
+        self._adjoints: dict[Buffer, Buffer] = {}
+        self._tangents: Mapping[Buffer, Buffer] = {} if tangents is None else tangents
+        self._has_tangents = tangents is not None
+        for buffer in buffers:
+            self._add(buffer)
+        self._bound: dict[Buffer, BoundArray] = {}
+
+    def _add(self, buffer: Buffer) -> Buffer:
+        adjoint = self._adjoints[buffer] = temporary_companion(buffer, "grad")
+        if self._has_tangents:
+            adjoint.tangent = temporary_companion(adjoint, "dual")
+        return adjoint
+
+    def of(self, buffer: Buffer) -> Buffer | None:
+        """The adjoint of a buffer, its own or a temporary one."""
+        return buffer.adjoint or self._adjoints.get(buffer)
+
+    def clear(self, buffer: Buffer) -> None:
+        """Set the adjoint of a buffer to zero, if it is a temporary one."""
+        adjoint = self._adjoints.get(buffer)
+        for one in () if adjoint is None else (adjoint, adjoint.tangent):
+            if one is not None:
+                memory_of(one).clear()
+
+    def bound(self, buffer: Buffer) -> BoundArray:
+        """A field or an ndarray with its temporary companions, as a launch gets it."""
+        found = self._bound.get(buffer)
+        if found is None:
+            memory = memory_of(buffer)
+            adjoint, tangent = self.of(buffer), tangent_of(buffer, self._tangents)
+            companions = adjoint, tangent, None if adjoint is None else adjoint.tangent
+            owners = [memory, *[None if one is None else memory_of(one) for one in companions]]
+            first, second, third = [0 if one is None else one.address for one in owners[1:]]
+            shape = tuple([n or 0 for n in buffer.shape])
+            found = BoundArray(memory.address, first, second, third, shape, memory.nbytes, True, buffer, owners)
+            self._bound[buffer] = found
+        return found
+
+    def values(self, arguments: Arguments, values: Sequence[object], request: Request) -> list[object]:
+        """The values of a gradient launch of `request`, with temporary companions: `values` are those without. Behind
+        what the kernel itself gets stands what its gradient gets beside.
+        """
+        specialisation = arguments.specialisation
+        if request.reverses:
+            for buffer in arguments.lent:
+                # One that is not needed may be asked for beside one that is.
+                if self.of(buffer) is None:
+                    self._add(buffer)
+        found = list(values)
+        for k, formal in enumerate(specialisation.arrays):
+            if formal in request.temporaries:
+                lent = self.bound(arguments.actual(formal))
+                bound = found[k]
+                assert isinstance(bound, BoundArray)
+                found[k] = bound._replace(adjoint=lent.adjoint, tangent=lent.tangent, second=lent.second)
+        count = next((k for k, value in enumerate(found) if not isinstance(value, BoundArray)), len(found))
+        found[count:count] = [self.bound(formal) for formal in specialisation.lent(request)]
+        return found
+
+
+NO_ADJOINTS = TemporaryAdjoints(())
+
+
+class LendingLaunch:
+    """What runs a launch with temporary companions, in place of its `Code`."""
+
+    def __init__(self, temporaries: TemporaryAdjoints, arguments: Arguments, request: Request) -> None:
+        self._temporaries = temporaries
+        self._arguments = arguments
+        self._request = request
+
+    def launch(self, values: Sequence[Any]) -> tuple[Any, ...]:
+        """Run with the values of a launch without."""
+        code = self._arguments.specialisation.code(self._request)
+        return code.launch(self._temporaries.values(self._arguments, values, self._request))

@@ -1,0 +1,138 @@
+"""Argument packs: several arguments of a kernel under one name, made once and passed again and again.
+
+Scene = ti.types.argpack(dt=ti.f32, gravity=ti.math.vec2, x=ti.types.ndarray(dtype=ti.math.vec2, ndim=1))
+
+@ti.kernel
+def step(scene: Scene):
+    for i in scene.x:
+        scene.x[i] += scene.dt * scene.gravity
+
+scene = Scene(dt=0.1, gravity=[0, -9.8], x=x)
+scene.dt = 0.05
+step(scene)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from tinote.compiler.protocol import is_array, is_template, pack_of
+from tinote.errors import FieldError, KernelArgumentError, no_attribute
+from tinote.lang.data import types
+from tinote.lang.data.structs import StructType
+from tinote.source import caller
+
+__all__ = ["ArgPack", "ArgPackType", "argpack"]
+
+
+class ArgPackType:
+    """A type of argument packs: `members` by name, each a type of numbers, vectors, matrices, structs or arrays, or
+    another type of packs. Calling it makes a pack: members by position or name.
+    """
+
+    def __init__(self, members: Mapping[str, Any]) -> None:
+        if not members:
+            raise FieldError("an argument pack needs members", caller())
+        self.members = dict(members)
+        for name, hint in self.members.items():
+            if is_template(hint):
+                hint = "a template selects an instance of the kernel: pass it as a parameter of its own"
+                raise FieldError(f"member '{name}' of an argument pack cannot be a template", caller(), hint)
+        #: what converts the numbers, vectors, matrices and structs
+        values = {name: t for name, t in self.members.items() if not is_array(t) and pack_of(t) is None}
+        self._values = StructType("argument pack", values, made_at=caller()) if values else None
+
+    @property
+    def __tinote_pack__(self) -> dict[str, Any]:
+        return self.members
+
+    def __call__(self, *args: Any, **kwargs: Any) -> ArgPack:
+        names = list(self.members)
+        given = dict(zip(names, args, strict=False))
+        wrong = [name for name in kwargs if name not in self.members or name in given]
+        if len(args) > len(names) or wrong:
+            problem = f"has no member '{wrong[0]}', or gets it twice" if wrong else f"has {len(names)} members"
+            raise KernelArgumentError(f"this argument pack {problem}", caller(), f"its members are {', '.join(names)}")
+        given |= kwargs
+        missing = [name for name in names if name not in given]
+        if missing:
+            raise KernelArgumentError(f"member '{missing[0]}' of the argument pack is missing", caller())
+        return ArgPack(self, {name: self.converted(name, given[name]) for name in names})
+
+    def converted(self, name: str, value: Any) -> Any:
+        """`value` as the member `name` holds it. Raises `KernelArgumentError`."""
+        hint = self.members[name]
+        if pack_of(hint) is not None:
+            if not isinstance(value, ArgPack) or value.kind is not hint:
+                raise KernelArgumentError(
+                    f"member '{name}' is an argument pack of its own type, not {value!r}", caller()
+                )
+            return value
+        if is_array(hint):
+            return value  # it is looked at where it is passed
+        assert self._values is not None
+        try:
+            return self._values._value(name, value)
+        except FieldError as error:
+            raise KernelArgumentError(error.message, caller(), error.hint) from None
+
+    def __repr__(self) -> str:
+        return f"<argument pack: {', '.join(f'{name}: {t!r}' for name, t in self.members.items())}>"
+
+
+class ArgPack:
+    """An argument pack. Its members are read and assigned by name; an array is the one that was put in, a vector a copy
+    of its components.
+    """
+
+    kind: ArgPackType
+    entries: dict[str, Any]
+
+    def __init__(self, kind: ArgPackType, entries: dict[str, Any]) -> None:
+        object.__setattr__(self, "kind", kind)
+        object.__setattr__(self, "entries", entries)
+
+    def __getattr__(self, name: str) -> Any:
+        entries = self.__dict__.get("entries", {})
+        if name not in entries:
+            raise no_attribute("an argument pack", name, entries)
+        return entries[name]
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in self.entries:
+            raise no_attribute("an argument pack", name, self.entries)
+        self.entries[name] = self.kind.converted(name, value)
+
+    @property
+    def keys(self) -> list[str]:
+        """The names of the members."""
+        return list(self.entries)
+
+    def items(self) -> Any:
+        """The members as pairs of name and value."""
+        return self.entries.items()
+
+    def leaves(self) -> Iterator[Any]:
+        """All members in order, those of packs among them in their place."""
+        for value in self.entries.values():
+            if isinstance(value, ArgPack):
+                yield from value.leaves()
+            else:
+                yield value
+
+    def __repr__(self) -> str:
+        shown = [f"{k}: {v.tolist() if isinstance(v, np.ndarray) else v!r}" for k, v in self.entries.items()]
+        return f"{{{', '.join(shown)}}}"
+
+
+def argpack(**members: Any) -> ArgPackType:
+    """`ti.types.argpack(dt=ti.f32, x=ti.types.ndarray(ndim=1))`: a type of argument packs with these members. Raises
+    `FieldError` for members that have no such type.
+    """
+    return ArgPackType(members)
+
+
+types.argpack = argpack  # type: ignore[attr-defined]

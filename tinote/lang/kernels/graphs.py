@@ -1,0 +1,156 @@
+"""`ti.graph`: kernels and their arguments, listed once and launched together, by name.
+
+    n = ti.graph.Arg(ti.graph.ArgKind.SCALAR, "n", ti.i32)
+    x = ti.graph.Arg(ti.graph.ArgKind.NDARRAY, "x", ti.f32, ndim=1)
+    builder = ti.graph.GraphBuilder()
+    builder.dispatch(scale, x, n)
+    substeps = builder.create_sequential()
+    substeps.dispatch(move, x)
+    for _ in range(10):
+        builder.append(substeps)
+    graph = builder.compile()
+    graph.run({"x": array, "n": 3})
+
+A graph is its launches in their order: `run` puts the values in the place of the names and launches one after the
+other, each as a call of its own, so that tapes record them and errors name their lines.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from enum import Enum
+from typing import Any, NamedTuple
+
+from tinote.errors import KernelArgumentError
+from tinote.lang.kernels.parameters import Parameters
+from tinote.source import caller
+
+__all__ = ["Arg", "ArgKind", "Graph", "GraphBuilder", "Sequential"]
+
+
+class ArgKind(Enum):
+    """What an argument of a graph is."""
+
+    SCALAR = "number"
+    MATRIX = "vector or matrix"
+    NDARRAY = "array"
+
+
+class Arg:
+    """An argument of a graph, for which `run` is given a value by `name`. `tag`: an `ArgKind`; `dtype`: the type of the
+    number, vector or matrix, or of an array's elements; `ndim` (`field_dim` of old) and `element_shape`: of an array.
+    The kernels that get it check what is passed; these say what is meant. Raises `KernelArgumentError`.
+    """
+
+    def __init__(
+        self,
+        tag: ArgKind,
+        name: str,
+        dtype: Any = None,
+        ndim: int | None = None,
+        field_dim: int | None = None,
+        element_shape: Sequence[int] = (),
+    ) -> None:
+        if not isinstance(tag, ArgKind):
+            known = ", ".join(f"ti.graph.ArgKind.{one.name}" for one in ArgKind)
+            raise KernelArgumentError(f"{tag!r} is no kind of argument", caller(), f"there are {known}")
+        if not isinstance(name, str) or not name:
+            raise KernelArgumentError(f"an argument of a graph needs a name, not {name!r}", caller())
+        self.kind = tag
+        self.name = name
+        self.dtype = dtype
+        self.ndim = field_dim if ndim is None else ndim
+        self.element_shape = tuple(element_shape)
+
+    def __repr__(self) -> str:
+        return f"ti.graph.Arg({self.name!r}: {self.kind.value}{f' of {self.dtype!r}' if self.dtype else ''})"
+
+
+class Launch(NamedTuple):
+    """A kernel and its arguments, some of which are named."""
+
+    kernel: Any
+    args: tuple[Any, ...]
+
+
+class Sequential:
+    """Launches in their order, as part of a graph."""
+
+    def __init__(self) -> None:
+        self._parts: list[Launch | Sequential] = []
+
+    def dispatch(self, kernel: Any, *args: Any) -> None:
+        """Add a launch of `kernel`. `args`: an `Arg`, or a value that is the same in every run, for each parameter; a
+        field, which the kernel takes as a template, is such a value. Raises `KernelArgumentError` for what is no
+        kernel, or another number of arguments.
+        """
+        if not hasattr(kernel, "__tinote_kernel__"):
+            problem = f"a graph is made of kernels, not of {kernel!r}"
+            raise KernelArgumentError(problem, caller(), "decorate it with `@ti.kernel`")
+        bound = getattr(kernel, "args", ())
+        parameters: Parameters = getattr(kernel, "kernel", kernel)._parameters
+        parameters.in_order((*bound, *args), {})
+        self._parts.append(Launch(kernel, args))
+
+    def append(self, sequential: Sequential) -> None:
+        """Add another sequence, with all that it has when the graph is compiled. Raises `KernelArgumentError` for what
+        is no sequence, and for one that this one is part of.
+        """
+        if not isinstance(sequential, Sequential):
+            problem = f"{sequential!r} is no sequence of launches"
+            raise KernelArgumentError(problem, caller(), "`create_sequential` makes one")
+        if sequential.contains(self):
+            raise KernelArgumentError("a sequence cannot be a part of itself", caller())
+        self._parts.append(sequential)
+
+    def contains(self, other: Sequential) -> bool:
+        """Whether the other sequence is this one, or part of it."""
+        return other is self or any(isinstance(part, Sequential) and part.contains(other) for part in self._parts)
+
+    def launches(self) -> Iterator[Launch]:
+        """All launches in their order."""
+        for part in self._parts:
+            if isinstance(part, Sequential):
+                yield from part.launches()
+            else:
+                yield part
+
+
+class GraphBuilder(Sequential):
+    """Collects the launches of a graph: `dispatch` and `append` add to them, `compile` makes the graph."""
+
+    def create_sequential(self) -> Sequential:
+        """An empty sequence, to which launches are dispatched, and which is appended as often as it is to run."""
+        return Sequential()
+
+    def compile(self) -> Graph:
+        """The graph of the launches so far."""
+        return Graph(tuple(self.launches()))
+
+
+class Graph:
+    """Launches whose arguments have names: `graph.run({"x": array, "n": 3})`."""
+
+    def __init__(self, launches: tuple[Launch, ...]) -> None:
+        self.launches = launches
+        self.args = {arg.name: arg for launch in launches for arg in launch.args if isinstance(arg, Arg)}
+
+    def run(self, args: Mapping[str, Any] | None = None) -> None:
+        """Launch all kernels in their order. `args`: a value for each name. Raises `KernelArgumentError` for names that
+        are missing or that the graph does not have, before anything runs.
+        """
+        given = dict(args or {})
+        missing, further = self.args.keys() - given.keys(), given.keys() - self.args.keys()
+        if missing or further:
+            problem = f"needs a value for {_names(missing)}" if missing else f"has no argument {_names(further)}"
+            raise KernelArgumentError(f"this graph {problem}", caller(), f"it has {_names(self.args)}")
+        for kernel, parameters in self.launches:
+            kernel(*[given[arg.name] if isinstance(arg, Arg) else arg for arg in parameters])
+
+    def __repr__(self) -> str:
+        count = len(self.launches)
+        return f"<graph of {count} launch{'es' if count != 1 else ''}: {_names(self.args)}>"
+
+
+def _names(names: Any) -> str:
+    return ", ".join(f"'{name}'" for name in sorted(names)) or "no arguments"
