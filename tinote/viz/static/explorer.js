@@ -22,6 +22,11 @@ class Explorer {
     this.#build(model.get("label"));
     this.receive = (message) => this.#receive(message);
     model.on("msg:custom", this.receive);
+    const notice = noticeOver(this.body);
+    this.unattend = watchKernel(model, root, (state) => {
+      root.dataset.kernel = state;
+      notice(state);
+    });
     const theme = () => root.classList.toggle("is-dark", isDark(root));
     this.unwatch = watchTheme(theme);
     // What lies behind it is known once it is on the page, and how many lines it has room for. What is selected stays
@@ -40,6 +45,7 @@ class Explorer {
 
   close() {
     this.model.off("msg:custom", this.receive);
+    this.unattend();
     this.unwatch();
     this.placed.disconnect();
     for (const lines of [this.source, ...this.panes]) lines.resized.disconnect();
@@ -158,7 +164,7 @@ class Explorer {
     });
     this.panels = new Panels(
       {
-        ask: (panel) => this.model.send({ kind: "panel", view: this.view, panel }),
+        ask: (panel) => say(this.model, { kind: "panel", view: this.view, panel }),
         pointed: (place) => this.#hover(placeFocus(place)),
         chosen: (place) => this.#choose(placeFocus(place), null),
         left: () => this.#hover(null),
@@ -168,7 +174,7 @@ class Explorer {
     );
     this.values = new Values({
       ask: (question) =>
-        this.model.send({ kind: "observe", view: this.view, stage: this.#origin(this.right), ...question }),
+        say(this.model, { kind: "observe", view: this.view, stage: this.#origin(this.right), ...question }),
       go: (line) => this.walker.go(1, line),
       pointed: (line) => this.docs?.[1] && this.#hover(this.#stageFocus(1, line)),
       left: () => this.#hover(null),
@@ -308,7 +314,7 @@ class Explorer {
     const key = `${this.view}/${this.#origin(stage)}${kind === PREVIOUS ? `/${kind}` : ""}`;
     if (!this.stages.has(key) && !this.asked.has(key)) {
       this.asked.add(key);
-      this.model.send({ kind, view: this.view, stage: this.#origin(stage) });
+      say(this.model, { kind, view: this.view, stage: this.#origin(stage) });
     }
     return this.stages.get(key);
   }
@@ -317,7 +323,7 @@ class Explorer {
     this.view = view;
     this.switch.show(view);
     if (this.shown) this.#openView();
-    else this.model.send({ kind: "view", view });
+    else say(this.model, { kind: "view", view });
   }
 
   #openView() {
