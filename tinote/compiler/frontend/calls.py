@@ -235,8 +235,8 @@ def _call_python(e: Emitter, call: Call, callee: Any) -> Any:
         e.error(f"`{call.name}` {variation.text}", variation.hint, node, KernelSyntaxError)
     module = getattr(callee, "__module__", None) or ""
     name = getattr(callee, "__qualname__", type(callee).__name__)
-    ours = is_ours(callee) and not hasattr(callee, "__tinote_static__")
-    if ours or mutates(callee) or space_of(getattr(callee, "__self__", None)) is not None:
+    of_field = is_ours(callee) or space_of(getattr(callee, "__self__", None)) is not None
+    if mutates(callee) or (of_field and not hasattr(callee, "__tinote_static__")):
         e.error(f"`{name}` cannot be called in a kernel", in_place_of_call(callee), node, KernelSyntaxError)
     if static:
         return _evaluate_in_python(e, callee, args, kwargs)
