@@ -3,6 +3,9 @@
 #: the fields that a program starts from and is differentiated with respect to: expressions, and shapes of their numbers
 FIELDS = {"x": (3,), "y": (3,), "v": (2, 2), "s": (), "m": (2, 2), "p.mass": (2,), "p.at": (2, 2)}
 
+#: what has no derivative of its own, and what it holds at the start: numbers pass through it
+SCRATCH = {"c": [0.3, -0.2, 0.5], "w": [[0.4, -0.1], [0.2, 0.6]], "e": [-0.4, 0.1, 0.7]}
+
 LIBRARY = """\
 import functools
 import math
@@ -17,7 +20,9 @@ v = ti.Vector.field(2, ti.f64, 2, name="v", **both)
 s, loss = [ti.field(ti.f64, (), name=name, **both) for name in ("s", "loss")]
 m = ti.Matrix.field(2, 2, ti.f64, (), name="m", **both)
 p = ti.Struct.field({"mass": ti.f64, "at": ti.types.vector(2, ti.f64)}, shape=2, **both)
-c = ti.field(ti.f64, 3, name="c")  # without a derivative
+c = ti.field(ti.f64, 3, name="c")
+w = ti.Vector.field(2, ti.f64, 2, name="w")
+e = ti.ndarray(ti.f64, 3, name="e")
 numbers = ti.types.ndarray(dtype=ti.f64, ndim=1)
 
 
@@ -145,6 +150,18 @@ def ripple(q: numbers):
 def use_c():
     for i in c:
         x[i] += 0.2 * c[i]
+
+
+@ti.kernel
+def lay(i: ti.i32, a: ti.f64):
+    c[i] = 0.7 * c[i] + 0.2 * a * x[i]
+    w[i % 2] = 0.5 * w[i % 2] + a * v[i % 2] * c[i]
+
+
+@ti.kernel
+def take(i: ti.i32, a: ti.f64) -> ti.f64:
+    v[i] = 0.8 * v[i] + 0.3 * a * w[1 - i]
+    return w[i].norm_sqr()
 
 
 @ti.kernel

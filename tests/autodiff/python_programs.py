@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from tests.autodiff.python_library import FIELDS, LIBRARY
+from tests.autodiff.python_library import FIELDS, LIBRARY, SCRATCH
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ def source(program: Program, start: dict[str, object], driver: str) -> str:
         known = name[1].replace("Body", "body")
         if re.search(rf"\b{known}\b", "\n".join([text, *used])):
             used.insert(0, part)
-    given = ["held, log = [], []"]
+    given = ["held, log = [], []", *[f"{name}.from_numpy(np.array({value}))" for name, value in SCRATCH.items()]]
     for name, value in start.items():
         if name in FIELDS:
             given.append(f"{name}.from_numpy(np.array({value!r}))")

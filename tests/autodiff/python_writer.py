@@ -120,6 +120,9 @@ class _Writer:
                 self.pick("m[None].determinant()", "m[None].trace()"),
                 f"p[{self.index(2)}].mass",
                 f"p[{self.index(2)}].at.{self.pick('x', 'y')}",
+                f"c[{self.index()}]",
+                f"e[{self.index()}]",
+                f"w[{self.index(2)}].{self.pick('x', 'norm_sqr()')}",
             )
         )
 
@@ -133,9 +136,11 @@ class _Writer:
             "body.step({0})",
             "pair({0}, {i})[{j}]",
             "drift({j}, {0})",
+            "weigh(e, {0})",
+            "take({j}, {0})",
         )
-        form = form.replace("{f}", self.pick("x", "y")).replace("{i}", self.index()).replace("{j}", self.index(2))
-        if "weigh" in form and self.inside:
+        form = form.replace("{f}", self.pick("x", "y", "c")).replace("{i}", self.index()).replace("{j}", self.index(2))
+        if "weigh(q" in form and self.inside:
             form = "norm2()"
         return Expr(f"0.3 * {form}", (self.number(names, depth - 1),))
 
@@ -193,8 +198,8 @@ class _Writer:
         form = self.pick(
             "scaled({0})",
             "advance({0})",
-            f"mix({self.pick('x', 'y')}, {self.pick('x', 'y')}, {{0}})",
-            f"put({self.pick('x', 'y')}, {self.index()}, {{0}})",
+            f"mix({self.pick('x', 'y', 'c')}, {self.pick('x', 'y', 'c')}, {{0}})",
+            f"put({self.pick('x', 'y', 'c')}, {self.index()}, {{0}})",
             "spin({0})",
             "shear({0})",
             f"drift({self.index(2)}, {{0}})" if self.flow == "full" or not self.inside else "shear({0})",
@@ -207,6 +212,10 @@ class _Writer:
             # What a kernel returns in a step that runs again is an active number.
             "body.step({0})" if self.flow == "full" or not self.inside else "spin({0})",
             "use_c()",
+            f"lay({self.index()}, {{0}})",
+            f"take({self.index(2)}, {{0}})",
+            "spread(e, {0})",
+            "ripple(e)",
         )
         return Stmt(form, (self.bounded(names), self.bounded(names)))
 
@@ -230,13 +239,13 @@ class _Writer:
             f"p[{k}].mass",
             f"p[{k}].at.{self.pick('x', 'y')}",
         )
+        if self.flow == "full" and self.chance(0.15):
+            place = self.pick(f"c[{self.index()}]", f"e[{self.index()}]", f"w[{k}].{self.pick('x', 'y')}")
         if self.chance(0.1):
             place = "loss[None]"
         operator = self.pick("=", "=", "+=", "-=") if place != "loss[None]" else "+="
         if self.flow == "full" and self.chance(0.15):
             return Stmt(f"{place} {operator} {{0}}", (Expr(f"{{0}} * {place}", (self.bounded(names),)),))
-        if self.flow == "full" and self.chance(0.08):
-            return Stmt(f"c[{self.index()}] = {{0}}", (self.bounded(names),), lossy=True)
         return Stmt(f"{place} {operator} {{0}}", (self.bounded(names),))
 
     def vector(self, names: list[str], depth: int) -> Stmt:
@@ -256,6 +265,8 @@ class _Writer:
                 f"v[{i}] *= {{0}}",
                 f"v[{i}] = ti.Vector([v[{j}].y, {{0}}])",
                 f"v[{i}] = centre() + {{0}}",
+                f"w[{i}] = v[{j}] * {{0}}",
+                f"v[{i}] = w[{j}] + {{0}}",
             ]
         return Stmt(self.pick(*forms), (self.bounded(names), self.bounded(names)))
 
@@ -285,7 +296,8 @@ class _Writer:
             ("y.from_numpy(np.array([0.3, {0}, -0.2]))", constant),
         ]
         if self.flow == "full":
-            forms += [("y.fill({0})", self.bounded(names)), ("x.fill({0})", self.bounded(names))]
+            forms += [(f"{name}.fill({{0}})", self.bounded(names)) for name in "xyce"]
+            forms += [("c.copy_from(x)", constant), ("y.copy_from(c)", constant), ("w.copy_from(v)", constant)]
         form, value = self.random.choice(forms)
         return Stmt(form, (value,))
 
@@ -298,7 +310,7 @@ class _Writer:
             "x.from_numpy(np.sin(x.to_numpy()))",
             "x.from_numpy(np.array([{0}, {1}, 0.3]))",
             "q[1] = {0}" if not self.early else "y[1] = float(y[2])",
-            "c.copy_from(x)",
+            "c.from_numpy(x.to_numpy())",
         )
         return Stmt(form, (self.bounded(names), self.bounded(names)), lossy=True)
 

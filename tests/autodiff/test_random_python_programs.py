@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tests.autodiff.python_library import FIELDS, LIBRARY
+from tests.autodiff.python_library import FIELDS, LIBRARY, SCRATCH
 from tests.autodiff.python_programs import Program, smaller, source
 from tests.autodiff.python_writer import write
 from tinote.errors import DifferentiationError
@@ -87,7 +87,8 @@ class Trial:
         self.held = []
         for name, field in library.fields.items():
             field.from_numpy(point[name])
-        library.space["c"].from_numpy(np.array([0.3, -0.2, 0.5]))
+        for name, value in SCRATCH.items():
+            library.space[name].from_numpy(np.array(value))
         library.loss[None] = 0
         if self.program.before:
             with warnings.catch_warnings(), ti.ad.Tape(library.loss):
