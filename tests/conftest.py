@@ -49,6 +49,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
         help="where the browser tests put the pictures that they take (default: pytest's own folder of this run)",
     )
     group.addoption(
+        "--save-cycles",
+        type=int,
+        default=3,
+        metavar="N",
+        help="how many times a notebook is saved, its kernel ended, and it is opened again (default: %(default)s)",
+    )
+    group.addoption(
         "--random-programs",
         type=int,
         default=200,

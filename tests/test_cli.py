@@ -373,6 +373,9 @@ def test_lab_opens_the_notebooks_of_a_checkout_whatever_its_name(
     monkeypatch.chdir(tmp_path)
     lab(browser=False)
     assert f"--ServerApp.root_dir={clone / 'notebooks'}" in started[0][1]
+    # The extension of the code that runs, wherever that is installed.
+    [folder] = {Path(word.partition("=")[2]) for word in started[0][1] if "extra_labextensions_path" in word}
+    assert (folder / "tinote" / "package.json").is_file()
     assert capsys.readouterr().err == f"opening {clone / 'notebooks'}\n"
     assert not (tmp_path / "tinote-notebooks").exists()
     # An installed package's notebooks are copied, not worked on in place.

@@ -13,10 +13,13 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 
-__all__ = ["FIELDS", "LIBRARY", "Expr", "Program", "Stmt", "smaller", "source", "write"]
+__all__ = ["FIELDS", "LIBRARY", "SCRATCH", "Expr", "Program", "Stmt", "smaller", "source", "write"]
 
 #: the fields that a program starts from and is differentiated with respect to: expressions, and shapes of their numbers
 FIELDS = {"x": (3,), "y": (3,), "v": (2, 2), "s": (), "m": (2, 2), "p.mass": (2,), "p.at": (2, 2)}
+
+#: what has no derivative of its own, and what it holds at the start: numbers pass through it
+SCRATCH = {"c": [0.3, -0.2, 0.5], "w": [[0.4, -0.1], [0.2, 0.6]], "e": [-0.4, 0.1, 0.7]}
 
 LIBRARY = """\
 import functools
@@ -32,7 +35,9 @@ v = ti.Vector.field(2, ti.f64, 2, name="v", **both)
 s, loss = [ti.field(ti.f64, (), name=name, **both) for name in ("s", "loss")]
 m = ti.Matrix.field(2, 2, ti.f64, (), name="m", **both)
 p = ti.Struct.field({"mass": ti.f64, "at": ti.types.vector(2, ti.f64)}, shape=2, **both)
-c = ti.field(ti.f64, 3, name="c")  # without a derivative
+c = ti.field(ti.f64, 3, name="c")
+w = ti.Vector.field(2, ti.f64, 2, name="w")
+e = ti.ndarray(ti.f64, 3, name="e")
 numbers = ti.types.ndarray(dtype=ti.f64, ndim=1)
 
 
@@ -160,6 +165,18 @@ def ripple(q: numbers):
 def use_c():
     for i in c:
         x[i] += 0.2 * c[i]
+
+
+@ti.kernel
+def lay(i: ti.i32, a: ti.f64):
+    c[i] = 0.7 * c[i] + 0.2 * a * x[i]
+    w[i % 2] = 0.5 * w[i % 2] + a * v[i % 2] * c[i]
+
+
+@ti.kernel
+def take(i: ti.i32, a: ti.f64) -> ti.f64:
+    v[i] = 0.8 * v[i] + 0.3 * a * w[1 - i]
+    return w[i].norm_sqr()
 
 
 @ti.kernel
@@ -411,6 +428,9 @@ class _Writer:
                 self.pick("m[None].determinant()", "m[None].trace()"),
                 f"p[{self.index(2)}].mass",
                 f"p[{self.index(2)}].at.{self.pick('x', 'y')}",
+                f"c[{self.index()}]",
+                f"e[{self.index()}]",
+                f"w[{self.index(2)}].{self.pick('x', 'norm_sqr()')}",
             )
         )
 
@@ -424,9 +444,11 @@ class _Writer:
             "body.step({0})",
             "pair({0}, {i})[{j}]",
             "drift({j}, {0})",
+            "weigh(e, {0})",
+            "take({j}, {0})",
         )
-        form = form.replace("{f}", self.pick("x", "y")).replace("{i}", self.index()).replace("{j}", self.index(2))
-        if "weigh" in form and self.inside:
+        form = form.replace("{f}", self.pick("x", "y", "c")).replace("{i}", self.index()).replace("{j}", self.index(2))
+        if "weigh(q" in form and self.inside:
             form = "norm2()"
         return Expr(f"0.3 * {form}", (self.number(names, depth - 1),))
 
@@ -484,8 +506,8 @@ class _Writer:
         form = self.pick(
             "scaled({0})",
             "advance({0})",
-            f"mix({self.pick('x', 'y')}, {self.pick('x', 'y')}, {{0}})",
-            f"put({self.pick('x', 'y')}, {self.index()}, {{0}})",
+            f"mix({self.pick('x', 'y', 'c')}, {self.pick('x', 'y', 'c')}, {{0}})",
+            f"put({self.pick('x', 'y', 'c')}, {self.index()}, {{0}})",
             "spin({0})",
             "shear({0})",
             f"drift({self.index(2)}, {{0}})" if self.flow == "full" or not self.inside else "shear({0})",
@@ -498,6 +520,10 @@ class _Writer:
             # What a kernel returns in a step that runs again is an active number.
             "body.step({0})" if self.flow == "full" or not self.inside else "spin({0})",
             "use_c()",
+            f"lay({self.index()}, {{0}})",
+            f"take({self.index(2)}, {{0}})",
+            "spread(e, {0})",
+            "ripple(e)",
         )
         return Stmt(form, (self.bounded(names), self.bounded(names)))
 
@@ -521,13 +547,13 @@ class _Writer:
             f"p[{k}].mass",
             f"p[{k}].at.{self.pick('x', 'y')}",
         )
+        if self.flow == "full" and self.chance(0.15):
+            place = self.pick(f"c[{self.index()}]", f"e[{self.index()}]", f"w[{k}].{self.pick('x', 'y')}")
         if self.chance(0.1):
             place = "loss[None]"
         operator = self.pick("=", "=", "+=", "-=") if place != "loss[None]" else "+="
         if self.flow == "full" and self.chance(0.15):
             return Stmt(f"{place} {operator} {{0}}", (Expr(f"{{0}} * {place}", (self.bounded(names),)),))
-        if self.flow == "full" and self.chance(0.08):
-            return Stmt(f"c[{self.index()}] = {{0}}", (self.bounded(names),), lossy=True)
         return Stmt(f"{place} {operator} {{0}}", (self.bounded(names),))
 
     def vector(self, names: list[str], depth: int) -> Stmt:
@@ -547,6 +573,8 @@ class _Writer:
                 f"v[{i}] *= {{0}}",
                 f"v[{i}] = ti.Vector([v[{j}].y, {{0}}])",
                 f"v[{i}] = centre() + {{0}}",
+                f"w[{i}] = v[{j}] * {{0}}",
+                f"v[{i}] = w[{j}] + {{0}}",
             ]
         return Stmt(self.pick(*forms), (self.bounded(names), self.bounded(names)))
 
@@ -576,7 +604,8 @@ class _Writer:
             ("y.from_numpy(np.array([0.3, {0}, -0.2]))", constant),
         ]
         if self.flow == "full":
-            forms += [("y.fill({0})", self.bounded(names)), ("x.fill({0})", self.bounded(names))]
+            forms += [(f"{name}.fill({{0}})", self.bounded(names)) for name in "xyce"]
+            forms += [("c.copy_from(x)", constant), ("y.copy_from(c)", constant), ("w.copy_from(v)", constant)]
         form, value = self.random.choice(forms)
         return Stmt(form, (value,))
 
@@ -589,7 +618,7 @@ class _Writer:
             "x.from_numpy(np.sin(x.to_numpy()))",
             "x.from_numpy(np.array([{0}, {1}, 0.3]))",
             "q[1] = {0}" if not self.early else "y[1] = float(y[2])",
-            "c.copy_from(x)",
+            "c.from_numpy(x.to_numpy())",
         )
         return Stmt(form, (self.bounded(names), self.bounded(names)), lossy=True)
 
@@ -743,7 +772,7 @@ def source(program: Program, start: dict[str, object], driver: str) -> str:
         known = name[1].replace("Body", "body")
         if re.search(rf"\b{known}\b", "\n".join([text, *used])):
             used.insert(0, part)
-    given = ["held, log = [], []"]
+    given = ["held, log = [], []", *[f"{name}.from_numpy(np.array({value}))" for name, value in SCRATCH.items()]]
     for name, value in start.items():
         if name in FIELDS:
             given.append(f"{name}.from_numpy(np.array({value!r}))")

@@ -18,8 +18,8 @@ __all__ = ["COLUMNS", "N", "TapeWriter"]
 
 N = 4
 COLUMNS = 3
-#: fields of N numbers; an array argument of N numbers
-LINES = ("a", "b", "c", "d")
+#: fields of N numbers, the last of them without a gradient; an array argument of N numbers
+LINES = ("a", "b", "c", "h", "d")
 READ, OWN, SUM, ANY = "read", "own", "sum", "any"
 
 FUNCTIONS = """
@@ -57,8 +57,8 @@ product = lambda x, y: x * y - 0.3 * x
 
 
 class TapeWriter:
-    """Writes kernels over fields `a`, `b`, `c` and an array `d` (N numbers), `g` (N × COLUMNS), `w` (N vectors of 2),
-    `p` (N structs of a number `s` and a vector `v`), `m` (one number), `k` (N integers below N), and `loss`.
+    """Writes kernels over fields `a`, `b`, `c`, `h` and an array `d` (N numbers), `g` (N × COLUMNS), `w` (N vectors
+    of 2), `p` (N structs of a number `s` and a vector `v`), `m` (one number), `k` (N integers below N), and `loss`.
     """
 
     def __init__(self, seed: int) -> None:
@@ -317,7 +317,7 @@ class TapeWriter:
         What it writes into single elements is no part of the tape. Where it has read the element before, the gradient
         passes by: then it only shifts it.
         """
-        field, number = self.pick("a", "b", "c"), f"{self.random.uniform(-1, 1):.2f}"
+        field, number = self.pick("a", "b", "c", "h"), f"{self.random.uniform(-1, 1):.2f}"
         return self.pick(
             f"k[{self.random.randrange(N)}] = {self.random.randrange(N)}",
             f"{field}[{self.random.randrange(N)}] += {number}",
@@ -330,7 +330,7 @@ class TapeWriter:
             f"{field}.fill({number})",
             f"m.fill({number})",
             f"g.fill({number})",
-            f"{field}.copy_from({self.pick('a', 'b', 'c')})",
+            f"{field}.copy_from({self.pick('a', 'b', 'c', 'h')})",
             f"d.fill({number})",
         )
 
@@ -352,5 +352,5 @@ class TapeWriter:
         )
         begin = frame.format("begin", terms)
         terms = "(a[i] + 0.5 * b[i] * c[i]) * (i + 1) + w[i].norm_sqr() * 0.3 + g[i, 1] * m[None] + g[i, i % 3] * d[i]"
-        end = frame.format("end", terms + " + p[i].s * p[i].v[0] - p[i].v[1]")
+        end = frame.format("end", terms + " + p[i].s * p[i].v[0] - p[i].v[1] + 0.7 * h[i]")
         return "\n".join([FUNCTIONS, begin, *kernels, end]), ["begin(d)", "begin(e)", *calls, "end(d)", "end(e)"]

@@ -22,7 +22,7 @@ import numpy as np
 import pytest
 
 import tinote as ti
-from tests.autodiff.python_programs import FIELDS, LIBRARY, Program, smaller, source, write
+from tests.autodiff.python_programs import FIELDS, LIBRARY, SCRATCH, Program, smaller, source, write
 from tinote.errors import DifferentiationError
 
 #: Whether numbers in Python are active, in every way and under every interface. Where not, programs are of two kinds:
@@ -85,7 +85,8 @@ class Trial:
         self.held = []
         for name, field in library.fields.items():
             field.from_numpy(point[name])
-        library.space["c"].from_numpy(np.array([0.3, -0.2, 0.5]))
+        for name, value in SCRATCH.items():
+            library.space[name].from_numpy(np.array(value))
         library.loss[None] = 0
         if self.program.before:
             with warnings.catch_warnings(), ti.ad.Tape(library.loss):

@@ -30,9 +30,10 @@ class Trial:
         p = ti.Struct.field({"s": ti.f64, "v": ti.types.vector(2, ti.f64)}, shape=N, **both)
         m, self.loss = [ti.field(ti.f64, shape=(), name=name, **both) for name in ("m", "loss")]
         self.k = ti.field(ti.i32, shape=N, name="k")
+        self.h = ti.field(ti.f64, shape=N, name="h")  # numbers pass through it
         self.fields = {"a": a, "b": b, "c": c, "d": d, "e": e, "g": g, "w": w, "s": p.s, "v": p.v, "m": m}
         space = {"ti": ti, "N": N, "a": a, "b": b, "c": c, "d": d, "e": e, "g": g, "w": w, "p": p, "m": m}
-        self.space: dict[str, Any] = {**space, "k": self.k, "loss": self.loss}
+        self.space: dict[str, Any] = {**space, "h": self.h, "k": self.k, "loss": self.loss}
         self.text, calls = TapeWriter(seed).program()
         self.calls = "\n".join(calls)
         file = f"random_tape_{seed}.py"
@@ -41,7 +42,8 @@ class Trial:
         self.run = compile(self.calls, "calls", "exec")
         self.numbers = np.random.default_rng(seed)
         self.start = {name: self.numbers.uniform(-1, 1, f.to_numpy().shape) for name, f in self.fields.items()}
-        self.steer = self.numbers.integers(0, N, N).astype(np.int32)
+        self.choices = self.numbers.integers(0, N, N).astype(np.int32)
+        self.hidden = self.numbers.uniform(-1, 1, N)
 
     def direction(self) -> Numbers:
         return {name: self.numbers.normal(size=v.shape) for name, v in self.start.items()}
@@ -50,16 +52,22 @@ class Trial:
         """Begin anew, `shift` along the direction, and run the calls."""
         for name, value in self.start.items():
             self.fields[name].from_numpy(value if direction is None else value + shift * direction[name])
-        self.k.from_numpy(self.steer)
-        self.loss[None] = 0
+        self.reset()
         exec(self.run, self.space)
+
+    def reset(self) -> None:
+        """What is not differentiated by begins the same."""
+        self.k.from_numpy(self.choices)
+        self.h.from_numpy(self.hidden)
+        self.loss[None] = 0
 
     def value(self, shift: float = 0.0, direction: Numbers | None = None) -> float:
         self.launch(shift, direction)
         return self.loss[None]
 
     def left(self) -> Numbers:
-        return {name: f.to_numpy() for name, f in (*self.fields.items(), ("k", self.k), ("loss", self.loss))}
+        others = {"h": self.h, "k": self.k, "loss": self.loss}
+        return {name: field.to_numpy() for name, field in (self.fields | others).items()}
 
     def gradient(self) -> Numbers:
         """By reverse mode, under a tape."""
@@ -71,8 +79,7 @@ class Trial:
         """The derivative along a direction, by forward mode."""
         for name, field in self.fields.items():
             field.from_numpy(self.start[name])
-        self.k.from_numpy(self.steer)
-        self.loss[None] = 0
+        self.reset()
         fields = {name: f for name, f in self.fields.items() if name not in ("d", "e")}
         with ti.ad.FwdMode(loss=self.loss, param=list(fields.values()), seed=[direction[name] for name in fields]):
             for name in ("d", "e"):

@@ -647,6 +647,72 @@ def test_the_order_of_reading_and_writing_counts() -> None:
     np.testing.assert_allclose(x.grad.to_numpy(), expected, rtol=1e-14)
 
 
+@pytest.mark.parametrize("read", ["an element", "a copy", "a kernel", "what a kernel returns", "an argument"])
+@pytest.mark.parametrize("written", ["an element", "a copy", "a fill", "a kernel"])
+@pytest.mark.parametrize("inside", [False, True])
+def test_values_pass_into_the_steps_of_a_loop(written: str, read: str, inside: bool) -> None:
+    """By a field without a gradient that is written before a checkpointed loop, or in it, and read in it."""
+    x, y, loss = ti.field(ti.f64, N, **BOTH), ti.field(ti.f64, N, **BOTH), ti.field(ti.f64, (), **BOTH)
+    c = ti.field(ti.f64, N)
+
+    @ti.kernel
+    def fill_c():
+        for i in c:
+            c[i] = 1.5 * x[0]
+
+    @ti.kernel
+    def read_c():
+        for i in c:
+            y[i] = c[i]
+
+    @ti.kernel
+    def first() -> ti.f64:
+        return c[0]
+
+    @ti.kernel
+    def put(a: ti.f64):
+        y[0] = a
+
+    @ti.kernel
+    def total():
+        for i in x:
+            loss[None] += (i + 1) * y[i] + 0.1 * x[i]
+
+    write: dict[str, Callable[[], object]] = {
+        "an element": lambda: c.__setitem__(0, 1.5 * x[0]),
+        "a copy": lambda: c.copy_from(x),
+        "a fill": lambda: c.fill(1.5 * x[0]),
+        "a kernel": fill_c,
+    }
+    take: dict[str, Callable[[], object]] = {
+        "an element": lambda: y.__setitem__(0, c[0]),
+        "a copy": lambda: y.copy_from(c),
+        "a kernel": read_c,
+        "what a kernel returns": lambda: y.__setitem__(0, first()),
+        "an argument": lambda: put(c[0]),
+    }
+
+    def step(t: int) -> None:
+        if inside:
+            write[written]()
+        take[read]()
+
+    x.from_numpy(X)
+    with ti.ad.Tape(loss):
+        if not inside:
+            write[written]()
+        ti.ad.checkpoint(step, STEPS, progress=False)
+        total()
+    reached = N if read in ("a copy", "a kernel") else 1
+    weights = np.arange(1.0, reached + 1)
+    expected = np.full(N, 0.1)
+    if written == "a copy":
+        expected[:reached] += weights
+    else:
+        expected[0] += 1.5 * (1 if written == "an element" else weights.sum())
+    np.testing.assert_allclose(x.grad.to_numpy(), expected, rtol=1e-14)
+
+
 def test_a_launch_whose_gradient_has_no_derivative_is_refused_only_if_it_is_needed() -> None:
     x, z, loss = ti.field(ti.f64, N, **BOTH), ti.field(ti.f64, ()), ti.field(ti.f64, (), **BOTH)
     x.from_numpy(X)

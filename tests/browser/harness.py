@@ -24,6 +24,8 @@ import nbformat
 import numpy as np
 from PIL import Image
 
+from tinote.cli.lab import EXTENSIONS
+
 REPOSITORY = Path(__file__).parents[2]
 
 FRONT_ENDS = {"lab": "lab/workspaces/auto-t/tree/{name}?reset", "notebook": "notebooks/{name}"}
@@ -168,6 +170,7 @@ def running_lab(root: Path, **variables: str) -> Iterator[Lab]:
         "--LabApp.expose_app_in_browser=True",
         "--JupyterNotebookApp.expose_app_in_browser=True",
         "--LabApp.extension_manager=readonly",
+        *(f"--{app}.extra_labextensions_path={EXTENSIONS}" for app in ("LabApp", "JupyterNotebookApp")),
     ]
     log = root / "lab.log"
     with log.open("w") as output:

@@ -69,6 +69,18 @@ READ = """([places, leastContrast]) => {
         }
         return beyond(box, { left: 0, right: innerWidth }) ? 'outside' : '';
     };
+    // What is drawn of a text: what scrolls shows a part of it.
+    const cut = (node, box) => {
+        const edges = around(node)
+            .filter((one) => getComputedStyle(one).overflowX !== 'visible')
+            .map((one) => one.getBoundingClientRect());
+        return {
+            left: Math.max(box.left, ...edges.map(({ left }) => left)),
+            right: Math.min(box.right, ...edges.map(({ right }) => right)),
+            top: Math.max(box.top, ...edges.map(({ top }) => top)),
+            bottom: Math.min(box.bottom, ...edges.map(({ bottom }) => bottom)),
+        };
+    };
     let count = 0;
     const faults = [];
     for (const place of document.querySelectorAll(places)) {
@@ -90,12 +102,13 @@ READ = """([places, leastContrast]) => {
                 if (!inSight) continue;
                 const wrong = misfit(node, box);
                 if (wrong) faults.push([wrong, text]);
+                const drawn = cut(node, box);
                 for (const [other, words] of seen) {
-                    const width = Math.min(box.right, other.right) - Math.max(box.left, other.left);
-                    const height = Math.min(box.bottom, other.bottom) - Math.max(box.top, other.top);
+                    const width = Math.min(drawn.right, other.right) - Math.max(drawn.left, other.left);
+                    const height = Math.min(drawn.bottom, other.bottom) - Math.max(drawn.top, other.top);
                     if (width > 2 && height > 4) faults.push(['overlap', `${words} | ${text}`]);
                 }
-                seen.push([box, text]);
+                seen.push([drawn, text]);
             }
         }
     }
@@ -158,4 +171,5 @@ class Pictures:
         shot = Image.open(io.BytesIO(page.screenshot()))
         for number, box in enumerate(page.evaluate(SHOWN, parts)):
             shot.crop(box).save(self.folder / f"{name}_{number}.png")
-        assert unreadable(page, least) == [], name
+        found = unreadable(page, least)
+        assert found == [], (name, found)

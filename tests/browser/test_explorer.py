@@ -331,7 +331,7 @@ def test_llvms_own_passes_unfold_between_its_two_texts(gravity):
     page.locator(".stage", has_text="LoopVectorize").first.click()
     gravity.wait(f"{PAINTED} > {painted} && document.querySelector('.right .row.is-new')")
     assert any(" x float>" in text for text, classes in rows(page, ".right") if "is-new" in classes)
-    assert page.locator(".right .sentence").inner_text().startswith("Runs several iterations")
+    assert page.locator(".sentence").inner_text().startswith("LoopVectorize Runs several iterations")
     # Found by name, and by what it does.
     page.get_by_role("searchbox", name="Find a stage").fill("dead code")
     assert "eliminate_dead" in page.evaluate(names) and "LoopVectorize" not in page.evaluate(names)

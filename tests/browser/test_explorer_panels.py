@@ -176,7 +176,7 @@ def test_the_data_flow_of_what_is_selected(small):
 
 def test_a_search_can_hide_everything_else(small):
     small.keyboard.press("Tab")
-    search = small.get_by_role("searchbox")
+    search = small.get_by_role("searchbox", name="Search in both panes")
     search.fill("mul")
     small.get_by_role("button", name="Only matches").click()
     for pane in (".left", ".right"):

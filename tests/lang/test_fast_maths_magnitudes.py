@@ -163,25 +163,34 @@ def _binary(name: str) -> Any:
     def apply(self: Watched, other: Any) -> Watched:
         right = other if isinstance(other, Watched) else Watched(other)
         terms = self.terms + right.terms if "add" in name or "sub" in name else 0.0
-        return Watched(getattr(self.value, name)(right.value), terms)
+        return Watched(getattr(self.value, name)(right.value), terms, getattr(self.wide, name)(right.wide))
 
     return apply
 
 
 class Watched:
-    """An f32 that remembers whether a number on its way was not finite, and whether one lost digits. `terms`: of a sum,
-    the sum of the absolute values of its terms, which fast maths takes to be finite."""
+    """An f32 that remembers whether a number on its way was not finite, and whether one lost digits.
+
+    `terms`: of a sum, the sum of the absolute values of its terms, which fast maths takes to be finite. `wide`: the
+    same computed where nothing underflows, which has to be finite as an f32, too: what IEEE arithmetic loses to
+    underflow fast maths may keep.
+    """
 
     finite, tame = True, True
 
-    def __init__(self, value: Any, terms: float = 0.0) -> None:
+    def __init__(self, value: Any, terms: float = 0.0, wide: Any = None) -> None:
         self.value = np.float32(value)
+        self.wide = np.longdouble(self.value if wide is None else wide)
         self.terms = terms or abs(float(self.value))
-        Watched.finite &= bool(np.isfinite(np.float32(self.terms)) and np.isfinite(self.value))
+        sizes = (self.value, np.float32(self.terms), np.float32(self.wide))
+        Watched.finite &= all(bool(np.isfinite(size)) for size in sizes)
         Watched.tame &= bool(abs(self.value) >= 2.0**-126)
 
     def __abs__(self) -> Watched:
-        return Watched(abs(self.value))
+        return Watched(abs(self.value), 0.0, abs(self.wide))
+
+    def root(self) -> Watched:
+        return Watched(np.sqrt(self.value), 0.0, np.sqrt(self.wide))
 
     __mul__, __truediv__, __add__, __sub__ = (_binary(f"__{n}__") for n in ("mul", "truediv", "add", "sub"))
     __rmul__, __rtruediv__, __radd__, __rsub__ = (_binary(f"__r{n}__") for n in ("mul", "truediv", "add", "sub"))
@@ -192,7 +201,7 @@ def evaluate(text: str, a: Any, b: Any, i: int) -> tuple[Any, bool]:
     Watched.finite = Watched.tame = True
     space: dict[str, Any] = {
         "a": {i: Watched(a[i])}, "b": {i: Watched(b[i])}, "i": i, "STATIC": range, "r": Watched(1.0), "s": Watched(1.0),
-        "SQRT": lambda x: Watched(np.sqrt(Watched(x).value if not isinstance(x, Watched) else x.value)), "abs": abs,
+        "SQRT": lambda x: x.root() if isinstance(x, Watched) else Watched(x).root(), "abs": abs,
     }  # fmt: skip
     with np.errstate(all="ignore"):
         exec(text, space)

@@ -12,6 +12,7 @@ from nbclient import NotebookClient
 from PIL import Image
 
 from tinote.viz import Particles, slider
+from tinote.viz.draw.pictures import CAPTION_HEIGHT
 from tinote.viz.notebook.composed import bundle_of, picture_of
 
 RED = (0xE0, 0x20, 0x20)
@@ -34,7 +35,7 @@ def test_a_column_has_the_views_picture_and_each_controls_name_and_value():
     assert metadata["image/png"] == {"alt": data["text/plain"]}
     found = pixels(data)
     # 100 pixels of the view, and two rows of 26 with gaps of 8, as wide as controls are at least.
-    assert found.shape == (100 + 2 * (26 + 8), 320, 3)
+    assert found.shape == (100 + 2 * (26 + 8) + CAPTION_HEIGHT, 320, 3)
     assert (found[50, 50] == RED).all()
     knob = np.flatnonzero((found[100 + 8 + 13] == (0x2F, 0x6F, 0xD0)).all(axis=1))
     assert abs(knob.mean() - (120 + (320 - 70 - 120) / 4)) < 1.5

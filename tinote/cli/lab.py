@@ -12,7 +12,12 @@ from pathlib import Path
 from tinote.cli.status import UNUSABLE, reason
 from tinote.manual import checkout, tutorials
 
-__all__ = ["copy_missing", "lab", "main"]
+__all__ = ["EXTENSIONS", "copy_missing", "lab", "main"]
+
+EXTENSIONS = Path(__file__).resolve().parents[1] / "viz" / "labextensions"
+"""Where the extension for JupyterLab is in the package. A wheel also puts it where each JupyterLab of its environment
+looks; this folder is that of the code that runs, in a checkout too.
+"""
 
 
 def main(options: argparse.Namespace) -> int:
@@ -40,6 +45,7 @@ def lab(folder: Path | None = None, *, browser: bool = True, port: int | None = 
     root = (folder or source).resolve()
     print(f"opening {root}", file=sys.stderr)
     command = [sys.executable, "-m", "jupyterlab", f"--ServerApp.root_dir={root}"]
+    command += [f"--{app}.extra_labextensions_path={EXTENSIONS}" for app in ("LabApp", "JupyterNotebookApp")]
     first = next(iter(sorted(root.glob("*.ipynb"))), None)
     if first is not None:
         command.append(f"--LabApp.default_url=/lab/tree/{first.name}")

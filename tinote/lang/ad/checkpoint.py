@@ -137,6 +137,7 @@ class _Chain:
         self.active: dict[Buffer, Span] = {}  # memory without a gradient that holds differentiated values
         self.copies: set[tuple[Buffer, Buffer]] = set()  # by Python: from where to where
         self.read: set[Buffer] = set()  # of which Python has numbers
+        self.given: set[Buffer] = set()  # to which Python has written active numbers
         self.wanted: set[Buffer] = set()  # active memory whose adjoints are perhaps not zero
         self._seeds = array("Q")  # how many random launches there were before each step
         self._traces: list[tuple[int, frozenset[int]]] = []  # what each step did
@@ -267,9 +268,13 @@ class _Chain:
         found, before = set(reached), -1
         while len(found) > before:
             before = len(found)
-            for arguments in self.launches.values():
-                if reaches(arguments, found):
-                    found |= self.read & self.active.keys()  # numbers of these may be among its arguments
+            by_numbers = any(target.adjoint is not None or target in found for target in self.given)
+            by_numbers = by_numbers or any(reaches(arguments, found) for arguments in self.launches.values())
+            if by_numbers:  # those that Python has read may be among what is written, or among arguments
+                found |= self.read & self.active.keys()
+            for (_, without_numbers, *_), arguments in self.launches.items():
+                # What a kernel returns may be among them, too.
+                if reaches(arguments, found) or (by_numbers and not without_numbers):
                     if lends(arguments, found, self.active):
                         found |= arguments.lent
                         _refuse_old_values(arguments)
@@ -481,6 +486,8 @@ class _Runner(Journal):
         self.overwriting(buffer)
         if source is None:
             is_active = self._numbers_in(value, buffer) is not None
+            if is_active:
+                self._chain.given.add(buffer)
         else:
             self._chain.copies.add((source, buffer))
             is_active = self.is_followed(source)

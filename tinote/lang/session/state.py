@@ -392,7 +392,8 @@ def init(
     a product and an addition are one instruction, a division is a product with a reciprocal, functions are approximated
     to a few units in the last place, the terms of a sum are added in another order. NaN and infinity stay what they
     are, and none comes of finite numbers: where all that the program computes on the way is finite, and the sum of the
-    absolute values of what it adds up is, too, so is what fast maths computes. Factors are never reordered so that a
+    absolute values of what it adds up is, too, so is what fast maths computes (which may keep a number that IEEE
+    arithmetic loses to underflow, and then overflow where the real number does). Factors are never reordered so that a
     product on the way overflows or vanishes; up to two binary digits are lost next to the limits of a type. What
     depends on the last digit, as the root of a difference of equal numbers does, may come out otherwise.
     """

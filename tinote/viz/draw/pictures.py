@@ -18,7 +18,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from tinote.viz.draw.arrays import ViewError
 
-__all__ = ["Picture"]
+__all__ = ["Picture", "captioned"]
 
 PICTURE_FORMATS = (".png", ".jpg", ".jpeg", ".webp", ".bmp", ".tiff")
 """The endings of names that pictures may have."""
@@ -27,6 +27,10 @@ SUPERSAMPLING = 3
 """Lines and triangles are drawn this many times larger and averaged down, which is what smooths their edges."""
 
 HAIRLINE = (0xD0, 0xD3, 0xD8)
+
+CAPTION_HEIGHT = 20
+CAPTION_FONT = 12
+CAPTION_INK = (0x5C, 0x61, 0x68)
 
 Stroke = Callable[[ImageDraw.ImageDraw, list[float], tuple[int, ...]], None]
 
@@ -207,3 +211,14 @@ class Picture:
             return self.pixels
         height = max(1, round(self.pixels.shape[0] * width / self.pixels.shape[1]))
         return np.asarray(Image.fromarray(self.pixels).resize((width, height), Image.Resampling.LANCZOS))
+
+
+def captioned(png: bytes, words: str, width: int | None = None) -> bytes:
+    """A PNG file that is shown `width` pixels wide (by itself, as many as it has), with a line of small text below."""
+    shown = np.asarray(Image.open(io.BytesIO(png)).convert("RGB"))
+    rows, columns = shown.shape[:2]
+    scale = columns / width if width else 1.0
+    whole = Picture(columns, rows + round(CAPTION_HEIGHT * scale), (255, 255, 255))
+    whole.pixels[:rows] = shown
+    whole.text(words, 4 * scale, rows + 3 * scale, CAPTION_FONT * scale, CAPTION_INK)
+    return whole.png()

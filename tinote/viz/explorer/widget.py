@@ -34,6 +34,7 @@ from tinote.viz.notebook.view import describe_error, static_source
 __all__ = ["Explorer", "View", "explore"]
 
 SCRIPTS = (
+    "kernel.js",
     "view.js",
     "explorer_align.js",
     "syntax.js",
@@ -48,7 +49,7 @@ SCRIPTS = (
     "explorer.js",
 )
 PAGE_SCRIPTS = (*SCRIPTS, "explorer_page.js")
-STYLES = ("theme.css", "explorer.css", "explorer_panels.css")
+STYLES = ("theme.css", "explorer.css", "explorer_panels.css", "kernel.css")
 
 
 class View(NamedTuple):
@@ -72,12 +73,16 @@ class Explorer(anywidget.AnyWidget):
     label = traitlets.Unicode().tag(sync=True)
     """What the explorer shows, for its title and for screen readers."""
 
+    identity = traitlets.Unicode().tag(sync=True)
+    """By which the kernel knows the widget."""
+
     opening = traitlets.Dict().tag(sync=True)
     """What the page shows before it has asked for anything."""
 
     def __init__(self, name: str, views: Sequence[View], start: int = 0) -> None:
         self._explored = Explored(name, views, start)
         super().__init__(label=name, opening=self._explored.opening())
+        self.identity = self.model_id or ""
         # A page may ask for a stage while another thread draws the picture; each stage is computed once.
         self._lock = threading.Lock()
         self.on_msg(self._receive)

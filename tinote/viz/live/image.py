@@ -51,8 +51,8 @@ class Image(LiveSimulation):
     the methods that do what the buttons do.
     """
 
-    _esm = static_source("view.js", "chart.js", "simulation.js", "image.js")
-    _css = static_source("simulation.css")
+    _esm = static_source("kernel.js", "view.js", "chart.js", "simulation.js", "image.js")
+    _css = static_source("simulation.css", "kernel.css")
 
     smooth = traitlets.Bool(False).tag(sync=True)
     colors = traitlets.Unicode().tag(sync=True)

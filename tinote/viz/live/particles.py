@@ -74,8 +74,8 @@ class Particles(LiveSimulation):
     `exception` keeps it.
     """
 
-    _esm = static_source("view.js", "chart.js", "simulation.js", "particles.js")
-    _css = static_source("simulation.css")
+    _esm = static_source("kernel.js", "view.js", "chart.js", "simulation.js", "particles.js")
+    _css = static_source("simulation.css", "kernel.css")
 
     radius = traitlets.Float(2.0).tag(sync=True)
     background = traitlets.Unicode().tag(sync=True)

@@ -23,8 +23,8 @@ class Plot(LiveSimulation):
     `plot.history.table()` are the samples as an array: the step number, then the quantities.
     """
 
-    _esm = static_source("view.js", "chart.js", "simulation.js", "running_plot.js")
-    _css = static_source("simulation.css")
+    _esm = static_source("kernel.js", "view.js", "chart.js", "simulation.js", "running_plot.js")
+    _css = static_source("simulation.css", "kernel.css")
 
     def __init__(
         self,

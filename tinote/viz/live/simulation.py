@@ -27,6 +27,7 @@ from tinote.viz.draw.film import check_film, write_film
 from tinote.viz.draw.pictures import Picture
 from tinote.viz.live.pointer import Pointer, PointerQueue
 from tinote.viz.live.recording import LONGEST_RECORDING, FrameRecorder
+from tinote.viz.notebook.error_view import error_as_html
 from tinote.viz.notebook.front_end import remember_output
 from tinote.viz.notebook.progress import progress
 from tinote.viz.notebook.view import Frame, LiveView, Outcome, Worker, describe_error
@@ -61,8 +62,11 @@ class LiveSimulation(LiveView):
 
     state = traitlets.Enum(("paused", "playing", "stopped"), "paused").tag(sync=True)
     steps_per_frame = traitlets.Int(1, min=1).tag(sync=True)
-    error = traitlets.Unicode().tag(sync=True)
+    error = traitlets.Unicode()
     """The text of the exception that ended the run, or nothing."""
+
+    error_card = traitlets.Unicode().tag(sync=True)
+    """The same as a page shows it, in HTML."""
 
     can_step = traitlets.Bool(False).tag(sync=True)
     can_reset = traitlets.Bool(False).tag(sync=True)
@@ -104,7 +108,7 @@ class LiveSimulation(LiveView):
         self._reset = reset
         self._pointer = pointer
         self._pointing = PointerQueue()
-        self._is_captured = False
+        self._last_frame: Frame | None = None  # Made last, whether or not a page was there to paint it.
         self._is_pointed = False  # a frame is under way that the pointer has asked for
         self._recording: FrameRecorder | None = None
         self._quantities = {**as_series(energy, "energy"), **as_series(plots, "value")}
@@ -266,8 +270,7 @@ class LiveSimulation(LiveView):
 
     def _play(self) -> None:
         if self._loop is not None and (self._task is None or self._task.done()):
-            self.error = ""
-            self.exception = None
+            self._note_error(None)
             self._halt.clear()
             self.state = "playing"
             self._task = self._loop.create_task(self._drive())
@@ -301,7 +304,7 @@ class LiveSimulation(LiveView):
 
     def _single_step(self, steps: int) -> None:
         self._leave("paused")
-        self.error = ""
+        self._note_error(None)
         self._spawn(self._act(lambda: self._resume_and_make_frame(steps)))
 
     async def _drive(self) -> None:
@@ -317,9 +320,9 @@ class LiveSimulation(LiveView):
 
     async def _deliver(self, make: Callable[[], bytes], name: str, kind: str, page: str) -> None:
         """Make a file on the worker, and hand it to the copy of the view that asked for it, as a download."""
-        if self._worker is None:
-            self._worker = Worker("tinote view")
-        outcome = await self._worker.run(make)
+        if self.comm is None:
+            return
+        outcome = await self._hired().run(make)
         if outcome.value is None:
             if outcome.error is not None:
                 self._fail(outcome.error)
@@ -339,9 +342,9 @@ class LiveSimulation(LiveView):
         """Run `job` on the worker in an empty context and send its frame; False, with the error shown and the view
         stopped, if it raised.
         """
-        if self._worker is None:
-            self._worker = Worker("tinote view")
-        outcome: Outcome[Frame] = await self._worker.run(lambda: self._apart(job))
+        if self.comm is None:
+            return False  # The view has been closed since this was asked for.
+        outcome: Outcome[Frame] = await self._hired().run(lambda: self._apart(job))
         if outcome.value is None:
             if outcome.error is not None:
                 self._fail(outcome.error)
@@ -349,20 +352,30 @@ class LiveSimulation(LiveView):
         self.send_frame(outcome.value)
         return True
 
+    def _hired(self) -> Worker:
+        if self._worker is None:
+            self._worker = Worker("tinote view")
+        return self._worker
+
     def _fail(self, error: BaseException) -> None:
         """The step failed: show why, and hold. The task that was playing has ended or ends by itself, since this may
         run inside of it.
         """
-        self.exception = error
-        self.error = describe_error(error)
+        self._note_error(error)
         self._task = None
         self._leave("stopped")
+
+    def _note_error(self, error: BaseException | None) -> None:
+        """What ended the run, or nothing, as text and as a card."""
+        self.exception = error
+        self.error = "" if error is None else describe_error(error)
+        self.error_card = "" if error is None else error_as_html(error)
 
     # On the worker, or wherever `advance` is called.
 
     def _drawn(self) -> Picture:
         """The state and the plot below it: what the worker has captured last, while it runs, else what is there now."""
-        if self.state != "playing" or not self._is_captured:
+        if self.state != "playing" or self._last_frame is None:
             self._apart(self._present)
         return self._whole()
 
@@ -433,27 +446,41 @@ class LiveSimulation(LiveView):
         return self._sampled(whole=True)
 
     def _present(self) -> Frame:
-        """The present state for a page that has just been opened: with the whole plot."""
+        """The present state, with the whole plot."""
         return self._sampled(whole=True)
+
+    def _again(self) -> Frame:
+        """The last frame, with the whole plot: what a cell has changed since belongs to no step yet. The view shows
+        that when it looks at the fields again.
+        """
+        last = self._last_frame
+        if last is None:
+            return self._present()
+        return Frame({**last.message, "whole": True}, [*last.buffers[:-1], self._samples(whole=True)])
+
+    def _samples(self, *, whole: bool) -> bytes:
+        """All samples of the plot, or the latest."""
+        if not self._quantities:
+            return b""
+        return self.history.table().tobytes() if whole else np.array(self.history.latest, np.float64).tobytes()
 
     def _sampled(self, *, whole: bool = False) -> Frame:
         """A frame of the present state, with the quantities sampled if that has not been done at this step: all samples
         (`whole`) or the latest.
         """
         frame = self.capture()
-        self._is_captured = True
-        samples = b""
         if self._quantities:
             latest = self.history.latest
             if latest is None or latest[0] != self.steps:
-                latest = self.history.append(self.steps, [float(quantity()) for quantity in self._quantities.values()])
-            samples = self.history.table().tobytes() if whole else np.array(latest, np.float64).tobytes()
-        return Frame({**frame.message, "step": self.steps, "whole": whole}, [*frame.buffers, samples])
+                self.history.append(self.steps, [float(quantity()) for quantity in self._quantities.values()])
+        message = {**frame.message, "step": self.steps, "whole": whole}
+        self._last_frame = Frame(message, [*frame.buffers, self._samples(whole=whole)])
+        return self._last_frame
 
     # What the base asks for.
 
     def first_frame(self) -> None:
-        self._on_loop(lambda: self._spawn(self._act(self._present)))
+        self._on_loop(lambda: self._spawn(self._act(self._again)))
 
     def streams(self) -> bool:
         return self.state == "playing"
@@ -470,8 +497,7 @@ class LiveSimulation(LiveView):
                 if time.perf_counter() > end:
                     break
         except Exception as error:
-            self.exception = error
-            self.error = describe_error(error)
+            self._note_error(error)
             raise
 
     def obey(self, message: dict[str, Any]) -> None:

@@ -11,11 +11,24 @@ from ipywidgets import FloatSlider, Layout
 
 from tinote.viz.draw.arrays import ViewError
 from tinote.viz.live.simulation import LiveSimulation
+from tinote.viz.notebook.composed import picture_of
+from tinote.viz.notebook.front_end import Bundle, with_picture
 
 __all__ = ["slider"]
 
 STEPS = 200
 """Places of a slider whose step is not given."""
+
+
+class ParameterSlider(FloatSlider):
+    """A slider that leaves a picture of itself where widgets do not run."""
+
+    def _repr_mimebundle_(self, **_: Any) -> Bundle:
+        live, drawn = super()._repr_mimebundle_(), picture_of(self)
+        assert drawn is not None
+        return with_picture(
+            lambda: (live or {}, {}), repr(self), drawn.png, {"alt": f"{self.description} {self.value:.4g}"}
+        )
 
 
 def slider(
@@ -51,7 +64,7 @@ def slider(
     start = value if value is not None else low if field is None else float(field[None])
     if not low <= start <= high:
         raise ViewError(f"the value {start} is not between {low} and {high}")
-    widget = FloatSlider(
+    widget = ParameterSlider(
         value=start,
         min=low,
         max=high,

@@ -20,7 +20,7 @@ from typing import Any
 
 from IPython.display import publish_display_data
 
-from tinote.errors import CompilerBug, TinoteError, excerpts, is_users
+from tinote.errors import CompilerBug, TinoteError, excerpts, is_users, users_trace
 from tinote.manual import section_of
 from tinote.source import Span, location_name
 from tinote.viz.notebook.front_end import Audience, audience
@@ -41,7 +41,11 @@ _ROW = re.compile(r"( *\d* +\| )(.*)", re.DOTALL)
 
 def error_as_html(error: BaseException) -> str:
     """`error` as one element with a style sheet of its own, without scripts. What comes from the user is escaped."""
-    located = _located(error) if isinstance(error, TinoteError) else _line("message", str(error))
+    located = (
+        _located(error)
+        if isinstance(error, TinoteError)
+        else _raised(error) + _line("message", str(error) or type(error).__name__)
+    )
     more = "".join(filter(None, (_manual_link(error), _way_here(error))))
     name = html.escape(type(error).__name__)
     return (
@@ -60,6 +64,15 @@ def _located(error: TinoteError) -> str:
     for other in error.others:
         parts += ["<hr>", _located(other)]
     return "".join(parts)
+
+
+def _raised(error: BaseException) -> str:
+    """An exception that has no place of its own: where the user's code stood last, if it did, and what it says."""
+    place = ""
+    for last in traceback.extract_tb(users_trace(error))[-1:]:
+        columns = last.colno or 0, last.end_lineno or 0, last.end_colno or 0
+        place = _excerpt(Span(last.filename, last.lineno or 0, *columns))
+    return place + _line("message", str(error) or type(error).__name__)
 
 
 def _line(kind: str, text: str) -> str:
@@ -84,6 +97,8 @@ def _manual_link(error: BaseException) -> str:
         section = section_of(type(error), Path.cwd())
     except OSError:
         return ""  # Installed without the manual, or in a folder that is gone.
+    if not section.title:
+        return ""
     title = f"{section.title} in {section.file}"
     return f'<a href="{html.escape(section.address)}" title="{html.escape(title)}">What this means</a>'
 

@@ -17,10 +17,20 @@ from typing import Any
 
 from IPython.core.getipython import get_ipython
 
-__all__ = ["Audience", "Bundle", "audience", "cell_hooks", "remember_output", "with_picture"]
+from tinote.viz.draw.pictures import captioned
+
+__all__ = ["VIEW_TYPE", "Audience", "Bundle", "audience", "cell_hooks", "remember_output", "with_picture"]
 
 #: What IPython displays: data by MIME type, and metadata.
 Bundle = tuple[dict[str, Any], dict[str, Any]]
+
+VIEW_TYPE = "application/vnd.tinote.view+json"
+"""The MIME type that marks an output as one of our views: the extension in `viz/labextensions/` shows it live where its
+kernel is, and else its picture. Other front ends do not know the type, and choose among the others.
+"""
+
+HINT = "run the cell to make it live"
+"""What stands below the pictures that stay in a notebook."""
 
 
 class Audience(enum.Enum):
@@ -49,12 +59,14 @@ def with_picture(
     live: Callable[[], Bundle | None], text: str, picture: Callable[[], bytes], about: dict[str, Any]
 ) -> Bundle:
     """What a widget displays: itself (`live` gives its bundle) where a person looks, and in any case its text and a
-    picture, with `about` for metadata.
+    picture, with `about` for metadata. The picture says how to get more than itself.
     """
     found = live() if audience() is Audience.PERSON else None
     data, metadata = found if found is not None else ({}, {})
-    data = {**data, "text/plain": text, "image/png": base64.b64encode(picture()).decode()}
-    return data, {**metadata, "image/png": about}
+    if data:
+        data = {VIEW_TYPE: {"version": 1}, **data}
+    png = captioned(picture(), HINT, about.get("width"))
+    return {**data, "text/plain": text, "image/png": base64.b64encode(png).decode()}, {**metadata, "image/png": about}
 
 
 def cell_hooks() -> Any:

@@ -263,8 +263,12 @@ class LiveView(anywidget.AnyWidget):
     label = traitlets.Unicode().tag(sync=True)
     """What a screen reader calls the view."""
 
+    identity = traitlets.Unicode().tag(sync=True)
+    """By which the kernel knows the view: a page that has lost the kernel asks whether it still does."""
+
     def __init__(self, **traits: Any) -> None:
         super().__init__(**traits)
+        self.identity = self.model_id or ""
         keep_pictures_of_boxes()
         self.credits = FrameCredits()
         self._local_page = False

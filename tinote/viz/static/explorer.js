@@ -22,6 +22,11 @@ class Explorer {
     this.#build(model.get("label"));
     this.receive = (message) => this.#receive(message);
     model.on("msg:custom", this.receive);
+    const notice = noticeOver(this.body);
+    this.unattend = watchKernel(model, root, (state) => {
+      root.dataset.kernel = state;
+      notice(state);
+    });
     const theme = () => root.classList.toggle("is-dark", isDark(root));
     this.unwatch = watchTheme(theme);
     // What lies behind it is known once it is on the page, and how many lines it has room for. What is selected stays
@@ -40,6 +45,7 @@ class Explorer {
 
   close() {
     this.model.off("msg:custom", this.receive);
+    this.unattend();
     this.unwatch();
     this.placed.disconnect();
     for (const lines of [this.source, ...this.panes]) lines.resized.disconnect();
@@ -148,19 +154,17 @@ class Explorer {
         onchange: (event) => this.#chooseStage(number, event.target.value),
       });
       lines.info = make("span", { class: "info" });
-      lines.about = make("p", { class: "about" });
       lines.pane = make(
         "section",
         { class: `pane ${side}`, "aria-label": label },
         make("div", { class: "pane-head" }, lines.choice, lines.info),
-        lines.about,
         lines.element,
       );
       return lines;
     });
     this.panels = new Panels(
       {
-        ask: (panel) => this.model.send({ kind: "panel", view: this.view, panel }),
+        ask: (panel) => say(this.model, { kind: "panel", view: this.view, panel }),
         pointed: (place) => this.#hover(placeFocus(place)),
         chosen: (place) => this.#choose(placeFocus(place), null),
         left: () => this.#hover(null),
@@ -170,7 +174,7 @@ class Explorer {
     );
     this.values = new Values({
       ask: (question) =>
-        this.model.send({ kind: "observe", view: this.view, stage: this.#origin(this.right), ...question }),
+        say(this.model, { kind: "observe", view: this.view, stage: this.#origin(this.right), ...question }),
       go: (line) => this.walker.go(1, line),
       pointed: (line) => this.docs?.[1] && this.#hover(this.#stageFocus(1, line)),
       left: () => this.#hover(null),
@@ -192,11 +196,13 @@ class Explorer {
     this.words = make("span", { class: "words" });
     this.status.append(this.words, this.counts);
     this.problem = make("pre", { class: "problem", role: "alert", hidden: true });
+    this.about = make("p", { class: "about" });
     this.body = make(
       "div",
       { class: "body" },
       this.list.element,
       this.source.section,
+      this.about,
       this.panes[0].pane,
       this.panes[1].pane,
       this.problem,
@@ -308,7 +314,7 @@ class Explorer {
     const key = `${this.view}/${this.#origin(stage)}${kind === PREVIOUS ? `/${kind}` : ""}`;
     if (!this.stages.has(key) && !this.asked.has(key)) {
       this.asked.add(key);
-      this.model.send({ kind, view: this.view, stage: this.#origin(stage) });
+      say(this.model, { kind, view: this.view, stage: this.#origin(stage) });
     }
     return this.stages.get(key);
   }
@@ -317,7 +323,7 @@ class Explorer {
     this.view = view;
     this.switch.show(view);
     if (this.shown) this.#openView();
-    else this.model.send({ kind: "view", view });
+    else say(this.model, { kind: "view", view });
   }
 
   #openView() {
@@ -404,12 +410,15 @@ class Explorer {
           ? [counted(fact.operations, nounOf(fact.kind)), duration(fact.seconds)]
           : [];
       lines.info.replaceChildren(...parts.filter(Boolean).map((part) => make("span", {}, part)));
-      const about = (fact && this.shown.about[fact.name.split(" %")[0]]) || "";
-      const target = side ? targetParts(found[side]?.target, (text) => this.#say(text)) : [];
-      lines.about.replaceChildren(make("span", { class: "sentence", title: about }, about), ...target);
       lines.pane.classList.toggle("is-waiting", !found[side]);
       lines.pane.classList.toggle("is-problem", Boolean(found[side]?.problem));
     });
+    const { name } = facts[1];
+    const sentence = this.shown.about[name.split(" %")[0]];
+    this.about.replaceChildren(
+      make("span", { class: "sentence" }, make("b", {}, name), sentence ? ` ${sentence}` : ""),
+      ...targetParts(found[1]?.target, (text) => this.#say(text)),
+    );
     if (!found[0] || !found[1]) return; // Again when the lines have come.
     const [left, right] = found;
     this.docs = found;

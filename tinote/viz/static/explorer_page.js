@@ -9,7 +9,7 @@ function showPage(root, data) {
       name === "label"
         ? data.name
         : { titles: data.titles, start: data.start, view: data.views[data.start], stages: [] },
-    on: (_, listener) => listeners.add(listener),
+    on: (event, listener) => event === "msg:custom" && listeners.add(listener),
     off: (_, listener) => listeners.delete(listener),
     send: (message) => {
       if (message.kind === "view") reply({ kind: "view", ...data.views[message.view] });

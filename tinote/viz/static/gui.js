@@ -29,17 +29,18 @@ export default {
     canvas.style.width = `${width}px`;
     const close = make(
       "button",
-      { type: "button", title: "End the loop", onclick: () => model.send({ kind: "close" }) },
+      { type: "button", title: "End the loop", onclick: () => say(model, { kind: "close" }) },
       "Stop",
     );
     const bar = make("div", { class: "tinote-bar" }, make("span", {}, title), close);
-    el.append(make("div", { class: "tinote-window" }, bar, canvas));
+    const stage = make("div", { class: "tinote-noticed" }, canvas);
+    el.append(make("div", { class: "tinote-window" }, bar, stage));
     const context = canvas.getContext("2d");
 
     let position = [0, 0];
     const held = (event) => ["Shift", "Control", "Alt"].filter((key) => event.getModifierState(key));
     const send = (event, type, key, delta = [0, 0]) =>
-      model.send({ kind: "event", type, key, pos: position, delta, modifier: held(event) });
+      say(model, { kind: "event", type, key, pos: position, delta, modifier: held(event) });
     const place = (event) => {
       const box = canvas.getBoundingClientRect();
       position = [(event.clientX - box.left) / box.width, 1 - (event.clientY - box.top) / box.height];
@@ -81,12 +82,16 @@ export default {
     };
     canvas.addEventListener("keydown", (event) => key(event, "Press"));
     canvas.addEventListener("keyup", (event) => key(event, "Release"));
-    canvas.addEventListener("blur", () => model.send({ kind: "blur" }));
+    canvas.addEventListener("blur", () => say(model, { kind: "blur" }));
 
     let newest = 0;
     return connect({
       model,
       el,
+      stage,
+      attended: (isThere) => {
+        close.disabled = !isThere;
+      },
       paint: (message, buffers) => {
         newest = message.frame;
         return createImageBitmap(new Blob([buffers[0]], { type: "image/jpeg" })).then((bitmap) => {

@@ -139,7 +139,7 @@ function turnCamera(model, canvas, turns) {
   canvas.tabIndex = 0;
   const drag = model.get("can_point") ? "Drag beside the particles, drag with Shift," : "Drag";
   canvas.title = `${drag} or press the arrow keys to turn`;
-  const turn = (around, above) => model.send({ kind: "turn", by: [around, above] });
+  const turn = (around, above) => say(model, { kind: "turn", by: [around, above] });
   let held = null;
   canvas.addEventListener("pointerdown", (event) => {
     if (event.button !== 0 || held || !turns(event)) return;

@@ -45,7 +45,7 @@ function sendPointer(model, stage, takes) {
   stage.classList.add("tinote-touchable");
   const tell = (phase, event) => {
     const box = stage.getBoundingClientRect();
-    model.send({
+    say(model, {
       kind: "pointer",
       phase,
       place: [(event.clientX - box.left) / box.width, 1 - (event.clientY - box.top) / box.height],
@@ -93,11 +93,11 @@ function simulationView({ model, el, stage, show, repaint, takes = () => true })
       { type: "button", class: `tinote-${name}`, "aria-label": label, title: label, onclick: act },
       sign(name),
     );
-  const command = (kind) => () => model.send({ kind });
-  const run = button("play", "Play", () => model.send({ kind: model.get("state") === "playing" ? "pause" : "play" }));
+  const command = (kind) => () => say(model, { kind });
+  const run = button("play", "Play", () => say(model, { kind: model.get("state") === "playing" ? "pause" : "play" }));
   // The slider's value may still wait here for an answer to the one before.
   const step = button("step", "Step: advance one frame", () =>
-    model.send({ kind: "step", steps: model.get("steps_per_frame") }),
+    say(model, { kind: "step", steps: model.get("steps_per_frame") }),
   );
   const reset = button("reset", "Reset: back to the start", command("reset"));
   const stop = button("stop", "Stop: end the run", command("stop"));
@@ -125,8 +125,8 @@ function simulationView({ model, el, stage, show, repaint, takes = () => true })
   if (model.get("can_reset")) controls.append(reset);
   // Of several copies of the view, the one whose button was pressed gets the file.
   const here = Math.random().toString(36).slice(2);
-  const record = button("record", "Record a GIF", () => model.send({ kind: "record", page: here }));
-  const save = button("save", "Save a picture", () => model.send({ kind: "snapshot", page: here }));
+  const record = button("record", "Record a GIF", () => say(model, { kind: "record", page: here }));
+  const save = button("save", "Save a picture", () => say(model, { kind: "snapshot", page: here }));
   controls.append(
     stop,
     make("label", { class: "tinote-speed" }, slider, speedText),
@@ -134,17 +134,17 @@ function simulationView({ model, el, stage, show, repaint, takes = () => true })
   );
   const status = make("div", { class: "tinote-status" });
   const announce = make("div", { class: "tinote-announce", role: "status" });
-  const alert = make("pre", { class: "tinote-error", role: "alert", hidden: true });
+  const alert = make("div", { class: "tinote-error", role: "alert", hidden: true });
   const group = make("div", {
     class: "tinote-group",
     role: "group",
     "aria-label": model.get("label"),
     style: `max-width:${width}px`,
   });
-  if (stage) group.append(stage);
+  if (stage) group.append(make("div", { class: "tinote-noticed" }, stage));
   if (stage && model.get("can_point")) sendPointer(model, stage, takes);
   if (model.get("can_step")) group.append(controls);
-  group.append(status, announce, alert);
+  group.append(status, announce);
 
   const chart = make("canvas", { class: "tinote-chart", role: "img" });
   const values = names.map(() => make("span", { class: "tinote-value" }));
@@ -152,9 +152,9 @@ function simulationView({ model, el, stage, show, repaint, takes = () => true })
     make("span", { class: "tinote-key" }, make("i", {}), `${name} `, values[index]),
   );
   if (names.length) {
-    group.append(make("div", { class: "tinote-legend" }, ...keys), chart);
+    group.append(make("div", { class: "tinote-legend" }, ...keys), make("div", { class: "tinote-noticed" }, chart));
   }
-  el.append(group);
+  el.append(group, alert); // An error has more to say than a small view is wide.
 
   const drawPlot = () => {
     if (!names.length) return;
@@ -180,13 +180,15 @@ function simulationView({ model, el, stage, show, repaint, takes = () => true })
       : "no values yet";
     chart.setAttribute("aria-label", `Plot over the step number: ${now}`);
   };
+  let isThere = true; // Whether the kernel can be told anything.
   const showState = () => {
-    const state = model.get("state");
+    const state = isThere ? model.get("state") : "cut off";
     const playing = state === "playing";
     run.replaceChildren(sign(playing ? "pause" : "play"));
     run.title = playing ? "Pause" : "Play";
     run.setAttribute("aria-label", run.title);
-    stop.disabled = state === "stopped";
+    for (const control of controls.querySelectorAll("button, input")) control.disabled = !isThere;
+    stop.disabled ||= state === "stopped";
     el.dataset.state = state;
     announce.textContent = state;
     describePlot();
@@ -209,8 +211,8 @@ function simulationView({ model, el, stage, show, repaint, takes = () => true })
     record.setAttribute("aria-label", record.title);
   };
   const showError = () => {
-    alert.textContent = model.get("error");
-    alert.hidden = !alert.textContent;
+    alert.innerHTML = model.get("error_card"); // Made by the kernel, which escapes what is the user's.
+    alert.hidden = !model.get("error_card");
   };
   const showTheme = () => {
     el.classList.toggle("tinote-dark", isDark(el));
@@ -220,7 +222,7 @@ function simulationView({ model, el, stage, show, repaint, takes = () => true })
   const watched = {
     "change:state": showState,
     "change:steps_per_frame": showSpeed,
-    "change:error": showError,
+    "change:error_card": showError,
     "change:recording": showRecording,
   };
   for (const [event, handler] of Object.entries(watched)) {
@@ -238,6 +240,11 @@ function simulationView({ model, el, stage, show, repaint, takes = () => true })
   const disconnect = connect({
     model,
     el,
+    stage: group.querySelector(".tinote-noticed"),
+    attended: (now) => {
+      isThere = now;
+      showState();
+    },
     keep: (message, buffers) => names.length && history.receive(buffers[buffers.length - 1], message.whole),
     paint: (message, buffers) => {
       const words = show(message, buffers);

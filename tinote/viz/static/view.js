@@ -1,22 +1,28 @@
 // Shared by the live views: frames painted once an animation frame and acknowledged afterwards; the page's theme.
 
 const BACKLOG = 2; // Frames that wait to be painted, one at a time; of more, the oldest are left out.
+const PATIENCE = 300; // Milliseconds in which the first frame mostly comes.
 
 /**
  * Connect a view of `model` in `el`: `keep(message, buffers)` takes every frame, `paint(message, buffers)` those that
  * are painted. The kernel says which frames are to be acknowledged: an answer for each would make the front end show a
- * busy and an idle kernel at each. Returns what undoes it.
+ * busy and an idle kernel at each. What keeps frames from coming is said over `stage`, and `attended(isThere)` is
+ * called when the kernel cannot be told anything any more, or can be again. Returns what undoes it.
  */
-function connect({ model, el, keep, paint }) {
+function connect({ model, el, stage, keep, paint, attended = () => {} }) {
   const view = Math.random().toString(36).slice(2);
   const pending = [];
   let scheduled = 0;
   let inSight = true;
   let painted = 0;
+  let waiting = 0;
   const visible = () => inSight && !document.hidden;
   let order = 0; // The kernel may handle two messages in the wrong order.
-  const tell = (kind, more) => model.send({ kind, view, order: order++, ...more });
+  const tell = (kind, more) => say(model, { kind, view, order: order++, ...more });
   const report = () => tell("visible", { visible: visible() });
+  const local = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
+  const begin = () => tell("ready", { visible: visible(), local });
+  const notice = noticeOver(stage);
   const draw = () => {
     scheduled = 0;
     if (!pending.length) return;
@@ -24,9 +30,11 @@ function connect({ model, el, keep, paint }) {
     if (pending.length) scheduled = requestAnimationFrame(draw);
     const finish = () => {
       painted += 1;
+      clearTimeout(waiting);
+      if (el.dataset.kernel === "live") notice("");
       el.dataset.painted = String(painted);
       el.dataset.frame = String(message.frame);
-      if (asked) model.send({ kind: "ack", frame: message.frame, waited: (performance.now() - arrived) / 1000 });
+      if (asked) say(model, { kind: "ack", frame: message.frame, waited: (performance.now() - arrived) / 1000 });
     };
     const decoding = paint(message, buffers); // A promise where the picture has to be decoded first.
     if (decoding) decoding.then(finish);
@@ -56,9 +64,19 @@ function connect({ model, el, keep, paint }) {
   });
   observer.observe(el);
   document.addEventListener("visibilitychange", report);
-  const local = ["localhost", "127.0.0.1", "[::1]"].includes(location.hostname);
-  tell("ready", { visible: visible(), local });
+  const unwatch = watchKernel(model, el, (state) => {
+    el.dataset.kernel = state;
+    clearTimeout(waiting);
+    notice(state === "live" ? "" : state);
+    attended(state === "live");
+    if (state !== "live") return;
+    // A cell that runs keeps the kernel from answering.
+    if (!painted) waiting = setTimeout(() => notice("waiting"), PATIENCE);
+    begin(); // Also when it is back: what was on its way when the connection broke is lost.
+  });
   return () => {
+    clearTimeout(waiting);
+    unwatch();
     model.off("msg:custom", receive);
     observer.disconnect();
     document.removeEventListener("visibilitychange", report);

@@ -7,15 +7,16 @@ the cell ends, its output becomes a plain picture of the last frame.
 
 from __future__ import annotations
 
-import base64
 import time
+from functools import partial
 from typing import Any
 
 import traitlets
+from anywidget import AnyWidget
 from IPython.display import DisplayHandle, display
 
 from tinote.viz.draw.pictures import Picture
-from tinote.viz.notebook.front_end import Audience, audience, cell_hooks
+from tinote.viz.notebook.front_end import Audience, audience, cell_hooks, with_picture
 from tinote.viz.notebook.view import Frame, LiveView, static_source
 from tinote.viz.window.events import Event, EventQueue, KeyNames
 
@@ -33,8 +34,8 @@ the running cell.
 class Screen(LiveView):
     """The widget: a canvas that shows JPEG frames and sends back keys, pointer and wheel."""
 
-    _esm = static_source("view.js", "gui.js")
-    _css = static_source("gui.css")
+    _esm = static_source("kernel.js", "view.js", "gui.js")
+    _css = static_source("gui.css", "kernel.css")
 
     width = traitlets.Int().tag(sync=True)
     height = traitlets.Int().tag(sync=True)
@@ -110,15 +111,11 @@ class NotebookWindow:
         return now - self._sent_at >= BLIND_INTERVAL
 
     def _bundle(self, live: bool) -> dict[str, Any]:
+        """The window where it is `live`, and the last frame."""
         assert self._picture is not None
-        data: dict[str, Any] = {"text/plain": self._title}
-        if live and self.screen is not None:
-            data["application/vnd.jupyter.widget-view+json"] = {
-                "version_major": 2,
-                "version_minor": 0,
-                "model_id": self.screen.model_id,
-            }
-        data["image/png"] = base64.b64encode(self._picture.png()).decode()
+        screen = self.screen if live else None
+        show = (lambda: None) if screen is None else partial(AnyWidget._repr_mimebundle_, screen)
+        data, _ = with_picture(show, self._title, self._picture.png, {})
         return data
 
     def _cell_ended(self, *_: object) -> None:

@@ -1,0 +1,335 @@
+// The extension for JupyterLab and Notebook 7: an output that holds a view of tinote shows it live where its kernel and
+// its model are, and else the picture that was seen last, which is kept in the notebook up to date.
+//
+// This file is its own source, and nothing is built of it. It is a container of webpack's module federation, the form
+// in which JupyterLab loads extensions that are installed ready made: `init` is told which packages the page shares,
+// `get` gives the one module that there is.
+//
+// Of what a notebook holds nothing is executed here: a picture is shown as JupyterLab shows pictures, and the live view
+// comes from the kernel, through the front end's own renderer of widgets, in outputs that the front end trusts.
+
+(() => {
+  const VIEW = "application/vnd.tinote.view+json";
+  const WIDGET = "application/vnd.jupyter.widget-view+json";
+  const PICTURE = "image/png";
+  const RANK = -20; // Before widgets, which are at -10.
+  const HINT = "run the cell to make it live";
+
+  let scope = {};
+
+  /** A package that the page shares, in the version that it uses. */
+  async function shared(name) {
+    const versions = Object.entries(scope[name] ?? {});
+    if (!versions.length) throw new Error(`tinote: this front end does not share ${name}`);
+    const newer = (one, other) => one[0].localeCompare(other[0], "en", { numeric: true }) >= 0;
+    const [, found] =
+      versions.find(([, { loaded }]) => loaded) ?? versions.reduce((one, other) => (newer(one, other) ? one : other));
+    return (await found.get())();
+  }
+
+  // What is seen, as a picture
+
+  const MARGIN = 4;
+  const LARGEST_GAP = 12;
+  const STRIP = { height: 20, font: 12 };
+  const LIVE = ".tinote-view, .tinote-gui"; // Views that the kernel sends frames to.
+  const PAINTED = `${LIVE}, .widget-slider`;
+  const KEPT = ".tinote-explorer, .tinote-rules"; // What they showed first stays: they do not change by themselves.
+  const LEFT_OUT = "button, details:not([open]) > :not(summary), .tinote-controls, .tinote-announce, .tinote-notice";
+
+  /** The part that two rectangles have in common. */
+  function common(one, other) {
+    const [left, top] = [Math.max(one.left, other.left), Math.max(one.top, other.top)];
+    return { left, top, right: Math.min(one.right, other.right), bottom: Math.min(one.bottom, other.bottom) };
+  }
+
+  const opaque = (color) => !["transparent", "rgba(0, 0, 0, 0)"].includes(color);
+
+  /** Whether anything of `node` is seen but what stands in it. */
+  function paintsItself(node, style) {
+    const edges = ["Top", "Right", "Bottom", "Left"].some((side) => parseFloat(style[`border${side}Width`]));
+    return edges || opaque(style.backgroundColor) || node instanceof HTMLCanvasElement;
+  }
+
+  /** Paint the background of `node`, what it shows if it is a canvas, and its edges. */
+  function paintBox(context, node, box, style) {
+    const width = (side) => parseFloat(style[`border${side}Width`]) || 0;
+    const [above, right, below, left] = ["Top", "Right", "Bottom", "Left"].map(width);
+    if (opaque(style.backgroundColor)) {
+      context.fillStyle = style.backgroundColor;
+      context.beginPath();
+      context.roundRect(box.left, box.top, box.width, box.height, parseFloat(style.borderTopLeftRadius) || 0);
+      context.fill();
+    }
+    if (node instanceof HTMLCanvasElement && node.width && node.height)
+      context.drawImage(node, box.left + left, box.top + above, box.width - left - right, box.height - above - below);
+    const edge = (color, ...rectangle) => {
+      context.fillStyle = color;
+      context.fillRect(...rectangle);
+    };
+    edge(style.borderTopColor, box.left, box.top, box.width, above);
+    edge(style.borderRightColor, box.right - right, box.top, right, box.height);
+    edge(style.borderBottomColor, box.left, box.bottom - below, box.width, below);
+    edge(style.borderLeftColor, box.left, box.top, left, box.height);
+  }
+
+  /** The strokes that paint what `node` shows, each with the rectangle that it fills. */
+  function* strokes(node, clip) {
+    if (node.nodeType === Node.TEXT_NODE) {
+      yield* words(node, clip);
+      return;
+    }
+    if (node.nodeType !== Node.ELEMENT_NODE || node.matches(LEFT_OUT)) return;
+    const style = getComputedStyle(node);
+    if (style.display === "none" || style.visibility === "hidden") return;
+    const box = node.getBoundingClientRect();
+    if (box.width && box.height && paintsItself(node, style))
+      yield { box, clip, paint: (context) => paintBox(context, node, box, style) };
+    const inside = style.overflow === "visible" ? clip : common(clip, box);
+    for (const child of node.childNodes) yield* strokes(child, inside);
+  }
+
+  /** The strokes of a text, a word at a time: where lines break, only the browser knows. */
+  function* words(text, clip) {
+    const style = getComputedStyle(text.parentElement);
+    for (const { 0: word, index } of text.data.matchAll(/\S+/g)) {
+      const range = document.createRange();
+      range.setStart(text, index);
+      range.setEnd(text, index + word.length);
+      const box = range.getBoundingClientRect();
+      if (!box.width) continue;
+      yield {
+        box,
+        clip,
+        paint: (context) => {
+          context.font = `${style.fontStyle} ${style.fontWeight} ${style.fontSize} ${style.fontFamily}`;
+          context.fillStyle = style.color;
+          const { fontBoundingBoxAscent: above, fontBoundingBoxDescent: below } = context.measureText(word);
+          context.fillText(word, box.left, box.top + (box.height - above - below) / 2 + above);
+        },
+      };
+    }
+  }
+
+  /** The colour behind `node`. */
+  function ground(node) {
+    for (let one = node; one; one = one.parentElement) {
+      const color = getComputedStyle(one).backgroundColor;
+      if (opaque(color)) return color;
+    }
+    return "#ffffff";
+  }
+
+  /** By how much each of the strokes moves up when rows are taken out where nothing is drawn: buttons stood there. */
+  function closedUp(drawn) {
+    const order = [...drawn.keys()].sort((one, other) => drawn[one].seen.top - drawn[other].seen.top);
+    const moved = new Array(drawn.length);
+    let [reached, total] = [drawn[order[0]].seen.top, 0];
+    for (const at of order) {
+      total += Math.max(0, drawn[at].seen.top - reached - LARGEST_GAP);
+      moved[at] = total;
+      reached = Math.max(reached, drawn[at].seen.bottom);
+    }
+    return moved;
+  }
+
+  /** What `root` shows as a PNG file in base 64; nothing where it shows no frame of a view, or is not laid out. */
+  function pictureOf(root) {
+    const empty = (view) => view.matches(LIVE) && !Number(view.dataset.painted);
+    if (!root.querySelector(PAINTED) || root.querySelector(KEPT)) return null;
+    if ([...root.querySelectorAll(LIVE)].some(empty)) return null;
+    const whole = root.getBoundingClientRect();
+    if (!whole.width || !whole.height) return null;
+    const drawn = [...strokes(root, whole)]
+      .map((stroke) => ({ ...stroke, seen: common(stroke.box, stroke.clip) }))
+      .filter(({ seen }) => seen.right > seen.left && seen.bottom > seen.top);
+    if (!drawn.length) return null; // Scrolled away inside of something, or folded.
+    const reach = (side, most) => Math[most](...drawn.map(({ seen }) => seen[side]));
+    const [left, top] = [Math.floor(reach("left", "min")) - MARGIN, Math.floor(reach("top", "min")) - MARGIN];
+    const moved = closedUp(drawn);
+    const canvas = document.createElement("canvas");
+    canvas.width = Math.ceil(reach("right", "max")) + MARGIN - left;
+    const below = Math.ceil(Math.max(...drawn.map(({ seen }, at) => seen.bottom - moved[at]))) - top;
+    canvas.height = below + STRIP.height;
+    const context = canvas.getContext("2d");
+    context.fillStyle = ground(root);
+    context.fillRect(0, 0, canvas.width, canvas.height);
+    context.translate(-left, -top);
+    drawn.forEach(({ seen, paint }, at) => {
+      context.save();
+      context.translate(0, -moved[at]);
+      context.beginPath();
+      context.rect(seen.left, seen.top, seen.right - seen.left, seen.bottom - seen.top);
+      context.clip();
+      paint(context);
+      context.restore();
+    });
+    const style = getComputedStyle(root);
+    context.font = `${STRIP.font}px ${style.fontFamily}`;
+    context.fillStyle = style.color;
+    context.globalAlpha = 0.74;
+    context.fillText(HINT, left + MARGIN, top + below + STRIP.height - MARGIN - 2);
+    return canvas.toDataURL(PICTURE).split(",")[1];
+  }
+
+  // The renderer
+
+  /** Of outputs in the notebook whose renderers are `registry`: one that shows a view. */
+  const rendererIn = ({ Panel }) =>
+    class extends Panel {
+      constructor(registry, views, store) {
+        super();
+        this.addClass("tinote-output");
+        [this.registry, this.views, this.store] = [registry, views, store];
+        this.views.add(this);
+        this.live = null;
+        this.still = null;
+        this.identity = "";
+        this.wasLive = false;
+        this.last = null; // What was seen when it was taken off the page, or when it paused.
+        this.isPlaying = false;
+        this.changes = new MutationObserver(() => this.followed());
+        this.changes.observe(this.node, { subtree: true, attributeFilter: ["data-state"] });
+      }
+
+      async renderModel(output) {
+        this.output = output;
+        const identity = output.trusted ? output.data[WIDGET]?.model_id : "";
+        if (typeof identity !== "string" || identity !== this.identity) this.begin(identity);
+        await this.showPicture(output);
+      }
+
+      /** Another output, or another view in it: nothing is live yet. */
+      begin(identity) {
+        this.arrivals?.disconnect();
+        this.live?.dispose();
+        [this.live, this.factory, this.wasLive, this.last] = [null, null, false, null];
+        this.identity = typeof identity === "string" ? identity : "";
+        this.show();
+        this.connect();
+      }
+
+      /**
+       * Ask for the live view; it comes, if it comes, when its model does. The notebook's own renderer of widgets comes
+       * with its kernel and takes the place of one that knows no models.
+       */
+      connect() {
+        const factory = this.registry.getFactory(WIDGET);
+        if (!this.identity || !factory || factory === this.factory || this.wasLive) return;
+        this.arrivals?.disconnect();
+        this.live?.dispose();
+        this.factory = factory;
+        this.live = this.registry.createRenderer(WIDGET);
+        this.arrivals = new MutationObserver(() => this.choose());
+        this.arrivals.observe(this.live.node, { childList: true });
+        this.insertWidget(0, this.live);
+        this.live.renderModel(this.output).then(() => this.choose());
+        this.choose();
+      }
+
+      async showPicture(output) {
+        const kind = typeof output.data[PICTURE] === "string" ? PICTURE : "text/plain";
+        const still = this.registry.createRenderer(kind);
+        this.still?.dispose();
+        this.still = still;
+        this.addWidget(still);
+        await still.renderModel(output);
+        if (still.isDisposed) return;
+        const about = output.metadata[PICTURE]?.alt;
+        const image = still.node.querySelector("img");
+        if (image) image.alt = typeof about === "string" ? `${about}; ${HINT}` : HINT;
+        this.choose();
+      }
+
+      /** Show the live view if it is there, else the picture. One that its kernel has closed leaves nothing. */
+      choose() {
+        if (this.isDisposed) return;
+        const isLive = Boolean(this.live?.widgets?.length);
+        if (this.wasLive && !isLive) this.hide();
+        this.wasLive ||= isLive;
+        this.node.dataset.live = String(isLive);
+        if (this.live) this.live.node.style.display = isLive ? "" : "none";
+        if (this.still) this.still.node.style.display = isLive ? "none" : "";
+      }
+
+      /** A view that was playing no longer does: once its last frame is painted, that is what was seen. */
+      followed() {
+        const isPlaying = this.node.querySelector(`:is(${LIVE})[data-state=playing]`) !== null;
+        if (this.isPlaying && !isPlaying) setTimeout(() => this.isDisposed || this.store(this), 400);
+        this.isPlaying = isPlaying;
+      }
+
+      /** What is seen now, or was when it could be seen last. */
+      seen() {
+        if (this.isDisposed || !this.wasLive) return null;
+        this.last = (this.isAttached && pictureOf(this.live.node)) || this.last;
+        return this.last;
+      }
+
+      onBeforeDetach(message) {
+        this.seen();
+        super.onBeforeDetach(message);
+      }
+
+      dispose() {
+        if (this.isDisposed) return;
+        this.views.delete(this);
+        this.changes.disconnect();
+        this.arrivals?.disconnect();
+        super.dispose();
+      }
+    };
+
+  /** Put what `view` shows into the notebook's output in place of its picture. */
+  function storePicture(cells, view) {
+    const picture = view.seen();
+    if (!picture || picture === view.output.data[PICTURE]) return;
+    for (const { type, outputs } of cells) {
+      for (let at = 0; type === "code" && at < outputs.length; at += 1) {
+        if (outputs.get(at) !== view.output) continue;
+        const stored = view.output.toJSON();
+        const { width, ...about } = stored.metadata[PICTURE] ?? {};
+        stored.data = { ...stored.data, [PICTURE]: picture };
+        stored.metadata = { ...stored.metadata, [PICTURE]: about };
+        outputs.set(at, stored);
+        return;
+      }
+    }
+  }
+
+  const plugin = (lumino) => ({
+    id: "tinote:views",
+    description: "Shows views of tinote: live where their kernel is, else as the picture that was seen last.",
+    autoStart: true,
+    activate: (app) => {
+      const Renderer = rendererIn(lumino);
+      app.docRegistry.addWidgetExtension("Notebook", {
+        createNew: (panel, context) => {
+          const views = new Set();
+          const registry = panel.content.rendermime;
+          const store = (view) => storePicture(context.model.cells, view);
+          const createRenderer = () => new Renderer(registry, views, store);
+          // As safe as the picture: what is live needs an output that is trusted.
+          registry.addFactory({ safe: true, mimeTypes: [VIEW], createRenderer }, RANK);
+          const connect = () => views.forEach((view) => view.connect());
+          context.sessionContext.statusChanged.connect(connect);
+          context.saveState.connect((_, state) => {
+            if (state === "started") [...views].forEach(store);
+          });
+        },
+      });
+    },
+  });
+
+  const container = {
+    init: (share) => {
+      scope = share;
+    },
+    get: async (name) => {
+      if (name !== "./extension") throw new Error(`tinote: there is no module ${name}`);
+      const found = { __esModule: true, default: plugin(await shared("@lumino/widgets")) };
+      return () => found;
+    },
+  };
+  window._JUPYTERLAB = Object.assign(window._JUPYTERLAB ?? {}, { tinote: container });
+})();
