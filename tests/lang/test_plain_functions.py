@@ -72,6 +72,11 @@ def annotated(a: float, b: int = 2) -> float:
     return c
 
 
+def annotated_by_the_language(a: ti.i32, b: ti.f32 = 2.0) -> ti.i32:
+    c: ti.i32 = a / b
+    return c
+
+
 def nested_tuple(a):
     (b, c), d = (a, 2 * a), [3 * a]
     return b + c + d[0]
@@ -197,7 +202,7 @@ CALLS = [
     "swapped(a, 2)[1] + swapped(a, 3)[0]",
     "helper_of_helper(a)",
     "while_loop(a + 2)",
-    "annotated(a)",
+    "annotated(a) + annotated_by_the_language(a)",
     "nested_tuple(a)",
     "half(a)",
     "one_of_two(a) * 100 + other_of_two(a)",
@@ -637,6 +642,11 @@ def refused_item(a):
     return a
 
 
+def refused_setitem(a):
+    material[2] = a
+    return a
+
+
 def refused_input(a):
     return a + float(input())
 
@@ -673,6 +683,7 @@ REFUSED = {
     "append, of a constant": ("refused_append(1) + a", "`list.append` cannot be called in a kernel", "fields"),
     "an item": ("refused_item(a)", "cannot be assigned", "field"),
     "an item, of a constant": ("refused_item(1) + a", "cannot be assigned", "field"),
+    "an item of an object": ("refused_setitem(a)", "whose items kernels only read", "field"),
     "input": ("refused_input(a)", "`input` reads or writes outside", ""),
     "a file": ("refused_file(1) + a", "`with` cannot be used", ""),
     "recursion": ("refused_recursion(a)", "calls itself", "loop"),

@@ -1,5 +1,5 @@
 """Billiards with exact times of impact within a step: the cue ball's position and velocity are learnt so that the last
-ball stops where it should.
+ball stops where it should. Kernels call plain methods, through the table and through its class.
 """
 
 import numpy as np
@@ -37,7 +37,18 @@ class Table:
         self.x[0, 0] = self.init_x[None]
         self.v[0, 0] = self.init_v[None]
 
-    @ti.func
+    @staticmethod
+    def time_of_impact(distance, speed):
+        return (distance - 2 * RADIUS) / ti.min(-1e-3, speed)
+
+    @classmethod
+    def push(cls, distance, direction, speed):
+        """The impulse of a ball that another one meets, and what it moves more (or less) for meeting it within the
+        step.
+        """
+        impulse = -(1 + ELASTICITY) * 0.5 * speed * direction
+        return impulse, ti.min(cls.time_of_impact(distance, speed) - DT, 0) * impulse
+
     def collide_pair(self, t, i, j):
         """Ball j pushes ball i: the impulse acts at the time of impact, the rest of the step has the new velocity."""
         dist = (self.x[t, i] + DT * self.v[t, i]) - (self.x[t, j] + DT * self.v[t, j])
@@ -48,9 +59,7 @@ class Table:
             relative_v = self.v[t, i] - self.v[t, j]
             projected_v = direction.dot(relative_v)
             if projected_v < 0:
-                imp = -(1 + ELASTICITY) * 0.5 * projected_v * direction
-                toi = (dist.norm() - 2 * RADIUS) / ti.min(-1e-3, projected_v)
-                x_inc_contrib = ti.min(toi - DT, 0) * imp
+                imp, x_inc_contrib = Table.push(dist.norm(), direction, projected_v)
                 self.collisions[None] += 1
         self.x_inc[t + 1, i] += x_inc_contrib
         self.impulse[t + 1, i] += imp
@@ -59,7 +68,7 @@ class Table:
     def collide(self, t: ti.i32):
         for i in range(N_BALLS):
             for j in range(i):
-                self.collide_pair(t, i, j)
+                Table.collide_pair(self, t, i, j)
         for i in range(N_BALLS):
             for j in range(i + 1, N_BALLS):
                 self.collide_pair(t, i, j)

@@ -74,7 +74,6 @@ __all__ = [
     "function_source",
     "grouped_of",
     "is_array",
-    "is_of_language",
     "is_ours",
     "is_small_array",
     "is_template",
@@ -132,7 +131,7 @@ class FunctionSource:
         self.closure = dict(closure)
         self.text = text
         self.is_func = is_func
-        #: whether nobody has decorated it: what Python's own types annotate says nothing, as in Python
+        #: whether nobody has decorated it: annotations say nothing, as in Python, `template()` apart
         self.is_plain = is_plain
         self.defaults = dict(defaults or {})
         self.annotations = dict(annotations or {})
@@ -638,17 +637,6 @@ def swizzle(name: str, count: int) -> tuple[int, ...] | None:
             positions = tuple([letters.index(c) for c in name])
             return positions if max(positions) < count else None
     return None
-
-
-def is_of_language(annotation: Any) -> bool:
-    """Whether an annotation is a type of the language, and not one of Python's, which say nothing to Python either."""
-    if isinstance(annotation, tuple) and not isinstance(annotation, Tensor):
-        return all(map(is_of_language, annotation))
-    if getattr(annotation, "__origin__", None) is tuple:
-        return all(map(is_of_language, getattr(annotation, "__args__", ())))
-    if any(annotation is t for t in (int, float, bool)):
-        return False
-    return is_template(annotation) or struct_of(annotation) is not None or type_of(annotation) is not None
 
 
 def is_template(annotation: Any) -> bool:

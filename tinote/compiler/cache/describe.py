@@ -31,8 +31,8 @@ from tinote.compiler.protocol import (
     function_of,
     grouped_of,
     is_array,
-    is_of_language,
     is_small_array,
+    is_template,
     members_of,
     source_of,
     space_of,
@@ -126,7 +126,7 @@ class Describer:
         self._described.add(number)
         annotations = source.annotations if source.is_func else {"return": source.annotations.get("return")}
         if source.is_plain:
-            annotations = {name: t for name, t in annotations.items() if isinstance(t, str) or is_of_language(t)}
+            annotations = {name: t for name, t in annotations.items() if isinstance(t, str) or is_template(t)}
         return (
             "source",
             number,

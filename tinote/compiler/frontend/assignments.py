@@ -14,7 +14,7 @@ from tinote.compiler.frontend.emitter import Emitter, Expressions, Silenced, Sta
 from tinote.compiler.frontend.names import lookup, read_name
 from tinote.compiler.frontend.places import combine, converted, negative, store
 from tinote.compiler.frontend.scopes import Constant, Variable
-from tinote.compiler.frontend.values import POISON, CellPlace, Place, StructValue, Text, Value
+from tinote.compiler.frontend.values import POISON, CellPlace, Place, StructValue, Text, Value, has_getitem
 from tinote.compiler.protocol import buffer_of, is_small_array, struct_of, type_of
 from tinote.errors import KernelNameError, KernelSyntaxError, Note
 from tinote.ir import primitives as p
@@ -82,6 +82,11 @@ def _place(e: Emitter, target: ast.expr, found: Any = None) -> Place:
         e.error(
             f"`{ast.unparse(target.value)}` is a NumPy array that the kernel reads as a constant",
             "pass it to a parameter with the annotation `ti.types.ndarray()`",
+        )
+    if isinstance(target, ast.Subscript) and has_getitem(e.reference(target.value)):
+        e.error(
+            f"`{ast.unparse(target.value)}` is an object of a class of your own, whose items kernels only read",
+            "what a kernel changes lives in fields: name the field, or call a method that does",
         )
     name = analysis.base_name(target)
     binding = e.scope.find(name) if name else None

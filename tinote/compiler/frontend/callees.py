@@ -19,7 +19,6 @@ from tinote.compiler.protocol import (
     FunctionSource,
     builtin_of,
     function_of,
-    is_of_language,
     is_template,
     source_of,
 )
@@ -120,12 +119,12 @@ def annotation_value(e: Emitter, source: FunctionSource, node: ast.expr | None, 
         return None
     known = source.annotations.get(name)
     if known is not None and not isinstance(known, str):
-        return known if not source.is_plain or is_of_language(known) else None
+        return known if not source.is_plain or is_template(known) else None
     if id(node) in e.annotations:
         return e.annotations[id(node)]
     try:
         found = _evaluated(e, source, node)
-        if source.is_plain and not is_of_language(found):
+        if source.is_plain and not is_template(found):
             found = None
     except TinoteError:
         if not source.is_plain:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 from itertools import product
 from math import prod
-from types import FunctionType
 from typing import Any
 
 from tinote.compiler.frontend import elements
@@ -14,7 +13,16 @@ from tinote.compiler.frontend.calls import call_object
 from tinote.compiler.frontend.descriptions import describe
 from tinote.compiler.frontend.emitter import Emitter, Expressions
 from tinote.compiler.frontend.names import captured, outside
-from tinote.compiler.frontend.values import ArrayValue, MemoryPlace, PartPlace, Place, StaticTensor, Value, is_number
+from tinote.compiler.frontend.values import (
+    ArrayValue,
+    MemoryPlace,
+    PartPlace,
+    Place,
+    StaticTensor,
+    Value,
+    has_getitem,
+    is_number,
+)
 from tinote.compiler.protocol import CaptureKind, buffer_of, constant_rows, space_of
 from tinote.errors import KernelSubscriptError
 from tinote.ir import primitives as p
@@ -60,7 +68,7 @@ def subscript(e: Emitter, node: ast.Subscript) -> Any:
             f"{describe(base)} cannot be read in a kernel",
             "pass it as an argument, or copy it to a field; small arrays of one or two dimensions are constants",
         )
-    if isinstance(getattr(type(base), "__getitem__", None), FunctionType):
+    if has_getitem(base):
         if isinstance(node.slice, ast.Slice):
             e.unsupported("a slice of an object of a class of your own", node=node.slice)
         getitem = captured(e, CaptureKind.ATTRIBUTE, base, "__getitem__", base.__getitem__)

@@ -13,7 +13,7 @@ from math import prod
 from types import FunctionType, MethodType, ModuleType
 from typing import Any, NamedTuple
 
-from tinote.compiler.protocol import StructInfo
+from tinote.compiler.protocol import StructInfo, is_ours
 from tinote.ir.build import Builder
 from tinote.ir.nodes import Atom, Buffer, Lit, Var
 from tinote.ir.primitives import Primitive, surrogate
@@ -42,6 +42,7 @@ __all__ = [
     "Text",
     "UnboundMethod",
     "Value",
+    "has_getitem",
     "indices_of",
     "is_fixed",
     "is_number",
@@ -429,6 +430,12 @@ def with_items(sequence: Any, items: Iterable[Any]) -> Any:
     """A list, tuple or named tuple of the same kind with other items."""
     kind = type(sequence)
     return kind._make(items) if hasattr(kind, "_make") else kind(items)
+
+
+def has_getitem(candidate: Any) -> bool:
+    """Whether something is indexed through a method of its class that Python code defines."""
+    kind = type(candidate)
+    return isinstance(getattr(kind, "__getitem__", None), FunctionType) and not is_ours(kind)
 
 
 def is_number(candidate: Any) -> bool:

@@ -64,8 +64,9 @@ def func(function: Callable[..., Any]) -> Func:
     """Make a device function of a function: kernels inline it where they call it. Its annotations convert, and
     `ti.template()` parameters are passed as they are.
 
-    Kernels also call functions that are not decorated. These are inlined in the same way, their annotations by Python's
-    own types (`float`, `int`) apart, which say nothing. Where that is impossible (no source, `try`, recursion, …) and
+    Kernels also call functions that are not decorated. These are inlined in the same way, but that their annotations
+    say nothing, as in Python (`ti.template()` apart). Of both, arguments are passed by value: what is assigned to a
+    parameter or its components is the function's own. Where inlining is impossible (no source, `try`, recursion, …) and
     all arguments are known at compile time, Python calls the function while the kernel is compiled, and again at each
     launch, to see whether the answer is still the same. Raises `KernelTypeError` for what is not a function.
     """
