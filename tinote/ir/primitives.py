@@ -16,7 +16,6 @@ from __future__ import annotations
 import math
 import struct
 from collections.abc import Callable
-from fractions import Fraction
 from typing import Any, NamedTuple
 
 from tinote.ir.types import Scalar, Tensor, Type, element_type, f16, f32, i32, i64, promote, shape_of, u1, u32, u64
@@ -209,8 +208,14 @@ def _floor_divide(t: Scalar, a: Number, b: Number) -> Number:
     if abs(whole) >= 2.0**t.mantissa:
         return whole  # every number of this size is whole
     # The rounded quotient may have reached the next integer, which the exact one has not.
-    rest = Fraction(a) - Fraction(whole) * Fraction(b) if whole else a
+    rest = _sign_of_rest(a, whole, b) if whole else a
     return whole - 1.0 if rest and (rest < 0) != (b < 0) else whole
+
+
+def _sign_of_rest(a: Number, whole: float, b: Number) -> int:
+    """A number with the sign of a - whole b, which is exact."""
+    (a_over, a_under), (b_over, b_under) = a.as_integer_ratio(), b.as_integer_ratio()
+    return a_over * b_under - int(whole) * b_over * a_under
 
 
 def _modulo(t: Scalar, a: Number, b: Number) -> Number:
