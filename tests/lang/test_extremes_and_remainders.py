@@ -191,3 +191,36 @@ def test_the_definition_is_that_of_python() -> None:
         assert repr(float(ti.mod(x, y))) == repr(x % y)
         if abs(x / y) < 2**50:
             assert p.floordiv.evaluate(f64, x, y) == x // y or y != y or x != x
+
+
+@pytest.mark.parametrize("fast_math", [False, True])
+@pytest.mark.parametrize("level", range(4))
+def test_a_nan_is_left_out_beside_what_machine_code_knows_to_be_none(fast_math, level):
+    """LLVM knows that what came from an integer, and what was clamped to a literal, is no NaN."""
+    ti.init(default_fp=ti.f64, fast_math=fast_math, opt_level=level, num_threads=1)
+    x, n = ti.field(ti.f64, 5), ti.field(ti.i32, 5)
+    found = ti.field(ti.f64, 9)
+    x.from_numpy(np.array([math.nan, 2.0, math.nan, 7.0, -1.0]))
+    n.from_numpy(np.arange(5, dtype=np.int32) + 3)
+
+    @ti.kernel
+    def program(nan: ti.f64, k: ti.i32, m: ti.u32, h: ti.f16):
+        found[0] = ti.max(nan, k)
+        found[1] = ti.min(m, nan)
+        found[2] = ti.max(nan, ti.cast(ti.cast(k, ti.f16), ti.f64))
+        found[3] = ti.min(ti.sqrt(ti.abs(k)), nan)
+        found[4] = ti.max(ti.min(nan, 2.5), nan)
+        found[5] = ti.max(h, nan)
+        for _ in range(1):
+            least, largest, mixed = 1e3, ti.cast(k, ti.f64), 0.0
+            for i in range(5):
+                least = ti.min(least, x[i])
+                largest = ti.max(x[i], ti.sqrt(largest))
+                mixed += ti.max(x[i], n[i])
+            found[6], found[7], found[8] = least, largest, mixed
+
+    program(math.nan, 3, 4, 1.5)
+    last = 3.0
+    for value in x.to_numpy():
+        last = np.fmax(value, math.sqrt(last))
+    assert found.to_numpy() == pytest.approx([3, 4, 3, math.sqrt(3), 2.5, 1.5, -1, last, 3 + 4 + 5 + 7 + 7])

@@ -94,11 +94,19 @@ def _absolute(f: FunctionText, t: Scalar, atoms: Atoms, a: str) -> str:
 
 
 def _extremum(word: str) -> Emitter:
-    """A NaN is left out; so reductions vectorise whatever the flags."""
+    """A NaN is left out. Under fast maths reductions vectorise."""
 
     def emit(f: FunctionText, t: Scalar, atoms: Atoms, a: str, b: str) -> str:
         if t.kind == "f":
             order = " nsz" if f.flags else ""
+            if not f.flags:
+                # LLVM (22) lets a NaN through where it knows that the other operand is none and zeros are ordered, as
+                # where it is an integer's value, or what a reduction begins with.
+                unordered = [f.value(f"fcmp uno {TYPES[t]} {one}, {number(t, 0.0)}") for one in (a, b)]
+                a, b = (
+                    f.value(f"select i1 {unknown}, {TYPES[t]} {other}, {TYPES[t]} {one}")
+                    for unknown, one, other in zip(unordered, (a, b), (b, a), strict=True)
+                )
             name = f"@llvm.{word}imumnum.{_suffix(t)}"
             return f.value(f"call{order} {TYPES[t]} {name}({TYPES[t]} {a}, {TYPES[t]} {b})")
         return f.value(
