@@ -11,7 +11,7 @@ __all__ = [
     "assigning_nodes",
     "base_name",
     "ends_in_jump",
-    "functions_in",
+    "inside_functions",
     "local_names",
     "loop_bodies",
     "names_passed",
@@ -42,7 +42,7 @@ def _targets(target: ast.expr) -> Iterator[ast.expr]:
 
 
 def assigning_nodes(body: Iterable[ast.AST]) -> list[ast.AST]:
-    """The assignments and calls in `body` and below."""
+    """The assignments, calls and definitions of functions in `body` and below."""
     found: list[ast.AST] = []
     stack = list(body)
     while stack:
@@ -60,7 +60,10 @@ def assigning_nodes(body: Iterable[ast.AST]) -> list[ast.AST]:
     return found
 
 
-_ASSIGNING = (ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.Call, ast.Import, ast.ImportFrom)
+_ASSIGNING = (
+    *(ast.Assign, ast.AnnAssign, ast.AugAssign, ast.NamedExpr, ast.Call, ast.Import, ast.ImportFrom),
+    *(ast.FunctionDef, ast.Lambda),
+)
 #: Fields of nodes that hold no expressions and no statements.
 _NEVER_ASSIGN = frozenset(["ctx", "op", "ops", "id", "attr", "n", "kind", "type_comment"])
 
@@ -120,16 +123,15 @@ def local_names(tree: ast.FunctionDef) -> frozenset[str]:
     return frozenset(found - others)
 
 
-def functions_in(body: Iterable[ast.AST]) -> list[ast.AST]:
-    """What functions that are defined in `body` consist of."""
+def inside_functions(nodes: Iterable[ast.AST]) -> list[ast.AST]:
+    """The assignments and calls in functions that are defined among `nodes` (`assigning_nodes`)."""
     found: list[ast.AST] = []
-    for statement in body:
-        for node in ast.walk(statement):
-            if isinstance(node, ast.FunctionDef):
-                found += node.body
-            elif isinstance(node, ast.Lambda):
-                found.append(node.body)
-    return found
+    for node in nodes:
+        if isinstance(node, ast.FunctionDef):
+            found += node.body
+        elif isinstance(node, ast.Lambda):
+            found.append(node.body)
+    return assigning_nodes(found)
 
 
 def names_passed(nodes: Iterable[ast.AST], written: Written) -> set[str]:

@@ -61,8 +61,7 @@ def survey(e: Emitter) -> None:
     for loop in analysis.loop_bodies(body, lambda statement: is_static_call(e, statement.iter)):
         frame.shared |= analysis.assigned_names(analysis.assigning_nodes(loop), written).keys()
     # A function that is defined here is perhaps called in such a loop.
-    inside = analysis.assigning_nodes(analysis.functions_in(body))
-    frame.shared |= analysis.assigned_names(inside, written).keys()
+    frame.shared |= analysis.assigned_names(analysis.inside_functions(nodes), written).keys()
     # The loops of a function that is called on the outermost level are parallel, too.
     frame.shared |= analysis.names_passed(nodes, written)
 
