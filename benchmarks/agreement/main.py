@@ -20,7 +20,7 @@ __all__ = ["RECORD", "judged", "main", "results_of"]
 
 #: What Taichi 1.7.4 gave, for tests and for machines that do not have it.
 RECORD = Path(__file__).with_name("taichi.json")
-#: A process gets so many seconds for all of its programs.
+#: The seconds that a process has for all of its programs.
 PATIENCE = 900
 
 

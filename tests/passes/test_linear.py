@@ -145,7 +145,7 @@ def test_no_function_of_llvm_takes_in_all_tasks(name: str) -> None:
 
 
 def module_of(loops: int, lines: int) -> str:
-    """A module with one function of so many loops, each so long."""
+    """A module with one function of `loops` loops of `lines` additions each."""
     body = "".join([f"b{k}:\n" + "  %v = add i32 1, 1\n" * lines + f"  br i1 %c, label %b{k}, label %b{k + 1}\n"
                     for k in range(loops)])  # fmt: skip
     return f"define i32 @entry(ptr %block) {{\n{body}b{loops}:\n  ret i32 0\n}}\n"

@@ -10,7 +10,6 @@ passes are loaded, which is why this file reaches them, and code generation, thr
 from __future__ import annotations
 
 import importlib
-import math
 import time
 from collections.abc import Callable, Iterator, Sequence
 from functools import cached_property
@@ -33,7 +32,7 @@ from tinote.compiler.single_flight import SingleFlight
 from tinote.compiler.waiting import Enter, compilation
 from tinote.config import Config
 from tinote.errors import KernelArgumentError, KernelTypeError, Note
-from tinote.ir.buffers import twin_of
+from tinote.ir.buffers import bytes_of, twin_of
 from tinote.ir.nodes import Buffer, BufferKind, Function
 from tinote.ir.types import Scalar, Tensor
 from tinote.runtime.memory import Memory
@@ -350,8 +349,7 @@ class Specialisation:
             return self._memory_of(self.original(buffer))
         found = self._copies.get(buffer)
         if found is None:
-            extents = [n or 0 for n in (*buffer.shape, *buffer.element)]
-            found = self._copies[buffer] = Memory(max(math.prod(extents), 1) * buffer.dtype.size)
+            found = self._copies[buffer] = Memory(max(bytes_of(buffer) or 0, buffer.dtype.size))
         return found
 
     # ---- from one process to the next

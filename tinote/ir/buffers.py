@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -166,3 +167,9 @@ class Private:
 
     def __repr__(self) -> str:
         return f"private {self.copy!r} of {self.target!r}"
+
+
+def bytes_of(buffer: Buffer) -> int | None:
+    """The size of a buffer, None when its shape is known at launch only."""
+    known = [n for n in buffer.shape if n is not None]
+    return math.prod([*known, *buffer.element]) * buffer.dtype.size if len(known) == buffer.rank else None

@@ -14,10 +14,9 @@ from typing import NamedTuple
 
 from tinote.autodiff.adjoints import adjoint_operations
 from tinote.autodiff.atomic_old_values import OldValue
-from tinote.compiler.inspect.schedule import bytes_of
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
-from tinote.ir.buffers import root_of
+from tinote.ir.buffers import bytes_of, root_of
 from tinote.ir.launch_values import ExactNodes, Launch, Number, Read, exact_values
 from tinote.ir.query import buffers_of, definitions, walk
 from tinote.ir.types import Stack, element_type, shape_of

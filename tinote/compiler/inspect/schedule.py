@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
 from typing import NamedTuple
 
 from tinote.compiler.launch.access_summary import summarise
-from tinote.ir.buffers import Buffer, root_of
+from tinote.ir.buffers import Buffer, bytes_of, root_of
 from tinote.ir.nodes import Atom, Atomic, Check, For, Function, Lit, Op, Region, Task, While
 from tinote.ir.query import walk
 from tinote.source import Span
@@ -99,9 +98,3 @@ def _atomics(region: Region, copies: set[Buffer], nested: bool = False) -> Itera
             yield AtomicUse(target.name, op.prim.name, op.plain, nested, op.loc)
         for inner in op.regions:
             yield from _atomics(inner, copies, nested or isinstance(op, For | While))
-
-
-def bytes_of(buffer: Buffer) -> int | None:
-    """The size of a buffer, None when its shape is known at launch only."""
-    known = [n for n in buffer.shape if n is not None]
-    return math.prod([*known, *buffer.element]) * buffer.dtype.size if len(known) == buffer.rank else None

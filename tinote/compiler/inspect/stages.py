@@ -181,12 +181,17 @@ class Stages(NamedTuple):
     passes: Callable[[], Sequence[Stage]] | None = None
     target: Callable[[], Target] | None = None
 
+    @property
+    def passes_at(self) -> int:
+        """The number of the first of LLVM's own passes, also while they are not among the stages."""
+        return next(n for n, stage in enumerate(self.stages) if stage.kind is StageKind.LLVM) + 1
+
     def with_passes(self) -> Stages:
         """The same with LLVM's own passes between its IR as generated and optimised. Runs LLVM."""
         if self.passes is None:
             return self
-        generated = next(n for n, stage in enumerate(self.stages) if stage.kind is StageKind.LLVM) + 1
-        stages = (*self.stages[:generated], *self.passes(), *self.stages[generated:])
+        at = self.passes_at
+        stages = (*self.stages[:at], *self.passes(), *self.stages[at:])
         return self._replace(stages=stages, passes=None)
 
     @property

@@ -18,6 +18,7 @@ from collections.abc import Iterator, Sequence
 from tinote.ir import nodes as ir
 from tinote.ir import primitives as p
 from tinote.ir.access import Access, Accesses, buffers_may_meet
+from tinote.ir.buffers import bytes_of
 from tinote.ir.primitives import Primitive
 from tinote.ir.ranges import Loop
 from tinote.ir.rewrite import DROP, KEEP, Decision, Rewriter
@@ -46,7 +47,7 @@ def privatise(fn: ir.Function) -> ir.Function:
 def _with_copies(task: ir.Task, accesses: Accesses) -> ir.Task:
     """`task` with the private copies that pay, smallest first as long as there is room."""
     trips = _trips(task)
-    used = sum([_size(private.copy) for private in task.privates])
+    used = sum([bytes_of(private.copy) or 0 for private in task.privates])
     chosen: list[ir.Private] = []
     for c in sorted(_candidates(task, accesses), key=lambda c: c.size):
         updates = sum([trips[access.op] for access in c.updates])
@@ -63,11 +64,6 @@ def _with_copies(task: ir.Task, accesses: Accesses) -> ir.Task:
     return new
 
 
-def _size(buffer: ir.Buffer) -> int:
-    """The size of a copy of a buffer, in bytes."""
-    return math.prod([n or 0 for n in buffer.shape]) * math.prod(buffer.element) * buffer.dtype.size
-
-
 class _Candidate:
     """A buffer that a task only accumulates into, by `prim`; `size` in bytes."""
 
@@ -76,7 +72,7 @@ class _Candidate:
         self.prim = prim
         self.updates = updates
         self.elements = math.prod([n or 0 for n in target.shape]) * math.prod(target.element)
-        self.size = _size(target)
+        self.size = bytes_of(target) or 0
 
     def walked(self, loop: Loop) -> bool:
         """Whether a loop inside of `loop` updates one element after the other."""

@@ -25,7 +25,7 @@ from tinote.source import Span
 __all__ = ["Arguments", "ExternalArray", "arguments_of", "lendable", "lending", "own", "span_in"]
 
 
-#: Regions that depend on arguments, with temporary gradients and without: so many pairs are remembered.
+#: The most pairs of regions, with temporary gradients and without, that are remembered where they depend on arguments.
 _MOST_UNIONS = 4096
 
 

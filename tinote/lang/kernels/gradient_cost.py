@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import html
-import math
 import textwrap
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from tinote.ir.nodes import Buffer
+from tinote.ir.buffers import Buffer, bytes_of
 from tinote.lang.data.layout import array_over
 from tinote.lang.kernels.arguments import Arguments, ExternalArray, arguments_of, lending
 from tinote.lang.kernels.instances import Instance
@@ -152,8 +151,7 @@ def cost_of(instance: Instance, values: tuple[Any, ...]) -> GradientCost:
 
 
 def _temporary(buffer: Buffer) -> TemporaryAdjoint:
-    count = math.prod([n or 0 for n in (*buffer.shape, *buffer.element)])
-    return TemporaryAdjoint(buffer.name, repr(buffer.element_type), count * buffer.dtype.size)
+    return TemporaryAdjoint(buffer.name, repr(buffer.element_type), bytes_of(buffer) or 0)
 
 
 def _on_lines(spans: Iterable[Span]) -> str:

@@ -213,8 +213,7 @@ class Explored:
                 self._made[view] = more = stages.with_passes()
             except Exception as error:
                 return {"view": view, "problem": describe_error(error)}
-            first = next(n for n, stage in enumerate(more.stages) if stage.kind is StageKind.LLVM) + 1
-            self._inserted[view] = [first, len(more.stages) - len(stages.stages)]
+            self._inserted[view] = [more.passes_at, len(more.stages) - len(stages.stages)]
             self._previous.pop(view, None)
         return {"view": view, "shown": self.view(view), "inserted": self._inserted[view]}
 

@@ -6,13 +6,12 @@ recording does. Which are lent is found out in `needed_adjoints.py`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from tinote.compiler.launch.native import BoundArray
 from tinote.compiler.requests import Request
-from tinote.ir.buffers import Buffer
+from tinote.ir.buffers import Buffer, bytes_of
 from tinote.lang.ad.memory.undo import numbers
 from tinote.lang.data.traced import tangents_in
 from tinote.lang.kernels.arguments import Arguments
@@ -33,8 +32,7 @@ def temporary_companion(buffer: Buffer, kind: str) -> Buffer:
     """A gradient ("grad") or dual ("dual") that is zero, lies row by row, and is there as long as anybody holds it."""
     made = Buffer(f"{buffer.name}.{kind}", buffer.dtype, buffer.shape, buffer.element)
     made.primal = buffer
-    extents = [n or 0 for n in (*buffer.shape, *buffer.element)]
-    session.memories[made] = Memory(max(math.prod(extents), 1) * buffer.dtype.size)
+    session.memories[made] = Memory(max(bytes_of(buffer) or 0, buffer.dtype.size))
     return made
 
 
